@@ -1,0 +1,47 @@
+// The house's import direction: schemas ← deploy/runtime ← pipelines ← workflows ← api ← deploy/{local,cli}.
+const layers = ['^schemas/', '^deploy/runtime/', '^pipelines/', '^workflows/', '^api/', '^deploy/(local|cli)/'];
+
+const onlyDownwards = layers.map((from, level) => ({
+  name: `only-downwards-from-${from.replace(/[^a-z]+/g, '-')}`,
+  severity: 'error',
+  comment: 'a layer imports itself and the layers before it',
+  from: { path: from },
+  to: { path: layers.slice(level + 1), pathNot: level === 0 ? [] : layers.slice(0, level + 1) },
+}));
+
+module.exports = {
+  forbidden: [
+    ...onlyDownwards,
+    { name: 'no-cycle', severity: 'error', from: {}, to: { circular: true, dependencyTypesNot: ['type-only'] } },
+    {
+      name: 'no-main',
+      severity: 'error',
+      comment: 'nothing imports a main.ts',
+      from: {},
+      to: { path: '(^|/)main\\.ts$' },
+    },
+    { name: 'product-imports-no-test', severity: 'error', from: { pathNot: '^test/' }, to: { path: '^test/' } },
+    {
+      name: 'workflow-code-is-pure',
+      severity: 'error',
+      comment: 'workflow code runs in the deterministic sandbox: types and pure modules only',
+      from: { path: '^workflows/[^/]+/workflow\\.ts$' },
+      to: {
+        pathNot: [
+          '^workflows/[^/]+/(backoff|health|gates|messages|order)\\.ts$',
+          '^schemas/',
+          '@temporalio/(workflow|common)',
+        ],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    { name: 'not-to-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^node_modules' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+};

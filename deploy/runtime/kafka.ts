@@ -1,0 +1,28 @@
+import { Kafka, type logCreator, logLevel } from 'kafkajs';
+import type { Logger } from './log.ts';
+
+/** A kafkajs client with every default we rely on set; its log goes to ours. */
+export function makeKafka(brokers: string, clientId: string, log: Logger): Kafka {
+  return new Kafka({
+    clientId,
+    brokers: brokers.split(','),
+    connectionTimeout: 5_000,
+    requestTimeout: 30_000,
+    enforceRequestTimeout: true,
+    // A broker that has just started answers "coordinator is loading" and "not available" for a while.
+    retry: { retries: 8, initialRetryTime: 200, maxRetryTime: 5_000 },
+    logLevel: logLevel.WARN,
+    logCreator: toPino(log),
+  });
+}
+
+function toPino(log: Logger): logCreator {
+  return () =>
+    ({ level, log: entry }) => {
+      const { message, error, broker, groupId } = entry;
+      const fields = { kafkajs: { error: String(error ?? ''), broker, groupId } };
+      if (level <= logLevel.ERROR) log.error(fields, message);
+      else if (level === logLevel.WARN) log.warn(fields, message);
+      else log.debug(fields, message);
+    };
+}

@@ -1,0 +1,35 @@
+import { type Logger, pino } from 'pino';
+
+export type { Logger };
+
+/**
+ * JSON logs on standard output. Whatever may hold a secret or a person's name is redacted here, once, whoever logs it:
+ * callers still mask RUCs themselves (schemas/ruc.ts), since a RUC may stand inside any text.
+ */
+export function makeLogger(process: string, level: string): Logger {
+  const secret = ['authorization', 'token', 'secret', 'secreto', 'password', 'cookie', 'nombre', 'razon_social'];
+  return pino({
+    level,
+    base: { process },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    redact: {
+      paths: secret.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.headers.${name}`]),
+      censor: '[redacted]',
+    },
+    serializers: { err: describeError, error: describeError },
+  });
+}
+
+/** Name, code, message and stack; never other properties, where engines' errors quote rows and parameters. */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { code, cause } = error as Error & { code?: unknown };
+  return {
+    name: error.name,
+    code,
+    message: error.message,
+    stack: error.stack,
+    ...(cause === undefined ? {} : { cause: describeError(cause) }),
+  };
+}

@@ -1,0 +1,50 @@
+import { Pool, type PoolClient, types } from 'pg';
+
+export type { Pool, PoolClient };
+
+// bigint columns hold ids, counts and offsets far below 2^53; dates stay text (YYYY-MM-DD), never a local midnight.
+types.setTypeParser(types.builtins.INT8, (text) => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError('a bigint of the database does not fit a safe integer');
+  return value;
+});
+types.setTypeParser(types.builtins.DATE, (text) => text);
+
+/** A connection pool with every default we rely on set. Times are UTC on the wire. */
+export function makePool(databaseUrl: string, name: string, size: number): Pool {
+  const pool = new Pool({
+    connectionString: databaseUrl,
+    application_name: name,
+    max: size,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 30_000,
+    statement_timeout: 60_000,
+    idle_in_transaction_session_timeout: 60_000,
+    keepAlive: true,
+  });
+  // An idle connection that the server closed is replaced by the pool; without a listener it would end the process.
+  pool.on('error', () => {});
+  return pool;
+}
+
+/** Runs `work` in one transaction: all of it or nothing, whatever dies between. */
+export async function inTransaction<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch((rollbackError: Error) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}

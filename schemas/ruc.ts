@@ -1,0 +1,48 @@
+/**
+ * The RUC (Registro Único de Contribuyentes): eleven digits, of which the last is a check digit over the first ten
+ * (modulo 11, weights 5 4 3 2 7 6 5 4 3 2, computed as 11 − remainder; 10 stands for 0 and 11 for 1).
+ * The first two digits tell the kind of taxpayer: 20 a legal person; 10, 15, 16 and 17 natural persons.
+ */
+export const rucLength = 11;
+export const rucPrefixes = ['10', '15', '16', '17', '20'] as const;
+
+export type RucProblem =
+  | { problem: 'length'; length: number }
+  | { problem: 'characters' }
+  | { problem: 'prefix'; prefix: string }
+  | { problem: 'check_digit'; expected: number };
+
+export type RucCheck = { ok: true; ruc: string } | ({ ok: false } & RucProblem);
+
+const weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2] as const;
+
+/** The check digit that belongs to the first ten digits. */
+export function checkDigit(firstTenDigits: string): number {
+  let sum = 0;
+  for (let position = 0; position < weights.length; position += 1) {
+    sum += (firstTenDigits.charCodeAt(position) - 48) * weights[position]!;
+  }
+  return (11 - (sum % 11)) % 10;
+}
+
+/** Checks text that should be a RUC. Never pads, trims or repairs: a short number is a wrong number. */
+export function checkRuc(text: string): RucCheck {
+  if (text.length !== rucLength) return { ok: false, problem: 'length', length: text.length };
+  if (!/^[0-9]+$/.test(text)) return { ok: false, problem: 'characters' };
+  const prefix = text.slice(0, 2);
+  if (!(rucPrefixes as readonly string[]).includes(prefix)) return { ok: false, problem: 'prefix', prefix };
+  const expected = checkDigit(text);
+  if (text.charCodeAt(10) - 48 !== expected) return { ok: false, problem: 'check_digit', expected };
+  return { ok: true, ruc: text };
+}
+
+/** A legal person. Everything else is treated as a natural person, whose name is identity data. */
+export function isCompany(ruc: string): boolean {
+  return ruc.startsWith('20');
+}
+
+/** For logs, errors and metrics: a company's RUC as it is, any other masked, since it holds a national id. */
+export function maskRuc(ruc: string): string {
+  if (isCompany(ruc) && ruc.length === rucLength) return ruc;
+  return `${ruc.slice(0, 2)}*******${ruc.slice(-2)}`;
+}
