@@ -1,0 +1,50 @@
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+/** The checkout that this file belongs to: programs are fetched below it and processes start in it. */
+export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
+
+const address = z.string().min(1).optional();
+
+const schema = z.object({
+  PATH: z.string().default(''),
+  PADRON_PROGRAMS_DIR: z
+    .string()
+    .min(1)
+    .default(path.join(repositoryRoot, '.local', 'programs')),
+  PADRON_LOCAL_DIR: z.string().min(1).default(path.join(repositoryRoot, '.local')),
+  KAFKA_BROKERS: address,
+  SCHEMA_REGISTRY_URL: address,
+  CLICKHOUSE_URL: address,
+  DATABASE_URL: address,
+  TEMPORAL_ADDRESS: address,
+  TEMPORAL_UI_URL: address,
+  ARCHIVE_URL: address,
+  WORK_DIR: address,
+});
+
+/** What is already running elsewhere: an engine named here is used and not started. */
+export type Addresses = Partial<Omit<z.infer<typeof schema>, 'PATH' | 'PADRON_PROGRAMS_DIR' | 'PADRON_LOCAL_DIR'>>;
+
+export interface LocalConfig {
+  /** Folders to look in for programs, as in a shell's PATH. */
+  searchPath: string;
+  programsDirectory: string;
+  /** `.local`: data, run and programs of this checkout. */
+  localDirectory: string;
+  addresses: Addresses;
+}
+
+/** Reads the environment once. Throws one error that names every wrong setting. */
+export function readLocalConfig(environment: NodeJS.ProcessEnv = process.env): LocalConfig {
+  const parsed = schema.safeParse(environment);
+  if (!parsed.success) throw new Error(`wrong settings:\n${z.prettifyError(parsed.error)}`);
+  const { PATH, PADRON_PROGRAMS_DIR, PADRON_LOCAL_DIR, ...addresses } = parsed.data;
+  return {
+    searchPath: PATH,
+    programsDirectory: path.resolve(PADRON_PROGRAMS_DIR),
+    localDirectory: path.resolve(PADRON_LOCAL_DIR),
+    addresses,
+  };
+}

@@ -1,0 +1,30 @@
+import path from 'node:path';
+import { repositoryRoot } from '../config.ts';
+import { answersOk, type Engine, engineFolder, plainEnvironment } from './context.ts';
+
+const user = 'padron';
+const database = 'padron';
+
+/** chDB, the engine of ClickHouse, behind our small process that speaks its HTTP interface. */
+export const clickhouse: Engine = {
+  name: 'clickhouse',
+  after: [],
+  addressNames: ['CLICKHOUSE_URL'],
+  endpoints: ({ ports, credentials }) => ({
+    CLICKHOUSE_URL: `http://${user}:${credentials.clickhousePassword}@127.0.0.1:${ports.clickhouse}/${database}`,
+  }),
+  async prepare(context) {
+    const port = String(context.ports.clickhouse);
+    const program = path.join(repositoryRoot, 'deploy', 'local', 'clickhouse', 'main.ts');
+    const login = ['--user', user, '--password', context.credentials.clickhousePassword, '--database', database];
+    return {
+      name: 'clickhouse',
+      command: process.execPath,
+      args: ['--import', 'tsx', program, '--data', engineFolder(context, 'clickhouse'), '--port', port, ...login],
+      environment: plainEnvironment(context.programs.searchPath),
+      workingDirectory: repositoryRoot,
+      stopSignal: 'SIGTERM',
+      isReady: () => answersOk(`http://127.0.0.1:${port}/ping`),
+    };
+  },
+};

