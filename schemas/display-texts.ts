@@ -1,0 +1,77 @@
+/**
+ * How the texts of `estado` and `condicion` are shown. The daily register cuts them at 20 characters and writes them
+ * without accents; they are stored and compared as written there, and restored here wherever a person reads them.
+ * Full texts: the code table of SUNAT's own services. A value that is not in the table is shown as it is.
+ */
+const cutAt = 20;
+
+const estados = [
+  'ACTIVO',
+  'BAJA PROVISIONAL',
+  'BAJA PROV. POR OFICIO',
+  'SUSPENSIÓN TEMPORAL',
+  'ANUL.PROVI.-ACTO ILÍCITO',
+  'BAJA DEFINITIVA',
+  'BAJA DE OFICIO',
+  'BAJA MULT.INSCR. Y OTROS',
+  'NÚM. INTERNO IDENTIF.',
+  'OTROS OBLIGADOS',
+  'INHABILITADO-VENT.ÚNICA',
+  'ANULACIÓN - ERROR SUNAT',
+  'ANULACIÓN - ACTO ILÍCITO',
+] as const;
+
+const condiciones = [
+  'HABIDO',
+  'NO HABIDO',
+  'NO HALLADO',
+  'NO HALLADO SE MUDÓ DE DOMICILIO',
+  'NO HALLADO FALLECIÓ',
+  'NO HALLADO NO EXISTE DOMICILIO',
+  'NO HALLADO CERRADO',
+  'NO HALLADO NRO.PUERTA NO EXISTE',
+  'NO HALLADO DESTINATARIO DESCONOCIDO',
+  'NO HALLADO RECHAZADO',
+  'NO HALLADO OTROS MOTIVOS',
+  'PENDIENTE',
+  'NO APLICABLE',
+  'NO APLICABLE X TRÁMITE DE REVERSIÓN',
+  'POR VERIFICAR',
+  'NO EXISTE LA DIRECCIÓN DECLARADA',
+  'DOMICILIO CERRADO',
+  'NEGATIVA RECEPCIÓN X PERSONA CAPAZ',
+  'AUSENCIA DE PERSONA CAPAZ',
+  'DEVUELTO',
+] as const;
+
+const shownEstados = byStoredText(estados);
+const shownCondiciones = byStoredText(condiciones);
+
+/** The text of `estado` to show: accents and the cut end restored where known, else the value as it is. */
+export function displayEstado(stored: string): string {
+  return shownEstados.get(storedForm(stored)) ?? stored;
+}
+
+/** The text of `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and never becomes it. */
+export function displayCondicion(stored: string): string {
+  return shownCondiciones.get(storedForm(stored)) ?? stored;
+}
+
+// Each text is found whole and cut: a register may widen its column one day.
+function byStoredText(texts: readonly string[]): ReadonlyMap<string, string> {
+  const shown = new Map<string, string>();
+  for (const text of texts) {
+    const whole = storedForm(text);
+    shown.set(whole, text);
+    shown.set(whole.slice(0, cutAt).trimEnd(), text);
+  }
+  return shown;
+}
+
+function storedForm(text: string): string {
+  return text
+    .normalize('NFD')
+    .replace(/\p{Mn}/gu, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
