@@ -1,0 +1,36 @@
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { readLocalConfig } from './config.ts';
+import { resolveJava } from './java.ts';
+import { fetchArtifacts } from './maven.ts';
+import { fetchOnce, type Log, type ProgramStore } from './programs.ts';
+import { temporalTestServerMinimumJava, temporalTestServerVersion } from './versions.ts';
+
+/**
+ * Path of a script that starts Temporal's time-skipping test server, for tests of workflows:
+ * `TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`.
+ * The SDK by itself would download a program at the first test; this one comes from Maven and is fetched once.
+ */
+export async function temporalTestServerExecutable(log: Log = console.log): Promise<string> {
+  const config = readLocalConfig();
+  const store: ProgramStore = { directory: config.programsDirectory, searchPath: config.searchPath, log };
+  const need = { what: `the Temporal test server ${temporalTestServerVersion}`, instead: [] };
+  const java = await resolveJava(store, temporalTestServerMinimumJava, []);
+  const artifact = { group: 'io.temporal', name: 'temporal-test-server', version: temporalTestServerVersion };
+  const jars = await fetchOnce(store, `temporal-test-server-${temporalTestServerVersion}`, (folder) =>
+    fetchArtifacts(store, need, [artifact], folder),
+  );
+  return writeScript(path.join(jars, 'start'), java, jars);
+}
+
+/** The SDK gives the port as the first argument. Renamed into place: test processes may call this at the same time. */
+function writeScript(file: string, java: string, jars: string): string {
+  const options = '-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m';
+  const script = `#!/bin/sh\nexec '${java}' ${options} -cp '${jars}/*' io.temporal.testserver.TestServer "$1"\n`;
+  if (existsSync(file) && readFileSync(file, 'utf8') === script) return file;
+  const temporary = `${file}.${process.pid}`;
+  writeFileSync(temporary, script);
+  chmodSync(temporary, 0o755);
+  renameSync(temporary, file);
+  return file;
+}
