@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { runner } from 'node-pg-migrate';
+
+/**
+ * Numbered forward-only migrations, applied by kept libraries. Every statement is repeatable, so a run that died half way
+ * is simply run again; two runs at once are safe (PostgreSQL: an advisory lock; ClickHouse: see below).
+ */
+const folder = (engine: string) => fileURLToPath(new URL(`../../schemas/${engine}`, import.meta.url));
+
+export class MigrationError extends Error {
+  override name = 'MigrationError';
+  readonly code = 'migration_failed';
+}
+
+/** Applies schemas/postgres. Each file is one transaction: it is there wholly or not at all. Returns the files applied now. */
+export async function migratePostgres(databaseUrl: string): Promise<string[]> {
+  const silent = () => {};
+  const applied = await runner({
+    databaseUrl,
+    dir: folder('postgres'),
+    direction: 'up',
+    migrationsTable: 'schema_migration',
+    checkOrder: true,
+    singleTransaction: false,
+    advisoryLockMode: 'wait',
+    logger: { info: silent, warn: silent, error: silent },
+  });
+  return applied.map((migration) => migration.name);
+}
+
+/**
+ * Applies schemas/clickhouse; makes the address's database if it is missing. A file that was changed after it had been
+ * applied is refused. There is no lock in ClickHouse: two runs at once both execute statements that say IF NOT EXISTS and
+ * both note the version, which the next run reads as one.
+ * @throws MigrationError with the library's own message
+ */
+export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = 60_000): Promise<void> {
+  const url = new URL(clickhouseUrl);
+  const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
+  // A process of its own, because the library ends the process it runs in when a statement fails; by the environment,
+  // because a command line shows the password to everyone on the machine.
+  const child = spawn(process.execPath, [program, 'migrate'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: timeoutMs,
+    env: {
+      CH_MIGRATIONS_HOST: url.origin,
+      CH_MIGRATIONS_USER: decodeURIComponent(url.username) || 'default',
+      CH_MIGRATIONS_PASSWORD: decodeURIComponent(url.password),
+      CH_MIGRATIONS_DB: decodeURIComponent(url.pathname.slice(1)) || 'default',
+      CH_MIGRATIONS_HOME: folder('clickhouse'),
+      CH_MIGRATIONS_DB_ENGINE: 'ENGINE=Atomic',
+      CH_MIGRATIONS_TIMEOUT: String(timeoutMs),
+    },
+  });
+  let output = '';
+  const keep = (chunk: Buffer) => {
+    output = `${output}${chunk.toString()}`.slice(-8_000);
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${plain(output)}`);
+}
+
+function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the library colours its messages
+  return text.replace(/\u001b\[[0-9;]*m/g, '').trim();
+}

@@ -1,0 +1,160 @@
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import type { Logger } from '../../deploy/runtime/log.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { connectOffsets } from '../stream/kafka.ts';
+import { LagWatch } from './lag-watch.ts';
+import type { LoopMetrics } from './loop-metrics.ts';
+import { Membership } from './membership.ts';
+import { PartitionWork } from './partition-work.ts';
+
+/** Records of one partition in order, all of one fetch. */
+export interface ChangeBatch {
+  register: RegisterName;
+  topic: string;
+  partition: number;
+  firstOffset: string;
+  lastOffset: string;
+  messages: readonly { offset: string; value: Buffer }[];
+  /** The loop heartbeats by itself; a handler calls it to learn at once that the partition was taken away (it throws then). */
+  heartbeat(): Promise<void>;
+  /** True: the partition may belong to another consumer by now, and nothing of this batch will be committed. */
+  isStale(): boolean;
+}
+
+/**
+ * Does one batch's work. The loop commits after it resolves, so a batch may come again: work must be repeatable.
+ * @throws UndecodableRecord to stop the partition there; an error that isRetryable() tells from a bug is tried again
+ */
+export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
+
+export interface LoopLimits {
+  maxBytesPerPartition: number;
+  /** Of one fetch: bounds the memory of the process. */
+  maxBytesPerFetch: number;
+  minBytes: number;
+  maxWaitMs: number;
+  concurrentPartitions: number;
+  sessionTimeoutMs: number;
+  rebalanceTimeoutMs: number;
+  heartbeatMs: number;
+  noProgressMs: number;
+  retryFirstMs: number;
+  retryMostMs: number;
+}
+
+export const loopLimits: LoopLimits = {
+  maxBytesPerPartition: 16 * 1024 * 1024,
+  maxBytesPerFetch: 32 * 1024 * 1024,
+  minBytes: 1024 * 1024,
+  maxWaitMs: 100,
+  concurrentPartitions: 2,
+  sessionTimeoutMs: 30_000,
+  rebalanceTimeoutMs: 60_000,
+  heartbeatMs: 3_000,
+  noProgressMs: 60_000,
+  retryFirstMs: 250,
+  retryMostMs: 10_000,
+};
+
+export interface LoopOptions {
+  kafka: Kafka;
+  group: string;
+  topics: readonly { topic: string; register: RegisterName }[];
+  /** Registry ids of the current schema; a record of another id stops its partition. */
+  knownSchemaIds: ReadonlySet<number>;
+  handle: BatchHandler;
+  log: Logger;
+  metrics: LoopMetrics;
+  /** The loop cannot go on: a bug in the handler, a crash of the client, a stuck partition. End the process. */
+  onFailure: (error: Error) => void;
+  limits?: Partial<LoopLimits>;
+}
+
+export interface RunningLoop {
+  /** null: consuming. Text: what it waits for. */
+  ready(): string | null;
+  /** topic/partition of those that stand still at a record that cannot be decoded. */
+  stoppedPartitions(): readonly string[];
+  /** Lets running batches finish and commit, then leaves the group. */
+  stop(): Promise<void>;
+}
+
+export class StuckPartition extends Error {
+  override name = 'StuckPartition';
+  readonly code = 'partition_stuck';
+}
+
+/** Starts consuming the topics in the group; resolves once the client has started, not once it has partitions. */
+export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
+  const { kafka, group, topics, log, metrics } = options;
+  const limits = { ...loopLimits, ...options.limits };
+  const names = topics.map(({ topic }) => topic);
+  const offsets = await connectOffsets(kafka);
+  const consumer = makeConsumer(kafka, group, limits);
+  const membership = new Membership(consumer);
+  const work = new PartitionWork({ ...options, limits }, membership);
+  let stopping = false;
+  const fail = (error: Error) => {
+    if (!stopping) options.onFailure(error);
+  };
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    // restart: the client itself begins again (a broker that went away); otherwise it would stay silent for ever.
+    if (!payload.restart) fail(payload.error);
+  });
+  await consumer.connect();
+  await consumer.subscribe({ topics: names, fromBeginning: true });
+  await consumer.run({
+    autoCommit: false,
+    eachBatchAutoResolve: false,
+    partitionsConsumedConcurrently: limits.concurrentPartitions,
+    eachBatch: (payload: EachBatchPayload) => work.take(payload, fail),
+  });
+  const lagWatch = new LagWatch({
+    offsets,
+    group,
+    topics: names,
+    metrics,
+    intervalMs: 5_000,
+    noProgressMs: limits.noProgressMs,
+    assigned: (topic) => membership.assigned(topic),
+    lastActivity: (topic, partition) => work.lastActivity(topic, partition),
+    isStopped: (topic, partition) => work.isStopped(topic, partition),
+    onStuck: (topic, partition, lag) => {
+      log.error({ group, topic, partition, lag }, 'a partition makes no progress');
+      fail(
+        new StuckPartition(
+          `${topic}/${partition} has a lag of ${lag} and made no progress for ${limits.noProgressMs} ms`,
+        ),
+      );
+    },
+  });
+  return {
+    ready: () => (membership.joined() ? work.problem() : `group ${group}: not joined yet`),
+    stoppedPartitions: () => work.stopped(),
+    stop: async () => {
+      stopping = true;
+      lagWatch.stop();
+      work.stop();
+      await consumer.disconnect();
+      await offsets.close();
+    },
+  };
+}
+
+function makeConsumer(kafka: Kafka, group: string, limits: LoopLimits): Consumer {
+  return kafka.consumer({
+    groupId: group,
+    allowAutoTopicCreation: false,
+    maxBytesPerPartition: limits.maxBytesPerPartition,
+    maxBytes: limits.maxBytesPerFetch,
+    minBytes: limits.minBytes,
+    maxWaitTimeInMs: limits.maxWaitMs,
+    sessionTimeout: limits.sessionTimeoutMs,
+    rebalanceTimeout: limits.rebalanceTimeoutMs,
+    heartbeatInterval: limits.heartbeatMs,
+    // A topic that grew partitions is noticed within this time.
+    metadataMaxAge: 60_000,
+    readUncommitted: false,
+    retry: { retries: 8, initialRetryTime: 200, maxRetryTime: 5_000, factor: 0.2, multiplier: 2 },
+  });
+}

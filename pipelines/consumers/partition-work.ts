@@ -1,0 +1,206 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EachBatchPayload } from 'kafkajs';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { schemaIdOf, UndecodableRecord } from '../stream/codec.ts';
+import type { ChangeBatch, LoopLimits, LoopOptions } from './loop.ts';
+import type { Membership } from './membership.ts';
+import { isRetryable } from './retryable.ts';
+
+type Messages = ChangeBatch['messages'];
+
+interface WorkOptions extends LoopOptions {
+  limits: LoopLimits;
+}
+
+/** Handles the batches of a loop: check, handle (again and again while an engine is away), commit. */
+export class PartitionWork {
+  readonly #options: WorkOptions;
+  readonly #membership: Membership;
+  readonly #registers: ReadonlyMap<string, RegisterName>;
+  readonly #active = new Map<string, number>();
+  readonly #stopped = new Set<string>();
+  readonly #failing = new Map<string, string>();
+  readonly #ending = new AbortController();
+
+  constructor(options: WorkOptions, membership: Membership) {
+    this.#options = options;
+    this.#membership = membership;
+    this.#registers = new Map(options.topics.map(({ topic, register }) => [topic, register]));
+  }
+
+  lastActivity(topic: string, partition: number): number | undefined {
+    return this.#active.get(keyOf(topic, partition));
+  }
+  isStopped(topic: string, partition: number): boolean {
+    return this.#stopped.has(keyOf(topic, partition));
+  }
+  stopped(): readonly string[] {
+    return [...this.#stopped];
+  }
+  /** What keeps a partition from being committed just now. */
+  problem(): string | null {
+    return this.#failing.values().next().value ?? null;
+  }
+  /** Ends waiting between two tries; a running try is left to finish. */
+  stop(): void {
+    this.#ending.abort();
+  }
+
+  /** One fetched batch, as the client gives it. Whatever it throws makes the client rejoin the group. */
+  async take(payload: EachBatchPayload, fail: (error: Error) => void): Promise<void> {
+    const { topic, partition, messages } = payload.batch;
+    const membership = this.#membership;
+    // After a refused heartbeat the client still runs the batches that it had fetched: they are left alone.
+    if (messages.length === 0 || !membership.joined() || this.isStopped(topic, partition)) return;
+    const epoch = membership.epoch();
+    let refused: unknown;
+    const heartbeat = async () => {
+      try {
+        await payload.heartbeat();
+      } catch (error) {
+        refused = error;
+        membership.lose();
+        throw error;
+      }
+    };
+    const timer = setInterval(() => void heartbeat().catch(() => {}), this.#options.limits.heartbeatMs);
+    try {
+      await this.#work(payload, { heartbeat, isStale: () => membership.epoch() !== epoch || payload.isStale() });
+    } catch (error) {
+      if (refused === undefined && !isClientError(error)) fail(error as Error);
+      throw error;
+    } finally {
+      clearInterval(timer);
+    }
+    // The member was evicted or the group rebalances: the client's own error makes it join again.
+    if (refused !== undefined) throw refused;
+  }
+
+  async #work(payload: EachBatchPayload, held: Pick<ChangeBatch, 'heartbeat' | 'isStale'>): Promise<void> {
+    const { topic, partition } = payload.batch;
+    const register = this.#registers.get(topic)!;
+    const messages = payload.batch.messages as Messages;
+    let stopAt = this.#firstUnknown(messages);
+    for (let good = before(messages, stopAt); good.length > 0; good = before(good, stopAt)) {
+      const batch = {
+        register,
+        topic,
+        partition,
+        firstOffset: good[0]!.offset,
+        lastOffset: good.at(-1)!.offset,
+        messages: good,
+        ...held,
+      };
+      const began = performance.now();
+      const outcome = await this.#handle(batch);
+      if (outcome === 'left') return;
+      if (outcome === 'handled') {
+        await this.#commit(payload, batch, began);
+        break;
+      }
+      // The records before the bad one are fine: handle and commit these, then stand still.
+      stopAt = outcome;
+    }
+    if (stopAt !== undefined) this.#standStill(payload, stopAt);
+  }
+
+  /** Tries until it is done. `left`: the partition was taken away or the process stops; nothing is to be committed. */
+  async #handle(batch: ChangeBatch): Promise<'handled' | 'left' | UndecodableRecord> {
+    const { group, handle, limits, log, metrics } = this.#options;
+    const key = keyOf(batch.topic, batch.partition);
+    for (let attempt = 1, waitMs = limits.retryFirstMs; ; attempt += 1) {
+      this.#active.set(key, Date.now());
+      try {
+        await handle(batch);
+        this.#failing.delete(key);
+        if (!batch.isStale()) return 'handled';
+        log.warn(
+          { group, topic: batch.topic, partition: batch.partition },
+          'batch not committed: partition was taken away',
+        );
+        return 'left';
+      } catch (error) {
+        if (error instanceof UndecodableRecord) return error;
+        if (batch.isStale()) return 'left';
+        if (!isRetryable(error)) throw error;
+        metrics.retries.inc({ group, topic: batch.topic });
+        this.#failing.set(key, `${key}: ${(error as Error).name}`);
+        log.warn({ group, topic: batch.topic, partition: batch.partition, attempt, err: error }, 'batch failed');
+        await sleep(waitMs, undefined, { signal: this.#ending.signal }).catch(() => {});
+        // Not committed, so whoever holds the partition next begins with this batch.
+        if (batch.isStale() || this.#ending.signal.aborted) return 'left';
+        waitMs = Math.min(waitMs * 2, limits.retryMostMs);
+      }
+    }
+  }
+
+  /** Dying before the commit repeats the batch; dying after it repeats nothing. Never the other way round. */
+  async #commit(payload: EachBatchPayload, batch: ChangeBatch, began: number): Promise<void> {
+    const { group, log, metrics } = this.#options;
+    const { topic, partition, firstOffset, lastOffset, messages } = batch;
+    const handled = performance.now();
+    const next = String(BigInt(lastOffset) + 1n);
+    await payload.commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: next }] }] });
+    payload.resolveOffset(lastOffset);
+    const done = performance.now();
+    metrics.rows.inc({ group, topic }, messages.length);
+    metrics.batchSeconds.observe({ group, topic }, (done - began) / 1000);
+    log.info(
+      {
+        group,
+        topic,
+        partition,
+        firstOffset,
+        lastOffset,
+        rows: messages.length,
+        handleMs: Math.round(handled - began),
+        commitMs: Math.round(done - handled),
+        lag: Number(BigInt(payload.batch.highWatermark) - BigInt(next)),
+      },
+      'batch committed',
+    );
+  }
+
+  #firstUnknown(messages: Messages): UndecodableRecord | undefined {
+    for (const { offset, value } of messages) {
+      // A tombstone has no value; we write none.
+      if (value === null) return new UndecodableRecord('no value', offset);
+      try {
+        const id = schemaIdOf(value);
+        if (!this.#options.knownSchemaIds.has(id)) return new UndecodableRecord(`schema id ${id} is not known`, offset);
+      } catch (error) {
+        if (error instanceof UndecodableRecord) error.offset = offset;
+        return error as UndecodableRecord;
+      }
+    }
+    return undefined;
+  }
+
+  /** Never skipped: a record left out would be a state that no later edition repairs. Other partitions go on. */
+  #standStill(payload: EachBatchPayload, error: UndecodableRecord): void {
+    const { group, log, metrics } = this.#options;
+    const { topic, partition } = payload.batch;
+    this.#stopped.add(keyOf(topic, partition));
+    payload.pause();
+    metrics.stopped.set({ group, topic, partition: String(partition) }, 1);
+    log.error(
+      { group, topic, partition, offset: error.offset, err: error },
+      'partition stopped: a record cannot be decoded',
+    );
+  }
+}
+
+function keyOf(topic: string, partition: number): string {
+  return `${topic}/${partition}`;
+}
+
+function before(messages: Messages, bad: UndecodableRecord | undefined): Messages {
+  if (bad === undefined) return messages;
+  const index = messages.findIndex(({ offset }) => offset === bad.offset);
+  // A decoder that does not say which record was bad: none of them may be committed.
+  return messages.slice(0, Math.max(0, index));
+}
+
+function isClientError(error: unknown): boolean {
+  return error instanceof Error && error.name.startsWith('KafkaJS');
+}

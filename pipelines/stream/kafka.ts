@@ -1,0 +1,80 @@
+import type { Admin, Kafka, PartitionerArgs, Producer } from 'kafkajs';
+import { type ChunkSender, type OutgoingRecord, StreamError, type StreamOffsets } from './ports.ts';
+
+/** An admin connection that reads offsets. */
+export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
+  const admin = kafka.admin();
+  await admin.connect();
+  return {
+    ends: async (topic) =>
+      byPartition((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, high])),
+    committed: async (group, topic) => committedOf(admin, group, topic),
+    close: () => admin.disconnect(),
+  };
+}
+
+async function committedOf(admin: Admin, group: string, topic: string): Promise<number[]> {
+  const found = (await admin.fetchOffsets({ groupId: group, topics: [topic] }))[0]?.partitions ?? [];
+  // -1: the group has committed nothing there.
+  return byPartition(found.map(({ partition, offset }) => [partition, offset === '-1' ? '0' : offset]));
+}
+
+function byPartition(pairs: readonly (readonly [number, string])[]): number[] {
+  const result: number[] = new Array(pairs.length).fill(0);
+  for (const [partition, offset] of pairs) result[partition] = Number(offset);
+  return result;
+}
+
+function givenPartition({ message }: PartitionerArgs): number {
+  if (message.partition === undefined) throw new TypeError('a record without a partition');
+  return message.partition;
+}
+
+/**
+ * An idempotent producer that sends one request at a time. A send that fails in the end discards the producer and the
+ * next send makes a new one: the client takes back the sequence numbers of a failed send, and if the broker had in fact
+ * appended it, the next, different records under the same numbers would be taken for repeats and dropped.
+ */
+export class KafkaChunkSender implements ChunkSender {
+  readonly #kafka: Kafka;
+  readonly #requestTimeoutMs: number;
+  #producer: Producer | undefined;
+
+  constructor(kafka: Kafka, options: { requestTimeoutMs: number }) {
+    this.#kafka = kafka;
+    this.#requestTimeoutMs = options.requestTimeoutMs;
+  }
+
+  async send(topic: string, records: OutgoingRecord[]): Promise<void> {
+    try {
+      this.#producer ??= await this.#connect();
+      // acks -1: every in-sync replica has it, which idempotence requires too.
+      await this.#producer.send({ topic, messages: records, acks: -1, timeout: this.#requestTimeoutMs });
+    } catch (error) {
+      const producer = this.#producer;
+      this.#producer = undefined;
+      await producer?.disconnect().catch(() => {});
+      throw new StreamError('send_failed', `Kafka did not acknowledge a chunk for ${topic}`, {
+        retryable: true,
+        cause: error,
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#producer?.disconnect();
+    this.#producer = undefined;
+  }
+
+  async #connect(): Promise<Producer> {
+    const producer = this.#kafka.producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      createPartitioner: () => givenPartition,
+      retry: { retries: 5, initialRetryTime: 200, maxRetryTime: 5_000, factor: 0.2, multiplier: 2 },
+    });
+    await producer.connect();
+    return producer;
+  }
+}
