@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { parseConfiguration } from '../runtime/config.ts';
 
 /** The checkout that this file belongs to: programs are fetched below it and processes start in it. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
@@ -34,17 +35,23 @@ export interface LocalConfig {
   /** `.local`: data, run and programs of this checkout. */
   localDirectory: string;
   addresses: Addresses;
+  /** All variables, for the product's processes: they get what a person set for them (`SOURCE_…`, `LOG_LEVEL`). */
+  environment: Record<string, string>;
 }
 
-/** Reads the environment once. Throws one error that names every wrong setting. */
-export function readLocalConfig(environment: NodeJS.ProcessEnv = process.env): LocalConfig {
-  const parsed = schema.safeParse(environment);
-  if (!parsed.success) throw new Error(`wrong settings:\n${z.prettifyError(parsed.error)}`);
-  const { PATH, PADRON_PROGRAMS_DIR, PADRON_LOCAL_DIR, ...addresses } = parsed.data;
+/**
+ * Reads the environment of this process.
+ * @throws ConfigurationError that names every wrong setting
+ */
+export function readLocalConfig(environment: Record<string, string | undefined> = process.env): LocalConfig {
+  const parsed = parseConfiguration(schema, environment);
+  const { PATH, PADRON_PROGRAMS_DIR, PADRON_LOCAL_DIR, ...addresses } = parsed;
+  const present = Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return {
     searchPath: PATH,
     programsDirectory: path.resolve(PADRON_PROGRAMS_DIR),
     localDirectory: path.resolve(PADRON_LOCAL_DIR),
     addresses,
+    environment: Object.fromEntries(present),
   };
 }

@@ -1,0 +1,57 @@
+/** What a command that runs until it is told to stop can use. */
+export interface Foreground {
+  /** Called in reverse order of registration when the command ends. Register as soon as there is something to stop. */
+  onStop(stop: () => Promise<void> | void): void;
+  /** Ends the command with exit code 1. The reason is printed. */
+  fail(reason: string): void;
+}
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const secondSignalExitCode = 130;
+
+/**
+ * Runs `start`, waits for Ctrl-C, SIGTERM or a failure, then stops all in reverse and resolves with the exit code.
+ * A signal during the start is obeyed when the start is through; a second one ends the process at once.
+ */
+export async function runInForeground(start: (foreground: Foreground) => Promise<void>): Promise<number> {
+  const stops: (() => Promise<void> | void)[] = [];
+  let exitCode = 0;
+  let isEnding = false;
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = () => {
+      isEnding = true;
+      resolve();
+    };
+  });
+  const fail = (reason: string) => {
+    if (isEnding) return; // what ends while we stop is no news
+    exitCode = 1;
+    console.error(reason);
+    end();
+  };
+  process.stdout.on('error', () => undefined); // a closed pipe must not keep the engines from an orderly stop
+  process.stderr.on('error', () => undefined);
+  for (const signal of signals) {
+    process.on(signal, () => {
+      if (isEnding) process.exit(secondSignalExitCode);
+      console.log('\nstopping (once more: at once)');
+      end();
+    });
+  }
+  try {
+    await start({ onStop: (stop) => void stops.push(stop), fail });
+  } catch (error) {
+    fail(error instanceof Error ? error.message : String(error));
+  }
+  await ended;
+  for (const stop of stops.reverse()) {
+    try {
+      await stop();
+    } catch (error) {
+      exitCode = 1;
+      console.error(error);
+    }
+  }
+  return exitCode;
+}

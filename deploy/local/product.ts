@@ -1,0 +1,195 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { readLocalConfig, repositoryRoot } from './config.ts';
+import { readOrMakeCredentials } from './credentials.ts';
+import type { Endpoints } from './endpoints.ts';
+import { answersOk } from './engines/context.ts';
+import { choosePorts, type Ports } from './ports.ts';
+import type { Log } from './programs.ts';
+import { type Launch, SupervisedProcess, type SuperviseOptions } from './supervise.ts';
+
+export const processNames = ['api', 'consumers', 'worker'] as const;
+export type ProcessName = (typeof processNames)[number];
+
+/** Where the product runs: a Stack, or addresses of shared engines and a folder of one's own. */
+export interface ProductHost {
+  endpoints: Endpoints;
+  /** Folder of its pid files, logs, ports and encryption key. */
+  directory: string;
+  ports?: Ports;
+}
+
+export interface ProductOptions {
+  /** Variables for all processes and for each, over those that this process has. */
+  environment?: Partial<Record<'all' | ProcessName, Record<string, string>>>;
+  /** Runs the migrations first; true if omitted. */
+  migrate?: boolean;
+  log?: Log;
+  /** Called when a process ends though nobody asked for it. It is not started again. */
+  onProcessEnd?(process: ProcessName, description: string): void;
+}
+
+export interface Product {
+  apiUrl: string;
+  /** Base address of each process: /healthz, /readyz, /metrics. */
+  urls: Record<ProcessName, string>;
+  pid(process: ProcessName): number | undefined;
+  /** SIGKILL to the process and its children. */
+  kill(process: ProcessName): Promise<void>;
+  /** Starts a process again on the same port, stopping it before if it runs. */
+  restart(process: ProcessName): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const programs: Record<ProcessName, string> = {
+  api: 'api/main.ts',
+  consumers: 'pipelines/consumers/main.ts',
+  worker: 'workflows/main.ts',
+};
+const readyTimeoutMs = 60_000;
+const stopTimeoutMs = 30_000; // above the processes' own deadline (STOP_DEADLINE_MS)
+const migrateTimeoutMs = 120_000;
+const shownLines = 20;
+
+/** Runs the migrations, starts the three processes and resolves when all are ready. */
+export async function startProduct(host: ProductHost, options: ProductOptions = {}): Promise<Product> {
+  const product = new RunningProduct(host, options, await portsOf(host));
+  await product.start();
+  return product;
+}
+
+async function portsOf(host: ProductHost): Promise<Ports> {
+  const run = path.join(host.directory, 'run');
+  mkdirSync(run, { recursive: true });
+  mkdirSync(path.join(host.directory, 'logs'), { recursive: true });
+  return host.ports ?? choosePorts(path.join(run, 'ports.json'));
+}
+
+class RunningProduct implements Product {
+  readonly urls: Record<ProcessName, string>;
+  readonly #options: ProductOptions;
+  readonly #ports: Ports;
+  readonly #environment: Record<string, string>;
+  readonly #supervise: SuperviseOptions;
+  readonly #processes = new Map<ProcessName, SupervisedProcess>();
+
+  constructor(host: ProductHost, options: ProductOptions, ports: Ports) {
+    const config = readLocalConfig();
+    const { encryptionKey } = readOrMakeCredentials(host.directory);
+    this.#options = options;
+    this.#ports = ports;
+    this.urls = { api: this.#url('api'), consumers: this.#url('consumers'), worker: this.#url('worker') };
+    this.#environment = {
+      WEBHOOK_SECRET_KEYS: `local:${encryptionKey}`,
+      ...config.environment,
+      ...host.endpoints,
+      ...options.environment?.all,
+      HTTP_HOST: '127.0.0.1',
+    };
+    this.#supervise = {
+      runDirectory: path.join(host.directory, 'run'),
+      logDirectory: path.join(host.directory, 'logs'),
+      searchPath: config.searchPath,
+      readyTimeoutMs,
+      stopTimeoutMs,
+      onUnexpectedEnd: (name, description) => {
+        this.#log(description);
+        options.onProcessEnd?.(name as ProcessName, description);
+      },
+    };
+  }
+
+  get apiUrl(): string {
+    return this.urls.api;
+  }
+
+  async start(): Promise<void> {
+    try {
+      if (this.#options.migrate ?? true) await this.#migrate();
+      const outcomes = await Promise.allSettled(processNames.map((name) => this.#start(name)));
+      const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+      if (failed) throw failed.reason;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  pid(name: ProcessName): number | undefined {
+    const found = this.#processes.get(name);
+    return found?.hasEnded ? undefined : found?.pid;
+  }
+
+  async kill(name: ProcessName): Promise<void> {
+    await this.#processes.get(name)?.kill();
+  }
+
+  async restart(name: ProcessName): Promise<void> {
+    await this.#processes.get(name)?.stop();
+    await this.#start(name);
+  }
+
+  /** The api first, so that nobody is answered by a product that is half there. */
+  async stop(): Promise<void> {
+    for (const name of processNames) {
+      const stopped = (await this.#processes.get(name)?.stop()) ?? true;
+      if (!stopped) this.#log(`${name}: did not end within ${stopTimeoutMs} ms and was killed`);
+    }
+  }
+
+  async #start(name: ProcessName): Promise<void> {
+    const startedAt = Date.now();
+    const started = new SupervisedProcess(this.#launch(name), this.#supervise);
+    this.#processes.set(name, started);
+    await started.waitUntilReady();
+    this.#log(`${name}: up in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+  }
+
+  #launch(name: ProcessName): Launch {
+    return {
+      name,
+      command: process.execPath,
+      args: ['--import', 'tsx', path.join(repositoryRoot, programs[name])],
+      environment: {
+        ...this.#environment,
+        ...this.#options.environment?.[name],
+        HTTP_PORT: String(this.#ports[name]),
+      },
+      workingDirectory: repositoryRoot,
+      stopSignal: 'SIGTERM',
+      isReady: () => answersOk(`${this.#url(name)}/readyz`),
+    };
+  }
+
+  /** Migrations are forward-only and repeatable: dying in the middle leaves a state from which they go on. */
+  async #migrate(): Promise<void> {
+    const startedAt = Date.now();
+    const command = path.join(repositoryRoot, 'deploy', 'cli', 'padron.js');
+    const child = spawn(process.execPath, ['--import', 'tsx', command, 'migrate'], {
+      cwd: repositoryRoot,
+      env: this.#environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: migrateTimeoutMs,
+    });
+    const output: string[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(String(chunk)));
+    const code = await new Promise<number | string>((resolve) => {
+      child.once('error', (error) => resolve(error.message));
+      child.once('close', (exitCode, signal) => resolve(exitCode ?? signal ?? 'unknown'));
+    });
+    if (code !== 0) {
+      const shown = output.join('').trimEnd().split('\n').slice(-shownLines).join('\n');
+      throw new Error(`the migrations ended with ${code}:\n${shown}`);
+    }
+    this.#log(`migrations: done in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+  }
+
+  #url(name: ProcessName): string {
+    return `http://127.0.0.1:${this.#ports[name]}`;
+  }
+
+  #log(line: string): void {
+    this.#options.log?.(line);
+  }
+}

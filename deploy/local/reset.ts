@@ -1,0 +1,24 @@
+import { rmSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { readLocalConfig } from './config.ts';
+import { lockOwner } from './lock.ts';
+import { mainStackPaths } from './paths.ts';
+import { stackLockFile } from './stack.ts';
+
+const help =
+  'npm run local:reset: deletes the data of the local stack. Fetched programs stay. Refuses while the stack runs.';
+
+if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) {
+  console.log(help);
+} else {
+  const paths = mainStackPaths(readLocalConfig().localDirectory);
+  const owner = lockOwner(stackLockFile(paths.data));
+  if (owner) {
+    console.error(`the local stack runs in process ${owner.pid}: stop it first`);
+    process.exitCode = 1;
+  } else {
+    rmSync(paths.data, { recursive: true, force: true });
+    rmSync(paths.run, { recursive: true, force: true });
+    console.log(`deleted ${paths.data}`);
+  }
+}

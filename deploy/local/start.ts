@@ -1,0 +1,46 @@
+import { mkdirSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { readLocalConfig } from './config.ts';
+import { removeEndpoints, writeEndpoints } from './endpoints.ts';
+import { type Foreground, runInForeground } from './foreground.ts';
+import { mainStackPaths } from './paths.ts';
+import { startProduct } from './product.ts';
+import { startStack } from './stack.ts';
+import { addressTable } from './table.ts';
+
+const help = `npm start: starts the engines, runs the migrations, starts api, consumers and worker, and waits.
+
+Ctrl-C stops all; the data stays in .local/data. A process or an engine that dies stops the whole with exit code 1.
+While it runs, \`npx padron …\` finds the addresses by itself (.local/run/endpoints.json).
+Variables of the environment reach the processes (SOURCE_PADRON_REDUCIDO_URL, LOG_LEVEL, …); an engine whose address is
+in the environment is used and not started. Logs: .local/data/logs.`;
+
+if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) console.log(help);
+else process.exitCode = await runInForeground(start);
+
+async function start(foreground: Foreground): Promise<void> {
+  const startedAt = Date.now();
+  const paths = mainStackPaths(readLocalConfig().localDirectory);
+  const stack = await startStack({
+    directory: paths.data,
+    log: console.log,
+    onEngineEnd: (engine) => foreground.fail(`${engine} has ended: stopping all`),
+  });
+  foreground.onStop(() => stack.stop());
+  const product = await startProduct(stack, {
+    log: console.log,
+    onProcessEnd: (name) => foreground.fail(`${name} has ended: stopping all`),
+  });
+  foreground.onStop(() => product.stop());
+  const endpoints = {
+    ...stack.endpoints,
+    PADRON_API_URL: product.urls.api,
+    PADRON_CONSUMERS_URL: product.urls.consumers,
+    PADRON_WORKER_URL: product.urls.worker,
+  };
+  mkdirSync(paths.run, { recursive: true });
+  writeEndpoints(paths.endpointsFile, endpoints);
+  foreground.onStop(() => removeEndpoints(paths.endpointsFile));
+  console.log(`\n${addressTable(Object.entries(endpoints))}\n`);
+  console.log(`all ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops.`);
+}
