@@ -1,0 +1,43 @@
+import type { Command } from 'commander';
+import { prepareStream } from '../../pipelines/stream/prepare.ts';
+import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
+import { registerNames } from '../../schemas/registers.ts';
+import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../runtime/config.ts';
+import { makeKafka } from '../runtime/kafka.ts';
+import { makeLogger } from '../runtime/log.ts';
+import { migrateClickhouse, migratePostgres } from '../runtime/migrate.ts';
+import type { CommandContext, OutputOptions } from './context.ts';
+
+const configuration = databaseBlock
+  .extend(clickhouseBlock.shape)
+  .extend(kafkaBlock.shape)
+  .extend({ ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL });
+
+/** `padron migrate`: everything the processes expect to find, made or brought up to date. Repeatable. */
+export function registerMigrateCommand(program: Command, context: CommandContext): void {
+  program
+    .command('migrate')
+    .description('Brings databases, schemas and topics up to date. Run it before a new release starts; repeatable.')
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron migrate')
+    .action(async (options: OutputOptions) => {
+      const config = context.configuration(configuration);
+      const applied = await migratePostgres(config.DATABASE_URL);
+      context.note(`PostgreSQL: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
+      await migrateClickhouse(config.CLICKHOUSE_URL);
+      context.note('ClickHouse: up to date');
+      const parts = {
+        kafka: makeKafka(config.KAFKA_BROKERS, 'padron-migrate', makeLogger('migrate', 'fatal')),
+        registry: connectRegistry(config.SCHEMA_REGISTRY_URL),
+        pool: context.pool(),
+        archiveUrl: config.ARCHIVE_URL,
+        prefix: config.KAFKA_TOPIC_PREFIX,
+      };
+      const schemas: Record<string, { changes: number; editions: number }> = {};
+      for (const register of registerNames) {
+        schemas[register] = await prepareStream(parts, register);
+        context.note(`Kafka: topics and schemas of ${register} are there`);
+      }
+      context.show(options, { postgres: applied, schemas }, 'Everything is up to date.');
+    });
+}

@@ -1,0 +1,59 @@
+import type { Kafka } from 'kafkajs';
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { ensureHead, readHead } from '../editions/heads.ts';
+import { schemaText } from './codec.ts';
+import { changesOutput, editionsOutput, outputsOf } from './outputs.ts';
+import { SchemaArchive } from './schema-archive.ts';
+import { registerSchemas, type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
+import { checkTopics, ensureTopics } from './topics.ts';
+
+export interface StreamParts {
+  kafka: Kafka;
+  registry: SchemaRegistry;
+  pool: Pool;
+  archiveUrl: string;
+  prefix: string;
+}
+
+/** Registry ids of the current schemas of a register. */
+export interface SchemaIds {
+  changes: number;
+  editions: number;
+}
+
+/** Deploy step, after the migrations: the register's row, its schemas, its topics. Repeatable; a half-done one is run again. */
+export async function prepareStream(parts: StreamParts, register: RegisterName): Promise<SchemaIds> {
+  const { kafka, registry, pool, archiveUrl, prefix } = parts;
+  const archive = new SchemaArchive(archiveUrl);
+  await ensureHead(pool, register);
+  const outputs = outputsOf(prefix, register);
+  // Before anything is registered: a registry that was filled anew must not be added to.
+  for (const { subject } of outputs) await archive.check(registry, subject);
+  const ids = await registerSchemas(registry, outputs);
+  // Dying before this leaves an id that no record uses yet; the repeat registers the same id and puts it.
+  for (const { subject, schema } of outputs) await archive.put(subject, ids.get(subject)!, schemaText(schema));
+  const { partitions } = await readHead(pool, register);
+  await ensureTopics(kafka, { prefix, register, partitions });
+  return {
+    changes: ids.get(changesOutput(prefix, register).subject)!,
+    editions: ids.get(editionsOutput(prefix, register).subject)!,
+  };
+}
+
+/**
+ * Each start: refuses topics with other settings, a registry that disagrees with the archive, and schemas that were not
+ * registered.
+ * @throws StreamError, see topics.ts, schema-archive.ts and schema-registry.ts
+ */
+export async function checkStream(parts: StreamParts, register: RegisterName): Promise<SchemaIds> {
+  const { kafka, registry, pool, archiveUrl, prefix } = parts;
+  const { partitions } = await readHead(pool, register);
+  await checkTopics(kafka, { prefix, register, partitions });
+  const archive = new SchemaArchive(archiveUrl);
+  for (const { subject } of outputsOf(prefix, register)) await archive.check(registry, subject);
+  return {
+    changes: await schemaIdFor(registry, changesOutput(prefix, register)),
+    editions: await schemaIdFor(registry, editionsOutput(prefix, register)),
+  };
+}

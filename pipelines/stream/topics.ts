@@ -1,0 +1,124 @@
+import type { Admin, Kafka } from 'kafkajs';
+import kafkajs from 'kafkajs';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { changesOutput, editionsOutput } from './outputs.ts';
+import { StreamError } from './ports.ts';
+
+/** Largest batch of records that the broker takes; ours are chunks of some 5,000 rows over all partitions. */
+export const maxMessageBytes = 8 * 1024 * 1024;
+
+/**
+ * Records are kept for ever: a new consumer group reads all history, and an old one can be read again. Named even where
+ * the broker's own default is the same, since brokers are configured by others.
+ */
+export const topicSettings: Readonly<Record<string, string>> = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+  'max.message.bytes': String(maxMessageBytes),
+};
+
+export interface TopicPlan {
+  prefix: string;
+  register: RegisterName;
+  /** Of the changes topic: register_head.partitions. */
+  partitions: number;
+}
+
+interface Wanted {
+  topic: string;
+  partitions: number;
+}
+
+function wantedTopics({ prefix, register, partitions }: TopicPlan): Wanted[] {
+  return [
+    { topic: changesOutput(prefix, register).topic, partitions },
+    { topic: editionsOutput(prefix, register).topic, partitions: 1 },
+  ];
+}
+
+/** Deploy step: makes what is missing (replication factor −1: the broker's default), then checks. Repeatable. */
+export async function ensureTopics(kafka: Kafka, plan: TopicPlan, replicationFactor = -1): Promise<void> {
+  await withAdmin(kafka, async (admin) => {
+    const existing = new Set(await admin.listTopics());
+    const missing = wantedTopics(plan).filter(({ topic }) => !existing.has(topic));
+    if (missing.length > 0) {
+      await admin.createTopics({
+        waitForLeaders: true,
+        timeout: 30_000,
+        topics: missing.map(({ topic, partitions }) => ({
+          topic,
+          numPartitions: partitions,
+          replicationFactor,
+          configEntries: Object.entries(topicSettings).map(([name, value]) => ({ name, value })),
+        })),
+      });
+    }
+    await check(admin, plan);
+  });
+}
+
+/** A start refuses topics whose settings differ. @throws StreamError `topic_missing`, `topic_settings_differ` */
+export async function checkTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
+  await withAdmin(kafka, (admin) => check(admin, plan));
+}
+
+async function check(admin: Admin, plan: TopicPlan): Promise<void> {
+  const wanted = wantedTopics(plan);
+  const existing = new Set(await admin.listTopics());
+  for (const { topic } of wanted) {
+    if (existing.has(topic)) continue;
+    throw new StreamError('topic_missing', `topic ${topic} does not exist: run \`padron migrate\``, {
+      retryable: false,
+    });
+  }
+  const { topics } = await admin.fetchTopicMetadata({ topics: wanted.map(({ topic }) => topic) });
+  const counts = new Map(topics.map(({ name, partitions }) => [name, partitions.length]));
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: wanted.map(({ topic }) => ({
+      type: kafkajs.ConfigResourceTypes.TOPIC,
+      name: topic,
+      configNames: Object.keys(topicSettings),
+    })),
+  });
+  for (const { topic, partitions } of wanted) {
+    const entries = resources.find(({ resourceName }) => resourceName === topic)?.configEntries ?? [];
+    const found = new Map(entries.map(({ configName, configValue }) => [configName, configValue]));
+    checkSettings(topic, found);
+    checkPartitions(topic, counts.get(topic) ?? 0, partitions);
+  }
+}
+
+function checkSettings(topic: string, found: ReadonlyMap<string, string>): void {
+  const wrong = Object.entries(topicSettings).filter(([name, value]) => found.get(name) !== value);
+  if (wrong.length === 0) return;
+  const differences = wrong.map(([name, value]) => `${name} is ${found.get(name) ?? 'not told'}, must be ${value}`);
+  const change = wrong.map(([name, value]) => `${name}=${value}`).join(',');
+  throw new StreamError(
+    'topic_settings_differ',
+    `topic ${topic}: ${differences.join('; ')}. Records could be lost. Change it with: ` +
+      `kafka-configs.sh --bootstrap-server <broker> --alter --entity-type topics --entity-name ${topic} --add-config ${change}`,
+    { retryable: false },
+  );
+}
+
+function checkPartitions(topic: string, found: number, wanted: number): void {
+  if (found === wanted) return;
+  throw new StreamError(
+    'topic_settings_differ',
+    `topic ${topic} has ${found} partitions, but register_head.partitions says ${wanted}: a RUC's changes would be ` +
+      'spread over two partitions and lose their order. They grow together, between editions only.',
+    { retryable: false },
+  );
+}
+
+async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<Result>): Promise<Result> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}
