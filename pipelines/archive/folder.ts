@@ -30,14 +30,17 @@ export class FolderArchive implements Archive {
       throw new ArchiveError('hash_mismatch', `${basename(file)} should have hash ${name.sha256}, but has ${found}`);
     }
     await this.#makeFolder(dirname(target));
-    const staged = await this.#stage(file);
-    await chmod(staged, readOnly);
-    // Dying before the rename leaves a file in incoming/ and no object; the repeat starts over.
-    await syncFile(staged);
-    await rename(staged, target);
-    // Dying here: the object may or may not be there after a power cut, and the catalogue does not name it yet.
+    // Dying before the rename leaves the file where it was and no object: the repeat goes on from there.
+    await chmod(file, readOnly);
+    await syncFile(file);
+    try {
+      await rename(file, target);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
+      await this.#copyInto(target, file);
+    }
+    // Dying here: after a power cut the object may be there or not, and the catalogue does not name it yet.
     await syncFolder(dirname(target));
-    if (staged !== file) await rm(file, { force: true });
     return 'stored';
   }
 
@@ -80,17 +83,13 @@ export class FolderArchive implements Archive {
     return discarded;
   }
 
-  /** A file on the objects' own device: a rename is atomic only there. */
-  async #stage(file: string): Promise<string> {
-    const staged = join(this.#root, incoming, `put-${randomUUID()}`);
-    await this.#makeFolder(dirname(staged));
-    try {
-      await rename(file, staged);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
-      await copyFile(file, staged);
-    }
-    return staged;
+  /** From another device a rename is not possible: copy under a name of its own, then rename. */
+  async #copyInto(target: string, file: string): Promise<void> {
+    const copy = await this.incomingFile(`put-${randomUUID()}`);
+    await copyFile(file, copy);
+    await syncFile(copy);
+    await rename(copy, target);
+    await rm(file, { force: true });
   }
 
   async #makeFolder(folder: string): Promise<void> {

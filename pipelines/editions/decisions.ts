@@ -1,0 +1,68 @@
+import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import { findPublication, type Publication } from './publications.ts';
+
+export type DecisionErrorCode = 'publication_unknown' | 'state_forbids' | 'date_missing' | 'bytes_missing';
+
+/** An operator's decision that cannot be taken as things stand. */
+export class DecisionError extends Error {
+  override name = 'DecisionError';
+  readonly code: DecisionErrorCode;
+  readonly retryable = false;
+
+  constructor(code: DecisionErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export interface Decision {
+  by: string;
+  reason: string | null;
+}
+
+/**
+ * Takes a publication out of quarantine: it is verified and compared again, with today's head; its gates are recorded
+ * and no longer stop it. `fechaDato` gives a date to one that came without.
+ * @throws DecisionError
+ */
+export async function approvePublication(
+  client: PoolClient,
+  id: number,
+  decision: Decision & { fechaDato: string | null },
+): Promise<Publication> {
+  const publication = await lockQuarantined(client, id);
+  if (publication.sha256 === null) {
+    throw new DecisionError('bytes_missing', `publication ${id} was never downloaded whole: run the register again`);
+  }
+  if (publication.published_at === null && decision.fechaDato === null) {
+    throw new DecisionError('date_missing', `publication ${id} has no date: give it one with --date YYYY-MM-DD`);
+  }
+  await client.query(
+    `UPDATE publication SET state = 'descargada', state_at = now(), decided_by = $2, state_reason = $3,
+       published_at = COALESCE(published_at, ($4::date)::timestamp AT TIME ZONE 'America/Lima'),
+       fecha_dato = COALESCE(fecha_dato, $4::date)
+     WHERE id = $1`,
+    [id, decision.by, decision.reason, decision.fechaDato],
+  );
+  return (await findPublication(client, id))!;
+}
+
+/** Ends a quarantined publication for good. @throws DecisionError */
+export async function rejectPublication(client: PoolClient, id: number, decision: Decision): Promise<Publication> {
+  const publication = await lockQuarantined(client, id);
+  await client.query(
+    `UPDATE publication SET state = 'rechazada', state_at = now(), decided_by = $2, state_reason = $3 WHERE id = $1`,
+    [id, decision.by, decision.reason ?? publication.state_reason],
+  );
+  return (await findPublication(client, id))!;
+}
+
+async function lockQuarantined(client: PoolClient, id: number): Promise<Publication> {
+  await client.query('SELECT 1 FROM publication WHERE id = $1 FOR UPDATE', [id]);
+  const publication = await findPublication(client, id);
+  if (publication === null) throw new DecisionError('publication_unknown', `there is no publication ${id}`);
+  if (publication.state !== 'en_cuarentena') {
+    throw new DecisionError('state_forbids', `publication ${id} is ${publication.state}, not en_cuarentena`);
+  }
+  return publication;
+}

@@ -1,0 +1,112 @@
+import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+
+/** A row of `edition`, named as in the database. */
+export interface Edition {
+  register: RegisterName;
+  number: number;
+  publication_id: number | null;
+  corrects: number | null;
+  fecha_dato: string;
+  published_at: Date;
+  detected_at: Date;
+  change_file_sha256: string;
+  overlay_sha256: string | null;
+  parser_version: number;
+  columns: string[];
+  changes: number;
+  counts: Record<string, unknown>;
+  publicada_at: Date | null;
+  materializada_at: Date | null;
+  avisada_at: Date | null;
+}
+
+type Queryable = Pick<Pool | PoolClient, 'query'>;
+
+/** Newest first. */
+export async function listEditions(
+  database: Queryable,
+  filter: { register: RegisterName | null; maxRows: number },
+): Promise<Edition[]> {
+  const { rows } = await database.query<Edition>(
+    `SELECT * FROM edition WHERE $1::text IS NULL OR register = $1 ORDER BY register, number DESC LIMIT $2`,
+    [filter.register, filter.maxRows],
+  );
+  return rows;
+}
+
+export async function findEdition(
+  database: Queryable,
+  register: RegisterName,
+  number: number,
+): Promise<Edition | null> {
+  const { rows } = await database.query<Edition>('SELECT * FROM edition WHERE register = $1 AND number = $2', [
+    register,
+    number,
+  ]);
+  return rows[0] ?? null;
+}
+
+/** The oldest edition that has not come all the way (published, materialised, notified). */
+export async function oldestUnfinishedEdition(database: Queryable, register: RegisterName): Promise<number | null> {
+  const { rows } = await database.query<{ number: number }>(
+    'SELECT number FROM edition WHERE register = $1 AND avisada_at IS NULL ORDER BY number LIMIT 1',
+    [register],
+  );
+  return rows[0]?.number ?? null;
+}
+
+/** Counts of the last editions that were differences, newest first: what is normal for this register. */
+export async function recentCounts(
+  database: Queryable,
+  register: RegisterName,
+  maxEditions: number,
+): Promise<Record<string, unknown>[]> {
+  const { rows } = await database.query<{ counts: Record<string, unknown> }>(
+    // Edition 1 is everything at once and corrections are no publications: neither tells what a day brings.
+    `SELECT counts FROM edition WHERE register = $1 AND number > 1 AND corrects IS NULL ORDER BY number DESC LIMIT $2`,
+    [register, maxEditions],
+  );
+  return rows.map((row) => row.counts);
+}
+
+export async function countEditionsOf(database: Queryable, register: RegisterName, sha256: string): Promise<number> {
+  const { rows } = await database.query<{ editions: number }>(
+    `SELECT count(*)::int AS editions FROM edition JOIN publication ON publication.id = edition.publication_id
+     WHERE edition.register = $1 AND publication.sha256 = $2`,
+    [register, sha256],
+  );
+  return rows[0]!.editions;
+}
+
+/** Every change is in Kafka: then also the publication is `publicada`. Set once; repeatable. */
+export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
+  await client.query(
+    'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
+    [register, number],
+  );
+  await client.query(
+    `UPDATE publication SET state = 'publicada', state_at = now() FROM edition
+     WHERE edition.register = $1 AND edition.number = $2 AND publication.id = edition.publication_id
+       AND publication.state = 'publicando'`,
+    [register, number],
+  );
+}
+
+/** The state in ClickHouse is this edition's. Set once; repeatable. */
+export async function recordMaterialised(database: Queryable, register: RegisterName, number: number): Promise<void> {
+  await database.query(
+    `UPDATE edition SET materializada_at = now()
+     WHERE register = $1 AND number = $2 AND materializada_at IS NULL AND publicada_at IS NOT NULL`,
+    [register, number],
+  );
+}
+
+/** Every notice of this edition is written. Set once: from here on the edition is never told again. */
+export async function recordNotified(database: Queryable, register: RegisterName, number: number): Promise<void> {
+  await database.query(
+    `UPDATE edition SET avisada_at = now()
+     WHERE register = $1 AND number = $2 AND avisada_at IS NULL AND materializada_at IS NOT NULL`,
+    [register, number],
+  );
+}

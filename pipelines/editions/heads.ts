@@ -1,0 +1,66 @@
+import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import type { Publication } from './publications.ts';
+
+/** The only base of a difference. Edition 0: the register has nothing yet. */
+export interface Head {
+  register: RegisterName;
+  edition: number;
+  fecha_dato: string | null;
+  published_at: Date | null;
+  publication_sha256: string | null;
+  partitions: number;
+  probed_at: Date | null;
+  /** Change file of the head's edition: names the index and row store; null for edition 0. */
+  change_file_sha256: string | null;
+  materialised: boolean;
+}
+
+type Queryable = Pick<Pool | PoolClient, 'query'>;
+
+/** Makes the register's row where it is missing; a deploy step makes it too. Repeatable. */
+export async function ensureHead(database: Queryable, register: RegisterName): Promise<void> {
+  await database.query(
+    'INSERT INTO register_head (register, partitions) VALUES ($1, $2) ON CONFLICT (register) DO NOTHING',
+    [register, registers[register].defaultPartitions],
+  );
+}
+
+export async function readHead(database: Queryable, register: RegisterName, lock = false): Promise<Head> {
+  // The lock is taken on the head's row alone; the edition's row is read as it stands after it.
+  if (lock) await database.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
+  const { rows } = await database.query<Head>(
+    `SELECT head.register, head.edition, head.fecha_dato, head.published_at, head.publication_sha256, head.partitions,
+       head.probed_at, edition.change_file_sha256,
+       (head.edition = 0 OR edition.materializada_at IS NOT NULL) AS materialised
+     FROM register_head head
+     LEFT JOIN edition ON edition.register = head.register AND edition.number = head.edition
+     WHERE head.register = $1`,
+    [register],
+  );
+  const head = rows[0];
+  if (head === undefined) throw new Error(`register ${register} has no head: run the migrations`);
+  return head;
+}
+
+export async function recordProbe(database: Queryable, register: RegisterName): Promise<void> {
+  await database.query('UPDATE register_head SET probed_at = now() WHERE register = $1', [register]);
+}
+
+/**
+ * The site published the head's bytes again: the register's date moves forward and no edition is made. One transaction
+ * with the publication's move to `repetida`, so that the date is never moved for a publication that goes on.
+ */
+export async function moveDateForward(client: PoolClient, publication: Publication): Promise<void> {
+  await client.query(
+    `UPDATE register_head SET fecha_dato = $2, published_at = $3, publication_validators = $4
+     WHERE register = $1 AND publication_sha256 = $5 AND (published_at IS NULL OR published_at < $3)`,
+    [
+      publication.register,
+      publication.fecha_dato,
+      publication.published_at,
+      JSON.stringify(publication.validators),
+      publication.sha256,
+    ],
+  );
+}

@@ -1,0 +1,208 @@
+import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { sameVersion, type Validators } from '../registers/site.ts';
+import type { SourceDate } from '../registers/source-date.ts';
+
+export const openStates = ['detectada', 'descargada', 'verificada', 'comparada', 'publicando'] as const;
+export const finalStates = ['publicada', 'en_cuarentena', 'rechazada', 'repetida', 'sustituida'] as const;
+export type PublicationState = (typeof openStates)[number] | (typeof finalStates)[number];
+
+export interface GateRecord {
+  gate: string;
+  value: number | string | null;
+  limit: number | string | null;
+  passed: boolean;
+  text: string;
+}
+
+/** A row of `publication`, named as in the database, with what became of its edition. Dates are text, times are Date. */
+export interface Publication {
+  id: number;
+  register: RegisterName;
+  sha256: string | null;
+  fecha_dato: string | null;
+  published_at: Date | null;
+  validators: { etag?: string | null; last_modified?: string | null };
+  bytes: number | null;
+  rows: number | null;
+  rejected: number | null;
+  duplicates: number | null;
+  gates: GateRecord[];
+  state: PublicationState;
+  state_reason: string | null;
+  decided_by: string | null;
+  compare_result: Record<string, unknown> | null;
+  detected_at: Date;
+  downloaded_at: Date | null;
+  state_at: Date;
+  edition: number | null;
+  publicada_at: Date | null;
+  materializada_at: Date | null;
+  avisada_at: Date | null;
+}
+
+/** Written into decided_by by `approve`: gates that an operator has overruled are recorded and do not stop it. */
+export function isApproved(publication: Publication): boolean {
+  return publication.decided_by !== null && publication.state !== 'rechazada';
+}
+
+const selectPublication = `
+  SELECT publication.*, edition.number AS edition, edition.publicada_at, edition.materializada_at, edition.avisada_at
+  FROM publication LEFT JOIN edition ON edition.publication_id = publication.id`;
+
+type Queryable = Pick<Pool | PoolClient, 'query'>;
+
+export async function findPublication(database: Queryable, id: number): Promise<Publication | null> {
+  const { rows } = await database.query<Publication>(`${selectPublication} WHERE publication.id = $1`, [id]);
+  return rows[0] ?? null;
+}
+
+/** Newest first. */
+export async function listPublications(
+  database: Queryable,
+  filter: { register: RegisterName | null; state: PublicationState | null; maxRows: number },
+): Promise<Publication[]> {
+  const { rows } = await database.query<Publication>(
+    `${selectPublication}
+     WHERE ($1::text IS NULL OR publication.register = $1) AND ($2::text IS NULL OR publication.state = $2)
+     ORDER BY publication.id DESC LIMIT $3`,
+    [filter.register, filter.state, filter.maxRows],
+  );
+  return rows;
+}
+
+/**
+ * The row of the version that a probe has just seen: the known one, or a new one in state `detectada`. `isNew` says that
+ * its bytes are still to be had. A detected version that the site has replaced before we took it becomes `sustituida`.
+ */
+export async function detectPublication(
+  client: PoolClient,
+  register: RegisterName,
+  version: Validators,
+): Promise<{ id: number; isNew: boolean }> {
+  // One probe of a register at a time: two at once would both insert.
+  await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
+  const { rows } = await client.query<{ id: number; state: PublicationState; etag: string; last_modified: string }>(
+    `SELECT id, state, validators->>'etag' AS etag, validators->>'last_modified' AS last_modified
+     FROM publication WHERE register = $1 ORDER BY id DESC LIMIT $2`,
+    [register, knownVersions],
+  );
+  const isVersion = (row: { etag: string | null; last_modified: string | null }) =>
+    sameVersion({ etag: row.etag, lastModified: row.last_modified }, version);
+  // Each waiting one that the site still has, or that never had a validator to know it by, is gone on with.
+  const waiting = rows.find(
+    (row) =>
+      row.state === 'detectada' &&
+      (isVersion(row) || (row.etag === null && row.last_modified === null && version.etag === null)),
+  );
+  const known = waiting ?? rows.find(isVersion);
+  await client.query(
+    `UPDATE publication SET state = 'sustituida', state_at = now(),
+       state_reason = 'the site replaced this version before it was downloaded'
+     WHERE register = $1 AND state = 'detectada' AND id <> $2`,
+    [register, known?.id ?? 0],
+  );
+  if (known !== undefined) return { id: known.id, isNew: known.state === 'detectada' };
+  const inserted = await client.query<{ id: number }>(
+    'INSERT INTO publication (register, validators) VALUES ($1, $2) RETURNING id',
+    [register, JSON.stringify({ etag: version.etag, last_modified: version.lastModified })],
+  );
+  return { id: inserted.rows[0]!.id, isNew: true };
+}
+/** How many of the last versions a probe recognises; a site switches back by a few days at most. */
+const knownVersions = 60;
+
+/** Validators of the version that was detected last: what a conditional probe sends. */
+export async function lastKnownVersion(database: Queryable, register: RegisterName): Promise<Validators | null> {
+  const { rows } = await database.query<{ etag: string | null; last_modified: string | null; state: string }>(
+    `SELECT validators->>'etag' AS etag, validators->>'last_modified' AS last_modified, state
+     FROM publication WHERE register = $1 ORDER BY id DESC LIMIT 1`,
+    [register],
+  );
+  // One that is still to be downloaded must be found again, so the probe asks without a condition.
+  if (rows[0] === undefined || rows[0].state === 'detectada') return null;
+  return { etag: rows[0].etag, lastModified: rows[0].last_modified };
+}
+
+export interface DownloadedFacts {
+  sha256: string;
+  bytes: number;
+  version: Validators;
+  date: SourceDate | null;
+}
+
+/**
+ * `detectada → descargada`, once the archive holds the bytes. When these bytes with this date are known already, the
+ * detected row goes and the known one learns the new validators, so that one publication is one row.
+ */
+export async function recordDownload(
+  client: PoolClient,
+  id: number,
+  facts: DownloadedFacts,
+  problem: string | null,
+): Promise<{ id: number; known: boolean }> {
+  const { rows } = await client.query<{ register: string; state: PublicationState }>(
+    'SELECT register, state FROM publication WHERE id = $1 FOR UPDATE',
+    [id],
+  );
+  if (rows[0] === undefined || rows[0].state !== 'detectada') return { id, known: true };
+  const validators = JSON.stringify({ etag: facts.version.etag, last_modified: facts.version.lastModified });
+  const twin = await client.query<{ id: number }>(
+    `SELECT id FROM publication
+     WHERE register = $1 AND sha256 = $2 AND published_at IS NOT DISTINCT FROM $3 AND id <> $4 FOR UPDATE`,
+    [rows[0].register, facts.sha256, facts.date?.publishedAt ?? null, id],
+  );
+  const known = twin.rows[0]?.id;
+  if (known !== undefined) {
+    await client.query('DELETE FROM publication WHERE id = $1', [id]);
+    await client.query('UPDATE publication SET validators = $2 WHERE id = $1', [known, validators]);
+    return { id: known, known: true };
+  }
+  await client.query(
+    `UPDATE publication SET sha256 = $2, bytes = $3, validators = $4, published_at = $5, fecha_dato = $6,
+       downloaded_at = now(), state_at = now(), state = $7, state_reason = $8
+     WHERE id = $1`,
+    [
+      id,
+      facts.sha256,
+      facts.bytes,
+      validators,
+      facts.date?.publishedAt ?? null,
+      facts.date?.fechaDato ?? null,
+      problem === null ? 'descargada' : 'en_cuarentena',
+      problem,
+    ],
+  );
+  return { id, known: false };
+}
+
+/** What a comparison found, for the gates and for operators; the state becomes `comparada`. */
+export async function recordComparison(
+  database: Queryable,
+  id: number,
+  facts: { rows: number; rejected: number; duplicates: number; result: Record<string, unknown> },
+): Promise<void> {
+  await database.query(
+    `UPDATE publication SET rows = $2, rejected = $3, duplicates = $4, compare_result = $5, state = 'comparada',
+       state_reason = NULL, state_at = now()
+     WHERE id = $1 AND state IN ('descargada', 'verificada', 'comparada')`,
+    [id, facts.rows, facts.rejected, facts.duplicates, JSON.stringify(facts.result)],
+  );
+}
+
+export async function recordGates(database: Queryable, id: number, gates: readonly GateRecord[]): Promise<void> {
+  await database.query('UPDATE publication SET gates = $2 WHERE id = $1', [id, JSON.stringify(gates)]);
+}
+
+/** Moves a publication from one of `from` to `to`; false when it stands elsewhere by now (then nothing was changed). */
+export async function movePublication(
+  database: Queryable,
+  id: number,
+  move: { from: readonly PublicationState[]; to: PublicationState; reason: string | null },
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE publication SET state = $3, state_reason = $4, state_at = now() WHERE id = $1 AND state = ANY ($2)`,
+    [id, move.from, move.to, move.reason],
+  );
+  return rowCount === 1;
+}

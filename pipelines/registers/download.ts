@@ -1,0 +1,251 @@
+import type { FileHandle } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { GuardedAnswer } from '../../deploy/runtime/egress/request.ts';
+import { PartFile, type PartNote } from './part-file.ts';
+import { askSite, cancelled, drop, pause, type SiteAccess, SourceError, validatorsOf } from './site.ts';
+
+export interface DownloadLimits {
+  /** A larger declared (or received) size is refused: the file is not what it should be. */
+  maxBytes: number;
+  /** Without a byte for so long, the connection is given up. */
+  stallTimeoutMs: number;
+  /** Failures in a row without progress before the download is given up. */
+  maxFailuresWithoutProgress: number;
+  /** So many new bytes count as progress and give the whole budget back. */
+  progressBytes: number;
+  firstPauseMs: number;
+  maxPauseMs: number;
+  /** Room that must remain on the disk after the file. */
+  reserveBytes: number;
+  reportEveryMs: number;
+}
+
+export interface DownloadProgress {
+  bytes: number;
+  declaredBytes: number | null;
+  failures: number;
+}
+
+/** A finished file at the temporary path. */
+export type Downloaded = PartNote & { finished: NonNullable<PartNote['finished']> };
+
+interface Run {
+  access: SiteAccess;
+  url: string;
+  part: PartFile;
+  limits: DownloadLimits;
+  signal: AbortSignal;
+  progress: DownloadProgress;
+}
+
+/**
+ * Downloads `url` to `file`, going on where an earlier call stopped (Range with If-Range, so that a file that changed
+ * meanwhile starts over). Each loss of the connection is tried again after a growing pause; progress gives the budget
+ * back. Repeatable: a finished file is not downloaded again.
+ * @throws SourceError
+ */
+export async function download(options: {
+  access: SiteAccess;
+  url: string;
+  file: string;
+  limits: DownloadLimits;
+  signal: AbortSignal;
+  report: (progress: DownloadProgress) => void;
+}): Promise<Downloaded> {
+  const { limits, report, signal } = options;
+  const part = new PartFile(options.file);
+  const progress: DownloadProgress = { bytes: await part.size(), declaredBytes: null, failures: 0 };
+  const run: Run = { access: options.access, url: options.url, part, limits, signal, progress };
+  const reporting = setInterval(() => report({ ...progress }), limits.reportEveryMs);
+  try {
+    for (;;) {
+      const startedAt = progress.bytes;
+      try {
+        return await attempt(run);
+      } catch (error) {
+        if (signal.aborted) throw cancelled();
+        if (!(error instanceof SourceError) || !error.retryable) throw error;
+        if (progress.bytes - startedAt >= limits.progressBytes) progress.failures = 0;
+        progress.failures += 1;
+        if (progress.failures > limits.maxFailuresWithoutProgress) throw error;
+        await pause(Math.min(limits.maxPauseMs, limits.firstPauseMs * 2 ** (progress.failures - 1)), signal);
+      }
+    }
+  } finally {
+    clearInterval(reporting);
+  }
+}
+
+async function attempt(run: Run): Promise<Downloaded> {
+  const { part, progress } = run;
+  const note = await part.readNote();
+  if (note !== null && isFinished(note) && note.url === run.url) return note;
+  // All bytes here but not yet known as whole (died just before that): the last one is asked for again.
+  const whole = note?.declaredBytes ?? Number.MAX_SAFE_INTEGER;
+  const have = note?.url === run.url ? Math.min(await part.size(), Math.max(0, whole - 1)) : 0;
+  const version = note === null ? null : rangeValidator(note);
+  const from = version === null ? 0 : have;
+  progress.bytes = from;
+  const stall = new Watchdog(run.limits.stallTimeoutMs, run.signal);
+  try {
+    const headers: Record<string, string> =
+      from === 0 || version === null ? {} : { range: `bytes=${from}-`, 'if-range': version };
+    const answer = await askSite(run.access, { url: run.url, method: 'GET', headers, signal: stall.signal });
+    try {
+      return await receive(run, answer, note, from, stall);
+    } finally {
+      drop(answer);
+    }
+  } catch (error) {
+    // The watchdog's own abort reads like a cancellation; it is the site that fell silent.
+    if (stall.fired && !run.signal.aborted) throw unavailable(`the site sent nothing for ${stall.timeoutMs} ms`, error);
+    throw error;
+  } finally {
+    stall.stop();
+  }
+}
+
+async function receive(
+  run: Run,
+  answer: GuardedAnswer,
+  note: PartNote | null,
+  from: number,
+  stall: Watchdog,
+): Promise<Downloaded> {
+  const { part, progress, limits } = run;
+  if (answer.status === 416) {
+    // What we hold is not a beginning of what the site has: start over.
+    await part.discard();
+    throw unavailable('the site refused the range of a resumed download');
+  }
+  const resumed = answer.status === 206 && note !== null && continues(answer, note, from);
+  if (answer.status === 206 && !resumed) {
+    await part.discard();
+    throw unavailable('the site answered another range than was asked for');
+  }
+  if (!resumed && answer.status !== 200) throw unavailable(`the site answered ${answer.status}`);
+  const start = resumed ? from : 0;
+  const current: PartNote = resumed && note !== null ? note : noteOf(run.url, answer);
+  progress.declaredBytes = current.declaredBytes;
+  await checkRoom(run, current.declaredBytes, start);
+  // Before the first byte: bytes without a note of their version would never be resumed. A resumed note stands already.
+  if (!resumed) {
+    await part.discard();
+    await part.writeNote(current);
+  }
+  const { handle, hash } = await part.openAt(start);
+  progress.bytes = start;
+  try {
+    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+      stall.touch();
+      if (progress.bytes + chunk.length > limits.maxBytes) throw tooLarge(limits.maxBytes);
+      await writeAll(handle, chunk, progress.bytes);
+      hash.update(chunk);
+      progress.bytes += chunk.length;
+    }
+    if (current.declaredBytes !== null && progress.bytes !== current.declaredBytes) {
+      throw unavailable(`the site sent ${progress.bytes} of ${current.declaredBytes} bytes`);
+    }
+    await handle.sync();
+  } catch (error) {
+    if (error instanceof SourceError) throw error;
+    if (isDiskFull(error)) throw diskFull(error);
+    throw unavailable('the connection was lost', error);
+  } finally {
+    await handle.close();
+  }
+  const finished = { ...current, finished: { sha256: hash.digest('hex'), bytes: progress.bytes } };
+  await part.writeNote(finished);
+  return finished;
+}
+
+/** Restarts with every byte; aborts when none comes for the time limit, or when the caller gives up. */
+class Watchdog {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  fired = false;
+  readonly #controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(timeoutMs: number, outer: AbortSignal) {
+    this.timeoutMs = timeoutMs;
+    this.signal = AbortSignal.any([outer, this.#controller.signal]);
+    this.#timer = setTimeout(() => {
+      this.fired = true;
+      this.#controller.abort();
+    }, timeoutMs);
+  }
+
+  touch(): void {
+    this.#timer.refresh();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+async function checkRoom(run: Run, declaredBytes: number | null, have: number): Promise<void> {
+  const { limits, part } = run;
+  if (declaredBytes === null) return;
+  if (declaredBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, declaredBytes);
+  const disk = await statfs(dirname(part.path));
+  if (disk.bavail * disk.bsize < declaredBytes - have + limits.reserveBytes) throw diskFull();
+}
+
+function noteOf(url: string, answer: GuardedAnswer): PartNote {
+  const length = Number(answer.headers['content-length']);
+  return {
+    url,
+    ...validatorsOf(answer.headers),
+    contentType: answer.headers['content-type'] ?? null,
+    declaredBytes: Number.isSafeInteger(length) && answer.headers['content-length'] !== undefined ? length : null,
+    finished: null,
+  };
+}
+
+/** If-Range takes a strong entity tag or a time; a weak tag promises nothing about bytes. */
+function rangeValidator(note: PartNote): string | null {
+  if (note.etag !== null && !note.etag.startsWith('W/')) return note.etag;
+  return note.lastModified;
+}
+
+/** Whether a 206 goes on exactly where we stopped, in a file of the size that was declared at first. */
+function continues(answer: GuardedAnswer, note: PartNote, from: number): boolean {
+  const range = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(String(answer.headers['content-range'] ?? ''));
+  if (range === null || Number(range[1]) !== from || from === 0) return false;
+  const found = validatorsOf(answer.headers);
+  if (found.etag !== null && note.etag !== null && found.etag !== note.etag) return false;
+  if (found.lastModified !== null && note.lastModified !== null && found.lastModified !== note.lastModified)
+    return false;
+  return range[3] === '*' || note.declaredBytes === null || Number(range[3]) === note.declaredBytes;
+}
+
+async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < chunk.length; ) {
+    const { bytesWritten } = await handle.write(chunk, done, chunk.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+function isFinished(note: PartNote): note is Downloaded {
+  return note.finished !== null;
+}
+
+function isDiskFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code));
+}
+
+function unavailable(message: string, cause?: unknown): SourceError {
+  return new SourceError('source_unavailable', message, { retryable: true, cause });
+}
+
+function diskFull(cause?: unknown): SourceError {
+  return new SourceError('disk_full', 'the disk of the archive has too little room', { retryable: true, cause });
+}
+
+function tooLarge(maxBytes: number, declaredBytes?: number): SourceError {
+  const size = declaredBytes === undefined ? 'the file' : `the declared ${declaredBytes} bytes`;
+  return new SourceError('declared_too_large', `${size} exceeds the limit of ${maxBytes} bytes`, { retryable: false });
+}

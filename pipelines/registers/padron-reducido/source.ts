@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { dateInLima, type SourceDate } from '../source-date.ts';
+
+/** Where the daily register is published. Both addresses are settings of every register: SOURCE_<REGISTER>_URL and …_PAGE_URL. */
+export const padronReducidoSourceBlock = z.object({
+  SOURCE_PADRON_REDUCIDO_URL: z
+    .url({ protocol: /^https?$/ })
+    .default('https://www2.sunat.gob.pe/padron_reducido_ruc.zip'),
+  SOURCE_PADRON_REDUCIDO_PAGE_URL: z
+    .url({ protocol: /^https?$/ })
+    .default('https://www.sunat.gob.pe/descargaPRR/mrc137_padron_reducido.html'),
+});
+
+const heading = /<div[^>]*class\s*=\s*["'][^"']*\btitulo\b[^"']*["'][^>]*>([\s\S]*?)<\/div>/gi;
+const writtenDate = /\b(\d{2})\/(\d{2})\/(\d{4})\b/;
+
+/**
+ * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download itself had no
+ * `Last-Modified`. Null when there is none, or it is no day of the calendar. The time is the start of that day in Lima.
+ */
+export function dateFromLandingPage(html: string): SourceDate | null {
+  for (const [, inside] of html.matchAll(heading)) {
+    const found = writtenDate.exec((inside ?? '').replace(/<[^>]*>/g, ' '));
+    if (found === null) continue;
+    const day = `${found[3]}-${found[2]}-${found[1]}`;
+    const publishedAt = new Date(`${day}T00:00:00-05:00`);
+    if (Number.isNaN(publishedAt.getTime()) || dateInLima(publishedAt) !== day) continue;
+    return { publishedAt, fechaDato: day };
+  }
+  return null;
+}

@@ -1,0 +1,73 @@
+import { createHash, type Hash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+
+/**
+ * A download in progress on disk: the bytes under a temporary name, and beside it a note that says which version of the
+ * site's file they belong to, so that a later process goes on from there. The note stays until the catalogue names the
+ * publication: with it, a process that died between the archive and the catalogue downloads nothing twice.
+ */
+const noteSchema = z.object({
+  url: z.string(),
+  etag: z.string().nullable(),
+  lastModified: z.string().nullable(),
+  contentType: z.string().nullable(),
+  /** Bytes the site declared, null when it did not. */
+  declaredBytes: z.number().int().nullable(),
+  /** Set once every byte is on disk. */
+  finished: z.object({ sha256: z.string(), bytes: z.number().int() }).nullable(),
+});
+export type PartNote = z.output<typeof noteSchema>;
+
+export class PartFile {
+  readonly path: string;
+  readonly #notePath: string;
+
+  constructor(path: string) {
+    this.path = path;
+    this.#notePath = `${path}.json`;
+  }
+
+  /** Null when nothing was begun or the note is damaged (then everything starts over). */
+  async readNote(): Promise<PartNote | null> {
+    try {
+      return noteSchema.parse(JSON.parse(await readFile(this.#notePath, 'utf8')));
+    } catch {
+      return null;
+    }
+  }
+
+  async writeNote(note: PartNote): Promise<void> {
+    // Written beside and renamed: a reader sees the old note or the new one, never half of one.
+    await writeFile(`${this.#notePath}.new`, JSON.stringify(note), { flush: true });
+    await rename(`${this.#notePath}.new`, this.#notePath);
+  }
+
+  async size(): Promise<number> {
+    return (await stat(this.path).catch(() => null))?.size ?? 0;
+  }
+
+  /** Opens the file to go on at `from`, cutting what stands after it, with the hash of what stands before it. */
+  async openAt(from: number): Promise<{ handle: FileHandle; hash: Hash }> {
+    const handle = await open(this.path, from === 0 ? 'w' : 'r+');
+    const hash = createHash('sha256');
+    try {
+      await handle.truncate(from);
+      if (from > 0) {
+        await pipeline(createReadStream(this.path, { end: from - 1, highWaterMark: 1024 * 1024 }), hash, {
+          end: false,
+        });
+      }
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+    return { handle, hash };
+  }
+
+  async discard(): Promise<void> {
+    for (const path of [this.path, this.#notePath, `${this.#notePath}.new`]) await rm(path, { force: true });
+  }
+}
