@@ -53,9 +53,11 @@ CREATE TABLE IF NOT EXISTS webhook_secret (
 CREATE TABLE IF NOT EXISTS webhook_work (
   webhook_id text PRIMARY KEY REFERENCES webhook (id),
   wake_seq bigint NOT NULL DEFAULT 0,
+  -- Until then somebody works and will look again before it ends: adding work needs no signal.
   lease_until timestamptz,
   next_due_at timestamptz
 );
+CREATE INDEX IF NOT EXISTS webhook_work_due ON webhook_work (next_due_at) WHERE next_due_at IS NOT NULL;
 
 -- The last position given to an event of the account. Locked by the transaction that writes events: commit order is cursor order.
 CREATE TABLE IF NOT EXISTS account_position (
@@ -93,7 +95,11 @@ CREATE TABLE IF NOT EXISTS delivery (
   position bigint NOT NULL,
   estado text NOT NULL DEFAULT 'pendiente' CHECK (estado IN ('pendiente', 'en_curso', 'entregada', 'agotada',
     'retenida', 'descartada', 'cancelada')),
+  -- attempts made in all; the number of the last one
   intentos integer NOT NULL DEFAULT 0,
+  -- failed attempts since the retry schedule (re)started: a resume sets it back, an attempt with unknown outcome does not count
+  fallos_del_ciclo integer NOT NULL DEFAULT 0,
+  -- pendiente: when to send; en_curso: when its lease ends, since it is due again then; else null
   next_due_at timestamptz,
   lease_token text,
   lease_until timestamptz,
@@ -103,6 +109,8 @@ CREATE TABLE IF NOT EXISTS delivery (
 ) PARTITION BY RANGE (day);
 -- Only what may still be sent: held deliveries (retenida) sit outside.
 CREATE INDEX IF NOT EXISTS delivery_due ON delivery (webhook_id, next_due_at) WHERE estado IN ('pendiente', 'en_curso');
+-- Finds what goes before a delivery: the same RUC's earlier and running ones.
+CREATE INDEX IF NOT EXISTS delivery_open_ruc ON delivery (webhook_id, ruc, position) WHERE estado IN ('pendiente', 'en_curso');
 CREATE INDEX IF NOT EXISTS delivery_held ON delivery (webhook_id, position) WHERE estado = 'retenida';
 CREATE INDEX IF NOT EXISTS delivery_event ON delivery (event_id);
 
@@ -113,7 +121,8 @@ CREATE TABLE IF NOT EXISTS attempt (
   started_at timestamptz NOT NULL,
   duration_ms integer,
   http_status integer,
-  -- a class of failure (see workflows/delivery), never an address or a system's own text; null after a success
+  -- a class of failure (see workflows/delivery), never an address or a system's own text; null after a success.
+  -- Written as resultado_desconocido when the attempt starts: that is what stays if the worker dies.
   failure text,
   response bytea,
   PRIMARY KEY (day, delivery_id, number)

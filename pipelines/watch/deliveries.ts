@@ -1,0 +1,73 @@
+import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { raiseWork } from './work.ts';
+
+export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente';
+
+/*
+ * Everything that changes a webhook's state locks its row first, then its work row, then its deliveries. Writers of
+ * deliveries (events.ts, record.ts) hold the webhook's row FOR SHARE, so a pause sees all of theirs or comes before them.
+ */
+
+/** Stops sending and keeps what is pending. Attempts under way end by themselves. False: it was paused or deleted already. */
+export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): Promise<boolean> {
+  return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));
+}
+
+export async function pauseIn(client: PoolClient, webhookId: string, cause: PauseCause): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `UPDATE webhook SET estado = 'pausado', pausado_por = $2
+     WHERE id = $1 AND estado = 'activo' AND deleted_at IS NULL`,
+    [webhookId, cause],
+  );
+  if (rowCount !== 1) return false;
+  await client.query(
+    `UPDATE delivery SET estado = 'retenida', next_due_at = NULL WHERE webhook_id = $1 AND estado = 'pendiente'`,
+    [webhookId],
+  );
+  return true;
+}
+
+export interface Resumed {
+  /** False: there is no such webhook, or it was not paused. */
+  resumed: boolean;
+  /** Held deliveries that are due now. */
+  released: number;
+}
+
+/**
+ * Takes up sending again: the customer says that the endpoint is fine. What was held is due at once, in order, each
+ * with its retry schedule from the start. The caller then wakes the webhook (wake.ts); dying before that leaves the
+ * work to the sweeper. Repeating it releases nothing twice.
+ */
+export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
+  return inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `UPDATE webhook SET estado = 'activo', pausado_por = NULL, fallos_consecutivos = 0, primer_fallo_at = NULL
+       WHERE id = $1 AND estado = 'pausado' AND deleted_at IS NULL`,
+      [webhookId],
+    );
+    if (rowCount !== 1) return { resumed: false, released: 0 };
+    await raiseWork(client, [webhookId]);
+    const released = await client.query(
+      `UPDATE delivery SET estado = 'pendiente', next_due_at = now(), fallos_del_ciclo = 0
+       WHERE webhook_id = $1 AND estado = 'retenida'`,
+      [webhookId],
+    );
+    return { resumed: true, released: released.rowCount ?? 0 };
+  });
+}
+
+/** Marks the webhook deleted and cancels what was not sent. Attempts under way end by themselves. False: not there. */
+export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'UPDATE webhook SET deleted_at = now() WHERE id = $1 AND account_id = $2 AND deleted_at IS NULL',
+    [webhookId, accountId],
+  );
+  if (rowCount !== 1) return false;
+  await client.query(
+    `UPDATE delivery SET estado = 'cancelada', next_due_at = NULL, finished_at = now()
+     WHERE webhook_id = $1 AND estado IN ('pendiente', 'retenida')`,
+    [webhookId],
+  );
+  return true;
+}

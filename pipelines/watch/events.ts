@@ -1,0 +1,158 @@
+import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { EventKind } from '../../schemas/registers.ts';
+import { deliveryId, type EventFacts, payloadOf } from './payload.ts';
+
+/** An event that should stand in its account's history. */
+export interface AccountEvent extends EventFacts {
+  accountId: number;
+}
+
+export interface Written {
+  /** Really new; a repeat of the batch writes none. */
+  events: number;
+  deliveries: number;
+  /** Webhooks that the batch has deliveries for, new or not. */
+  webhookIds: readonly string[];
+}
+
+interface WebhookRow {
+  id: string;
+  account_id: number;
+  eventos: EventKind[] | null;
+  listas: number[] | null;
+  estado: 'activo' | 'pausado';
+}
+
+/**
+ * Writes events and their deliveries in the caller's transaction, all of one detection day and edition, in the given order.
+ *
+ * New events take the account's next positions. The counter row is locked first, so no other transaction can give a
+ * position of this account before this one ends: a reader that has seen position n will never see a smaller one
+ * appear. Only events that are not there yet take one: a repeat leaves no gap and moves nothing.
+ */
+export async function writeEvents(
+  client: PoolClient,
+  day: string,
+  detectedAt: Date,
+  events: readonly AccountEvent[],
+): Promise<Written> {
+  const accounts = [...new Set(events.map((event) => event.accountId))].sort((a, b) => a - b);
+  const positions = await lockPositions(client, accounts);
+  const present = await client.query<{ id: string }>('SELECT id FROM event WHERE day = $1 AND id = ANY($2)', [
+    day,
+    events.map((event) => event.id),
+  ]);
+  const known = new Set(present.rows.map((row) => row.id));
+  const fresh = events
+    .filter((event) => !known.has(event.id))
+    .map((event) => {
+      const position = positions.get(event.accountId)! + 1;
+      positions.set(event.accountId, position);
+      return { ...event, position };
+    });
+  const webhooks = await lockWebhooks(client, accounts, detectedAt);
+  if (fresh.length > 0) {
+    await insertEvents(client, day, fresh);
+    await client.query(
+      `UPDATE account_position p SET last_position = n.position
+       FROM unnest($1::bigint[], $2::bigint[]) AS n (account_id, position) WHERE p.account_id = n.account_id`,
+      [[...positions.keys()], [...positions.values()]],
+    );
+  }
+  const deliveries = await insertDeliveries(client, day, fresh, webhooks);
+  const webhookIds = webhooks.filter((webhook) => events.some((event) => isTold(webhook, event))).map(({ id }) => id);
+  return { events: fresh.length, deliveries, webhookIds };
+}
+
+/** The last position of each account, locked in the order of ids so that two batches cannot wait for each other. */
+async function lockPositions(client: PoolClient, accounts: readonly number[]): Promise<Map<number, number>> {
+  await client.query(
+    'INSERT INTO account_position (account_id) SELECT unnest($1::bigint[]) ON CONFLICT (account_id) DO NOTHING',
+    [accounts],
+  );
+  const { rows } = await client.query<{ account_id: number; last_position: number }>(
+    `SELECT account_id, last_position FROM account_position WHERE account_id = ANY($1)
+     ORDER BY account_id FOR UPDATE`,
+    [accounts],
+  );
+  return new Map(rows.map((row) => [row.account_id, row.last_position]));
+}
+
+/**
+ * The webhooks that existed when the edition was detected. Locked against a pause or a deletion until this transaction
+ * ends: whoever pauses then sees these deliveries and holds them, so none is left pending on a paused webhook.
+ */
+async function lockWebhooks(client: PoolClient, accounts: readonly number[], detectedAt: Date): Promise<WebhookRow[]> {
+  const { rows } = await client.query<WebhookRow>(
+    `SELECT id, account_id, eventos, listas, estado FROM webhook
+     WHERE account_id = ANY($1) AND deleted_at IS NULL AND created_at <= $2 ORDER BY id FOR SHARE`,
+    [accounts, detectedAt],
+  );
+  // Elements of bigint arrays come as text.
+  return rows.map((row) => ({ ...row, listas: row.listas === null ? null : row.listas.map(Number) }));
+}
+
+function isTold(webhook: WebhookRow, event: AccountEvent): boolean {
+  return (
+    webhook.account_id === event.accountId &&
+    (webhook.eventos === null || webhook.eventos.includes(event.field.evento)) &&
+    (webhook.listas === null || webhook.listas.includes(event.list.id))
+  );
+}
+
+type PlacedEvent = AccountEvent & { position: number };
+
+async function insertEvents(client: PoolClient, day: string, events: readonly PlacedEvent[]): Promise<void> {
+  const { rowCount } = await client.query(
+    `INSERT INTO event (day, id, account_id, position, list_id, evento, register, edition, ruc, fecha_dato, ocurrido_en, payload)
+     SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[],
+       $9::text[], $10::date[], $11::timestamptz[], $12::text[])
+     ON CONFLICT (day, id) DO NOTHING`,
+    [
+      day,
+      events.map((event) => event.id),
+      events.map((event) => event.accountId),
+      events.map((event) => event.position),
+      events.map((event) => event.list.id),
+      events.map((event) => event.field.evento),
+      events.map((event) => event.register),
+      events.map((event) => event.edition),
+      events.map((event) => event.ruc),
+      events.map((event) => event.fechaDato),
+      events.map((event) => event.ocurridoEn),
+      events.map((event) => payloadOf(event, event.position)),
+    ],
+  );
+  // Under the counter's lock nobody else can have written them: a conflict would be a position given away for nothing.
+  if (rowCount !== events.length) throw new Error('an event appeared while its account was locked');
+}
+
+async function insertDeliveries(
+  client: PoolClient,
+  day: string,
+  events: readonly PlacedEvent[],
+  webhooks: readonly WebhookRow[],
+): Promise<number> {
+  const told = events.flatMap((event) =>
+    webhooks.filter((webhook) => isTold(webhook, event)).map((webhook) => ({ event, webhook })),
+  );
+  if (told.length === 0) return 0;
+  const { rowCount } = await client.query(
+    `INSERT INTO delivery (day, id, event_id, webhook_id, account_id, ruc, position, estado, next_due_at)
+     SELECT $1, d.*, CASE WHEN d.estado = 'pendiente' THEN now() END
+     FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::text[])
+       AS d (id, event_id, webhook_id, account_id, ruc, position, estado)
+     ON CONFLICT (day, id) DO NOTHING`,
+    [
+      day,
+      told.map(({ event, webhook }) => deliveryId(event.id, webhook.id)),
+      told.map(({ event }) => event.id),
+      told.map(({ webhook }) => webhook.id),
+      told.map(({ event }) => event.accountId),
+      told.map(({ event }) => event.ruc),
+      told.map(({ event }) => event.position),
+      told.map(({ webhook }) => (webhook.estado === 'activo' ? 'pendiente' : 'retenida')),
+    ],
+  );
+  return rowCount ?? 0;
+}

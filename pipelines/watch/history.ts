@@ -1,0 +1,84 @@
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+
+export interface EventFilter {
+  /** Events after this position of the account; 0 for the first page. */
+  after: number;
+  /** Detection days in Lima, both included: only these partitions are read. */
+  fromDay?: string | undefined;
+  toDay?: string | undefined;
+  from?: Date | undefined;
+  to?: Date | undefined;
+  ruc?: string | undefined;
+  evento?: string | undefined;
+  list?: number | undefined;
+}
+
+export interface StoredEvent {
+  id: string;
+  position: number;
+  /** The exact JSON that is signed and sent. */
+  payload: string;
+  deliveries: { webhook: string; estado: string }[];
+}
+
+interface EventRow {
+  day: string;
+  id: string;
+  position: number;
+  payload: string;
+}
+
+/**
+ * An account's events in order of position. Positions are given under a lock that is held until the commit, so an event
+ * that appears later always has a higher position: a reader that continues after the last one it saw misses none.
+ */
+export async function pageEvents(
+  pool: Pool,
+  accountId: number,
+  filter: EventFilter,
+  limit: number,
+): Promise<StoredEvent[]> {
+  const { text, values } = conditions(accountId, filter);
+  const { rows } = await pool.query<EventRow>(
+    `SELECT day, id, position, payload FROM event WHERE ${text} ORDER BY position LIMIT $${values.length + 1}`,
+    [...values, limit],
+  );
+  const deliveries = await deliveriesOf(pool, rows);
+  return rows.map(({ id, position, payload }) => ({ id, position, payload, deliveries: deliveries.get(id) ?? [] }));
+}
+
+function conditions(accountId: number, filter: EventFilter): { text: string; values: unknown[] } {
+  const values: unknown[] = [accountId, filter.after];
+  const parts = ['account_id = $1', 'position > $2'];
+  const add = (sql: string, value: unknown) => {
+    if (value === undefined) return;
+    values.push(value);
+    parts.push(`${sql} $${values.length}`);
+  };
+  add('day >=', filter.fromDay);
+  add('day <=', filter.toDay);
+  add('ocurrido_en >=', filter.from);
+  add('ocurrido_en <=', filter.to);
+  add('ruc =', filter.ruc);
+  add('evento =', filter.evento);
+  add('list_id =', filter.list);
+  return { text: parts.join(' AND '), values };
+}
+
+async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Map<string, StoredEvent['deliveries']>> {
+  const found = new Map<string, StoredEvent['deliveries']>();
+  if (events.length === 0) return found;
+  // A delivery stands in the partition of its event's day.
+  const { rows } = await pool.query<{ event_id: string; webhook_id: string; estado: string }>(
+    `SELECT event_id, webhook_id, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
+     ORDER BY webhook_id`,
+    [[...new Set(events.map((event) => event.day))], events.map((event) => event.id)],
+  );
+  for (const row of rows) {
+    const delivery = { webhook: row.webhook_id, estado: row.estado };
+    const known = found.get(row.event_id);
+    if (known) known.push(delivery);
+    else found.set(row.event_id, [delivery]);
+  }
+  return found;
+}

@@ -1,0 +1,115 @@
+import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+
+export interface WatchList {
+  id: number;
+  nombre: string;
+  referencia: string | null;
+  rucs: number;
+  created_at: Date;
+}
+
+export type ListProblem = { ok: false; problem: 'name_taken' | 'too_many' | 'not_found' };
+export type ListResult = { ok: true; list: WatchList } | ListProblem;
+
+const columns = `l.id, l.nombre, l.referencia, l.created_at,
+  (SELECT count(*) FROM watch_member m WHERE m.list_id = l.id) AS rucs`;
+
+/**
+ * Not repeatable by itself; the name is: a repeat whose first answer was lost finds the name taken. The account is locked
+ * so that two calls at once cannot both be the last one allowed.
+ */
+export async function createList(
+  pool: Pool,
+  accountId: number,
+  wanted: { nombre: string; referencia: string | null },
+  maxLists: number,
+): Promise<ListResult> {
+  return whenNameIsFree(() =>
+    inTransaction(pool, async (client) => {
+      await lockAccount(client, accountId);
+      const held = await client.query<{ count: number }>(
+        'SELECT count(*) FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL',
+        [accountId],
+      );
+      if (held.rows[0]!.count >= maxLists) return { ok: false, problem: 'too_many' };
+      const { rows } = await client.query<WatchList>(
+        `INSERT INTO watch_list AS l (account_id, nombre, referencia) VALUES ($1, $2, $3)
+         RETURNING l.id, l.nombre, l.referencia, l.created_at, 0::bigint AS rucs`,
+        [accountId, wanted.nombre, wanted.referencia],
+      );
+      return { ok: true, list: rows[0]! };
+    }),
+  );
+}
+
+/** null: no such list of this account. */
+export async function readList(pool: Pool, accountId: number, id: number): Promise<WatchList | null> {
+  const { rows } = await pool.query<WatchList>(
+    `SELECT ${columns} FROM watch_list l WHERE l.account_id = $1 AND l.id = $2 AND l.deleted_at IS NULL`,
+    [accountId, id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Lists after the id `after`, in order of id. */
+export async function pageLists(pool: Pool, accountId: number, after: number, limit: number): Promise<WatchList[]> {
+  const { rows } = await pool.query<WatchList>(
+    `SELECT ${columns} FROM watch_list l
+     WHERE l.account_id = $1 AND l.id > $2 AND l.deleted_at IS NULL ORDER BY l.id LIMIT $3`,
+    [accountId, after, limit],
+  );
+  return rows;
+}
+
+/** Repeatable. A field left out stays; `referencia: null` clears it. */
+export async function updateList(
+  pool: Pool,
+  accountId: number,
+  id: number,
+  patch: { nombre?: string | undefined; referencia?: string | null | undefined },
+): Promise<ListResult> {
+  return whenNameIsFree(async () => {
+    const { rows } = await pool.query<WatchList>(
+      `UPDATE watch_list l SET nombre = coalesce($3, l.nombre),
+         referencia = CASE WHEN $4 THEN $5 ELSE l.referencia END
+       WHERE l.account_id = $1 AND l.id = $2 AND l.deleted_at IS NULL RETURNING ${columns}`,
+      [accountId, id, patch.nombre ?? null, patch.referencia !== undefined, patch.referencia ?? null],
+    );
+    return rows[0] === undefined ? { ok: false, problem: 'not_found' } : { ok: true, list: rows[0] };
+  });
+}
+
+/**
+ * Marks the list as deleted and frees its RUCs in one transaction. The row stays: past events name it, and deliveries
+ * already made are still sent. false: no such list of this account.
+ */
+export async function deleteList(pool: Pool, accountId: number, id: number): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    await lockAccount(client, accountId);
+    const { rowCount } = await client.query(
+      'UPDATE watch_list SET deleted_at = now() WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
+      [accountId, id],
+    );
+    if (rowCount === 0) return false;
+    await client.query('DELETE FROM watch_member WHERE list_id = $1', [id]);
+    return true;
+  });
+}
+
+/**
+ * Holds the account until the transaction ends, so that a limit is counted and used by one call at a time. Weaker than
+ * FOR UPDATE: rows that only point to the account (events) are still written meanwhile.
+ */
+export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
+  await client.query('SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+}
+
+async function whenNameIsFree(write: () => Promise<ListResult>): Promise<ListResult> {
+  try {
+    return await write();
+  } catch (error) {
+    if (error instanceof Error && 'constraint' in error && error.constraint === 'watch_list_name')
+      return { ok: false, problem: 'name_taken' };
+    throw error;
+  }
+}

@@ -1,0 +1,134 @@
+import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import type { EventKind } from '../../schemas/registers.ts';
+import { lockAccount } from './lists.ts';
+
+export interface Webhook {
+  id: string;
+  url: string;
+  /** null: every kind of event */
+  eventos: EventKind[] | null;
+  /** null: every list */
+  listas: number[] | null;
+  descripcion: string | null;
+  limite_por_segundo: number;
+  en_vuelo: number;
+  estado: 'activo' | 'pausado';
+  pausado_por: 'fallos' | 'respuesta_410' | 'cliente' | null;
+  fallos_consecutivos: number;
+  pendientes: number;
+  ultima_entrega_at: Date | null;
+  created_at: Date;
+}
+
+export interface NewWebhook {
+  id: string;
+  url: string;
+  eventos: readonly EventKind[] | null;
+  listas: readonly number[] | null;
+  descripcion: string | null;
+  limite_por_segundo: number | null;
+  en_vuelo: number | null;
+  secret: { keyId: string; sealed: Buffer };
+}
+
+export type CreateResult =
+  | { ok: true; webhook: Webhook }
+  | { ok: false; problem: 'too_many' }
+  | { ok: false; problem: 'list_not_found'; list: number };
+
+const columns = `w.id, w.url, w.eventos, w.listas::text[] AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
+  w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
+  (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso'))
+    + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
+
+/** Row, sealed secret and work row in one transaction: a webhook without any of them could neither sign nor be woken. */
+export async function createWebhook(
+  pool: Pool,
+  accountId: number,
+  wanted: NewWebhook,
+  maxWebhooks: number,
+): Promise<CreateResult> {
+  return inTransaction(pool, async (client): Promise<CreateResult> => {
+    await lockAccount(client, accountId);
+    const held = await client.query<{ count: number }>(
+      'SELECT count(*) FROM webhook WHERE account_id = $1 AND deleted_at IS NULL',
+      [accountId],
+    );
+    if (held.rows[0]!.count >= maxWebhooks) return { ok: false, problem: 'too_many' };
+    const lists = await client.query<{ id: number }>(
+      'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
+      [accountId, wanted.listas ?? []],
+    );
+    const unknown = wanted.listas?.find((list) => !lists.rows.some((row) => row.id === list));
+    if (unknown !== undefined) return { ok: false, problem: 'list_not_found', list: unknown };
+    await client.query(
+      `INSERT INTO webhook (id, account_id, url, eventos, listas, descripcion, limite_por_segundo, en_vuelo)
+       VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, 20), coalesce($8, 10))`,
+      [
+        wanted.id,
+        accountId,
+        wanted.url,
+        wanted.eventos,
+        wanted.listas,
+        wanted.descripcion,
+        wanted.limite_por_segundo,
+        wanted.en_vuelo,
+      ],
+    );
+    await client.query('INSERT INTO webhook_secret (webhook_id, number, key_id, sealed) VALUES ($1, 1, $2, $3)', [
+      wanted.id,
+      wanted.secret.keyId,
+      wanted.secret.sealed,
+    ]);
+    await client.query('INSERT INTO webhook_work (webhook_id) VALUES ($1) ON CONFLICT DO NOTHING', [wanted.id]);
+    const { rows } = await client.query<WebhookRow>(`SELECT ${columns} FROM webhook w WHERE w.id = $1`, [wanted.id]);
+    return { ok: true, webhook: fromRow(rows[0]!) };
+  });
+}
+
+/** null: no such webhook of this account. */
+export async function readWebhook(pool: Pool, accountId: number, id: string): Promise<Webhook | null> {
+  const { rows } = await pool.query<WebhookRow>(
+    `SELECT ${columns} FROM webhook w WHERE w.account_id = $1 AND w.id = $2 AND w.deleted_at IS NULL`,
+    [accountId, id],
+  );
+  return rows[0] === undefined ? null : fromRow(rows[0]);
+}
+
+/** All of an account's, oldest first. */
+export async function listWebhooks(pool: Pool, accountId: number): Promise<Webhook[]> {
+  const { rows } = await pool.query<WebhookRow>(
+    `SELECT ${columns} FROM webhook w WHERE w.account_id = $1 AND w.deleted_at IS NULL ORDER BY w.created_at, w.id`,
+    [accountId],
+  );
+  return rows.map(fromRow);
+}
+
+/**
+ * Marks it as deleted and cancels what was not sent, in one transaction. An attempt already under way ends by itself; its
+ * result is kept. Repeatable; false: no such webhook of this account.
+ */
+export async function deleteWebhook(pool: Pool, accountId: number, id: string): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      'UPDATE webhook SET deleted_at = now() WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
+      [accountId, id],
+    );
+    if (rowCount === 0) return false;
+    await client.query(
+      `UPDATE delivery SET estado = 'cancelada', next_due_at = NULL, finished_at = now()
+       WHERE webhook_id = $1 AND estado IN ('pendiente', 'retenida')`,
+      [id],
+    );
+    return true;
+  });
+}
+
+interface WebhookRow extends Omit<Webhook, 'listas'> {
+  listas: string[] | null;
+}
+
+// The driver has no parser for arrays of bigint; ids of lists are far below 2^53.
+function fromRow({ listas, ...row }: WebhookRow): Webhook {
+  return { ...row, listas: listas === null ? null : listas.map(Number) };
+}

@@ -1,0 +1,53 @@
+import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+
+/**
+ * Says that webhooks have something to do, in the transaction that adds it. Gives those that nobody works on now: only
+ * these need a signal. Whoever holds a lease compares wake_seq before it ends, and sees this raise.
+ */
+export async function raiseWork(client: PoolClient, webhookIds: readonly string[]): Promise<string[]> {
+  if (webhookIds.length === 0) return [];
+  const { rows } = await client.query<{ webhook_id: string; idle: boolean }>(
+    `INSERT INTO webhook_work AS w (webhook_id, wake_seq, next_due_at)
+     SELECT id, 1, now() FROM unnest($1::text[]) AS id ORDER BY id
+     ON CONFLICT (webhook_id) DO UPDATE SET wake_seq = w.wake_seq + 1, next_due_at = LEAST(w.next_due_at, now())
+     RETURNING webhook_id, (lease_until IS NULL OR lease_until <= now()) AS idle`,
+    [[...webhookIds].sort()],
+  );
+  return rows.filter((row) => row.idle).map((row) => row.webhook_id);
+}
+
+/**
+ * Ends a round: nobody works on the webhook from here on, and the next thing is due at `nextDueAt` (null: nothing).
+ * False: work was added since `wakeSeq` was read, the lease stays, and the caller must look again. Dying before this
+ * line leaves the lease to run out and an old next_due_at, which the sweeper finds.
+ */
+export async function releaseWork(
+  pool: Pool,
+  webhookId: string,
+  wakeSeq: number,
+  nextDueAt: Date | null,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'UPDATE webhook_work SET lease_until = NULL, next_due_at = $3 WHERE webhook_id = $1 AND wake_seq = $2',
+    [webhookId, wakeSeq, nextDueAt],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Webhooks with something overdue that nobody works on: their wake-up was lost (a process died between its commit and its
+ * signal), or their worker died, or their workflow. Endpoints, never deliveries, so this stays small.
+ */
+export async function overdueWebhooks(
+  pool: Pool,
+  options: { graceSeconds: number; maxWebhooks: number },
+): Promise<string[]> {
+  const { rows } = await pool.query<{ webhook_id: string }>(
+    `SELECT w.webhook_id FROM webhook_work w JOIN webhook h ON h.id = w.webhook_id
+     WHERE w.next_due_at < now() - make_interval(secs => $1) AND (w.lease_until IS NULL OR w.lease_until <= now())
+       AND h.estado = 'activo' AND h.deleted_at IS NULL
+     ORDER BY w.next_due_at LIMIT $2`,
+    [options.graceSeconds, options.maxWebhooks],
+  );
+  return rows.map((row) => row.webhook_id);
+}
