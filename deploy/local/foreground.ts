@@ -4,10 +4,13 @@ export interface Foreground {
   onStop(stop: () => Promise<void> | void): void;
   /** Ends the command with exit code 1. The reason is printed. */
   fail(reason: string): void;
+  /** Ends the command with exit code 0: it has done what it was started for. */
+  end(): void;
 }
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const secondSignalExitCode = 130;
+const sameKeyPressMs = 1000; // npm passes Ctrl-C on to a process that has had it from the terminal already
 
 /**
  * Runs `start`, waits for Ctrl-C, SIGTERM or a failure, then stops all in reverse and resolves with the exit code.
@@ -17,6 +20,7 @@ export async function runInForeground(start: (foreground: Foreground) => Promise
   const stops: (() => Promise<void> | void)[] = [];
   let exitCode = 0;
   let isEnding = false;
+  let firstSignalAt = Number.POSITIVE_INFINITY;
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
     end = () => {
@@ -34,13 +38,15 @@ export async function runInForeground(start: (foreground: Foreground) => Promise
   process.stderr.on('error', () => undefined);
   for (const signal of signals) {
     process.on(signal, () => {
-      if (isEnding) process.exit(secondSignalExitCode);
+      if (Date.now() - firstSignalAt > sameKeyPressMs) process.exit(secondSignalExitCode);
+      if (Number.isFinite(firstSignalAt)) return;
+      firstSignalAt = Date.now();
       console.log('\nstopping (once more: at once)');
       end();
     });
   }
   try {
-    await start({ onStop: (stop) => void stops.push(stop), fail });
+    await start({ onStop: (stop) => void stops.push(stop), fail, end });
   } catch (error) {
     fail(error instanceof Error ? error.message : String(error));
   }
