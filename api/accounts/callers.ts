@@ -1,0 +1,121 @@
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
+import { type LastKnown, type LastKnownLimits, makeLastKnown } from '../last-known.ts';
+import { ApiProblem, storeUnavailable } from '../problems.ts';
+import { readToken, secretMatches } from './tokens.ts';
+
+/** Who calls: what the token stands for at this moment. */
+export interface Caller {
+  tokenId: string;
+  accountId: number;
+  plan: string;
+  planRank: number;
+  /** In force today; null: none. */
+  contract: string | null;
+}
+
+/** Ranks of the plans that gate operations; an account's own rank is data. */
+export const planRanks = { free: 1, micro: 2, crecimiento: 3, empresa: 4 } as const;
+export type PlanName = keyof typeof planRanks;
+
+interface TokenState {
+  account_id: number;
+  secret_sha256: Buffer;
+  revoked: boolean;
+  plan: string;
+  rank: number;
+  contract_reference: string | null;
+  contract_from: string | null;
+  contract_until: string | null;
+}
+
+/** Fresh for 5 s, so that a revocation bites within them; without PostgreSQL the last known state serves 60 s. */
+export const tokenLimits: LastKnownLimits = {
+  freshMs: 5_000,
+  servesMs: 60_000,
+  loadTimeoutMs: 2_000,
+  retryAfterMs: 1_000,
+  maxEntries: 50_000,
+};
+
+export type Identify = (authorization: string | undefined) => Promise<Caller>;
+
+/**
+ * Reads the Authorization header and says who calls.
+ * @throws ApiProblem sin_token, token_invalido, token_revocado, token_sandbox, servicio_no_disponible
+ */
+export function makeIdentify(pool: Pool, sandboxToken: string, limits: LastKnownLimits = tokenLimits): Identify {
+  const states = makeLastKnown((id: string) => readTokenState(pool, id), limits);
+  return async (authorization) => {
+    const text = bearerText(authorization);
+    if (text === sandboxToken)
+      throw new ApiProblem(
+        'token_sandbox',
+        'El token de pruebas público abre el calendario y nada más. Use un token propio.',
+      );
+    const token = readToken(text);
+    if (token === null) throw invalidToken();
+    const state = await known(states, token.id);
+    if (state === null || !secretMatches(token.secret, state.secret_sha256)) throw invalidToken();
+    if (state.revoked)
+      throw new ApiProblem('token_revocado', 'El token fue revocado. Use otro.', {}, challenge('invalid_token'));
+    return {
+      tokenId: token.id,
+      accountId: state.account_id,
+      plan: state.plan,
+      planRank: state.rank,
+      contract: contractInForce(state, limaDay(new Date())),
+    };
+  };
+}
+
+/** @throws ApiProblem plan_insuficiente, which names the plan that is needed */
+export function requirePlan(caller: Caller, needed: PlanName): void {
+  if (caller.planRank >= planRanks[needed]) return;
+  throw new ApiProblem(
+    'plan_insuficiente',
+    `Esta operación está incluida desde el plan ${needed}; la cuenta tiene el plan ${caller.plan}.`,
+  );
+}
+
+async function known(states: LastKnown<string, TokenState | null>, id: string): Promise<TokenState | null> {
+  try {
+    return await states.get(id);
+  } catch (error) {
+    throw storeUnavailable(error);
+  }
+}
+
+function bearerText(authorization: string | undefined): string {
+  if (authorization === undefined || authorization.trim() === '')
+    throw new ApiProblem('sin_token', 'Falta la cabecera Authorization: Bearer <token>.', {}, challenge());
+  const parts = /^bearer +([^\s]+) *$/i.exec(authorization);
+  if (parts === null) throw invalidToken();
+  return parts[1]!;
+}
+
+function invalidToken(): ApiProblem {
+  return new ApiProblem('token_invalido', 'El token de acceso no es válido.', {}, challenge('invalid_token'));
+}
+
+function challenge(error?: string): Record<string, string> {
+  return { 'WWW-Authenticate': error === undefined ? 'Bearer' : `Bearer error="${error}"` };
+}
+
+function contractInForce(state: TokenState, today: string): string | null {
+  const { contract_reference: reference, contract_from: from, contract_until: until } = state;
+  if (reference === null || (from !== null && today < from) || (until !== null && today > until)) return null;
+  return reference;
+}
+
+async function readTokenState(pool: Pool, id: string): Promise<TokenState | null> {
+  const { rows } = await pool.query<TokenState>({
+    name: 'token-state',
+    text: `SELECT t.account_id, t.secret_sha256, t.revoked_at IS NOT NULL AS revoked, a.plan, p.rank,
+                  a.contract_reference, a.contract_from, a.contract_until
+           FROM token t JOIN account a ON a.id = t.account_id JOIN plan p ON p.name = a.plan
+           WHERE t.id = $1`,
+    values: [id],
+  });
+  return rows[0] ?? null;
+}

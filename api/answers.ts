@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import type { ServedRegister } from './catalogue.ts';
+import type { ApiContext } from './request.ts';
+
+/** An answer that may not be kept anywhere: what belongs to an account, and every natural person's record. */
+export function answerPrivately(context: ApiContext, status: number, data: unknown, meta: unknown): void {
+  context.status = status;
+  context.set('Cache-Control', 'no-store');
+  context.type = 'application/json';
+  context.body = JSON.stringify({ success: true, data, meta });
+}
+
+/**
+ * An answer that a client may keep if it asks again each time: a weak ETag over edition and body, and 304 when the client
+ * already has it. If-Modified-Since alone is not answered with 304: a correction keeps its edition's date.
+ */
+export function answerRevalidated(context: ApiContext, served: ServedRegister, data: unknown, meta: unknown): void {
+  const body = JSON.stringify({ success: true, data, meta });
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22);
+  const etag = `W/"${served.edition.number}-${hash}"`;
+  context.set({
+    'Cache-Control': 'private, no-cache',
+    Vary: 'Authorization, Accept-Encoding',
+    ETag: etag,
+    'Last-Modified': served.lastModified,
+  });
+  if (isMatch(context.req.headers['if-none-match'], etag)) {
+    context.status = 304;
+    return;
+  }
+  context.status = 200;
+  context.type = 'application/json';
+  context.body = body;
+}
+
+/** Weak comparison over the list of the header (RFC 9110, section 13.1.2). */
+function isMatch(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  const opaque = etag.slice(2);
+  return header.split(',').some((each) => {
+    const tag = each.trim();
+    return tag === '*' || tag === opaque || tag === etag;
+  });
+}

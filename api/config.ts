@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { clickhouseBlock, databaseBlock, egressBlock, processBlock } from '../deploy/runtime/config.ts';
+import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
+
+/** The api's settings: see deploy/runtime/config.ts for the shared blocks. */
+export const apiConfiguration = z.object({
+  ...processBlock.shape,
+  ...databaseBlock.shape,
+  ...clickhouseBlock.shape,
+  ALLOW_PRIVATE_TARGETS: egressBlock.shape.ALLOW_PRIVATE_TARGETS,
+  /** Where callers reach this API; empty: addresses in answers are relative, and no webhook can be told from our own. */
+  PUBLIC_BASE_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
+  /** Opens the calendar and nothing else; public by intent. */
+  SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
+  /** Key of the hash under which audited RUCs are kept. */
+  AUDIT_HMAC_KEY: z.string().min(32, 'at least 32 characters'),
+  /** `id:base64-of-32-bytes[,older…]`: the first seals webhooks' secrets. */
+  WEBHOOK_SECRET_KEYS: z.string().min(1),
+  /** Ports that a webhook's URL may name, separated by commas. */
+  WEBHOOK_PORTS: z
+    .string()
+    .regex(/^[0-9]{1,5}(,[0-9]{1,5})*$/, 'ports, separated by commas')
+    .transform((text) => text.split(',').map(Number))
+    .default([443, 8443]),
+  /** /readyz is false until each of these has a materialised edition; separated by commas. */
+  REQUIRED_REGISTERS: z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .refine((names) => names.every(isRegisterName), 'names of registers, separated by commas')
+    .transform((names) => names as RegisterName[])
+    .default(['padron_reducido']),
+});

@@ -1,0 +1,23 @@
+import { ApiProblem } from './problems.ts';
+
+/** Cursors are opaque to the caller: the kind of list and the key of the last entry, so that one cannot serve another list. */
+export type CursorKind = 'eventos' | 'listas' | 'miembros';
+
+const keyForms: Readonly<Record<CursorKind, RegExp>> = {
+  eventos: /^[0-9]{1,15}$/,
+  listas: /^[0-9]{1,15}$/,
+  miembros: /^[0-9]{11}$/,
+};
+
+export function writeCursor(kind: CursorKind, key: string | number): string {
+  return Buffer.from(`${kind}:${key}`).toString('base64url');
+}
+
+/** @throws ApiProblem parametro_invalido when it is none of ours */
+export function readCursor(kind: CursorKind, cursor: string | undefined, start: string): string {
+  if (cursor === undefined) return start;
+  const [name, key] = Buffer.from(cursor, 'base64url').toString().split(':');
+  if (name === kind && key !== undefined && keyForms[kind].test(key) && writeCursor(kind, key) === cursor) return key;
+  const mensaje = 'no es un cursor de esta lista';
+  throw new ApiProblem('parametro_invalido', `cursor: ${mensaje}.`, { errors: [{ campo: 'cursor', mensaje }] });
+}

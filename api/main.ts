@@ -1,0 +1,110 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { makeClickhouse } from '../deploy/runtime/clickhouse.ts';
+import { parseConfiguration } from '../deploy/runtime/config.ts';
+import type { EgressPolicy } from '../deploy/runtime/egress/policy.ts';
+import { resolverFor } from '../deploy/runtime/egress/resolve.ts';
+import { checkTargetUrl, resolveTarget } from '../deploy/runtime/egress/target.ts';
+import { answerHealth } from '../deploy/runtime/health.ts';
+import { Lifecycle } from '../deploy/runtime/lifecycle.ts';
+import { makeLogger } from '../deploy/runtime/log.ts';
+import { makeMetrics } from '../deploy/runtime/metrics.ts';
+import { makePool } from '../deploy/runtime/postgres.ts';
+import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
+import { makeIdentify } from './accounts/callers.ts';
+import { makeApp } from './app.ts';
+import { makeCatalogue } from './catalogue.ts';
+import { apiConfiguration } from './config.ts';
+import { makeAudit } from './queries/audit.ts';
+import { lookupLimits, makeTaxpayers } from './queries/taxpayers.ts';
+import { makeReadiness } from './readiness.ts';
+import type { WebhookParts } from './routes/webhooks.ts';
+
+const checkOnly = process.argv.includes('--check-config');
+
+function configure() {
+  try {
+    const config = parseConfiguration(apiConfiguration, process.env);
+    return { config, keyRing: parseKeyRing(config.WEBHOOK_SECRET_KEYS) };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+}
+
+const { config, keyRing } = configure();
+if (checkOnly) {
+  process.stdout.write('configuration ok\n');
+  process.exit(0);
+}
+
+const log = makeLogger('api', config.LOG_LEVEL);
+await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
+  const metrics = makeMetrics('api');
+  const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE);
+  lifecycle.onStop('postgres', () => pool.end());
+  const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
+    requestTimeoutMs: 5_000,
+    // Look-ups in flight, and the readiness and presence checks beside them.
+    connections: lookupLimits.inFlight + 2,
+  });
+  lifecycle.onStop('clickhouse', () => clickhouse.close());
+
+  const catalogue = makeCatalogue(pool);
+  const app = makeApp({
+    log,
+    metrics,
+    baseUrl: config.PUBLIC_BASE_URL ?? '',
+    pool,
+    identify: makeIdentify(pool, config.SANDBOX_TOKEN),
+    catalogue,
+    taxpayers: makeTaxpayers(clickhouse),
+    recordAnswer: makeAudit(pool, config.AUDIT_HMAC_KEY),
+    checkTarget: makeCheckTarget(),
+    makeSecret: makeWebhookSecret,
+    sealSecret: (webhookId, secret) => sealSecret(keyRing, webhookId, secret),
+  });
+
+  const health = {
+    alive: () => null,
+    ready: makeReadiness(catalogue, clickhouse, config.REQUIRED_REGISTERS),
+    metrics,
+  };
+  const answer = app.callback();
+  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, (request, response) => {
+    if (request.url?.startsWith('/id/')) return void answer(request, response);
+    answerHealth(health, request, response).then(
+      (answered) => answered || void answer(request, response),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(config.HTTP_PORT, config.HTTP_HOST, resolve);
+  });
+  // Requests under way are answered; idle connections end at once.
+  lifecycle.onStop(
+    'http',
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
+  );
+  log.info({ port: (server.address() as AddressInfo).port }, 'listening');
+});
+
+function makeCheckTarget(): WebhookParts['checkTarget'] {
+  const policy: EgressPolicy = {
+    allowPrivateTargets: config.ALLOW_PRIVATE_TARGETS,
+    allowedPorts: config.WEBHOOK_PORTS,
+    ...(config.PUBLIC_BASE_URL ? { ownBaseUrls: [config.PUBLIC_BASE_URL] } : {}),
+  };
+  const resolve = resolverFor(policy);
+  return async (text) => {
+    const target = checkTargetUrl(text, policy);
+    if (!target.ok) return target;
+    const resolution = await resolveTarget(target.url, policy, resolve);
+    return resolution.ok ? { ok: true, url: target.url.href } : resolution;
+  };
+}

@@ -1,0 +1,55 @@
+/** A register's current row of one RUC. */
+export interface StoredRow {
+  /** Register.code */
+  register: number;
+  /** The edition that wrote it. */
+  version: number;
+  /** In the order of the register's columns. */
+  cells: readonly string[];
+}
+
+/**
+ * Reads ClickHouse's RowBinary of (ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row String): little
+ * endian, a string's length before it as a LEB128 number. Rows marked as deleted are dropped here, since the query
+ * keeps the newest version of a row whatever it says.
+ * @throws RangeError when the bytes end inside a row
+ */
+export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
+  const found = new Map<number, StoredRow[]>();
+  let at = 0;
+  while (at < bytes.length) {
+    const ruc = readUInt64(bytes, at);
+    const register = bytes.readUInt8(at + 8);
+    const version = readUInt64(bytes, at + 9);
+    const isDeleted = bytes.readUInt8(at + 17) === 1;
+    const text = readLength(bytes, at + 18);
+    const end = text.start + text.length;
+    if (end > bytes.length) throw new RangeError('the rows of ClickHouse end inside a row');
+    if (!isDeleted) {
+      const row = { register, version, cells: JSON.parse(bytes.toString('utf8', text.start, end)) as string[] };
+      const rows = found.get(ruc);
+      if (rows) rows.push(row);
+      else found.set(ruc, [row]);
+    }
+    at = end;
+  }
+  return found;
+}
+
+// RUCs and editions are far below 2^53.
+function readUInt64(bytes: Buffer, at: number): number {
+  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
+}
+
+function readLength(bytes: Buffer, at: number): { length: number; start: number } {
+  let length = 0;
+  let shift = 0;
+  let position = at;
+  for (;;) {
+    const byte = bytes.readUInt8(position);
+    position += 1;
+    length += (byte & 0x7f) * 2 ** shift;
+    if (byte < 0x80) return { length, start: position };
+    shift += 7;
+  }
+}

@@ -1,0 +1,71 @@
+import DataLoader from 'dataloader';
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { makeBatchGate } from './batch-gate.ts';
+import { readTaxpayerRows, type StoredRow } from './taxpayer-rows.ts';
+
+/**
+ * Current rows of RUCs, all registers of a RUC in one read. Look-ups that wait at the same time share one query: the
+ * engine spends 2.6 ms of CPU per query and 0.1 ms per RUC, so one query per look-up stops near 400 a second.
+ */
+export interface Taxpayers {
+  /** Rows by register that are not deleted; empty: no register holds the RUC. Rejects when ClickHouse does not answer. */
+  find(ruc: string): Promise<readonly StoredRow[]>;
+  /** As `find`, for many at once. */
+  findMany(rucs: readonly string[]): Promise<readonly (readonly StoredRow[])[]>;
+  /** Whether the store holds any row of the register: without one, "not found" would be a claim about nothing. */
+  holdsRegister(code: number): Promise<boolean>;
+}
+
+export interface LookupLimits {
+  /** How long a look-up may wait for others to share its query, in milliseconds. */
+  waitMs: number;
+  /** RUCs of one query. */
+  maxKeys: number;
+  /** Queries running at the same time. */
+  inFlight: number;
+}
+export const lookupLimits: LookupLimits = { waitMs: 8, maxKeys: 300, inFlight: 2 };
+
+const nothing: readonly StoredRow[] = [];
+
+export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits = lookupLimits): Taxpayers {
+  const gate = makeBatchGate(limits);
+  const loader = new DataLoader<string, readonly StoredRow[]>(
+    (rucs) => gate.during(() => readBatch(clickhouse, rucs)),
+    // No cache: an answer may not be older than the query it waited for.
+    { cache: false, maxBatchSize: limits.maxKeys, batchScheduleFn: gate.schedule },
+  );
+  return {
+    find: (ruc) => loader.load(ruc),
+    findMany: (rucs) => Promise.all(rucs.map((ruc) => loader.load(ruc))),
+    async holdsRegister(code) {
+      const rows = await queryBytes(
+        clickhouse,
+        `SELECT 1 FROM taxpayer WHERE register = ${code} LIMIT 1 FORMAT RowBinary`,
+      );
+      return rows.length > 0;
+    },
+  };
+}
+
+async function readBatch(clickhouse: ClickHouseClient, rucs: readonly string[]): Promise<(readonly StoredRow[])[]> {
+  // RUCs are checked digits and nothing else before they come here: written into the text they spare the engine a parameter.
+  const bytes = await queryBytes(
+    clickhouse,
+    `SELECT ruc, register, version, is_deleted, row FROM taxpayer WHERE ruc IN (${rucs.join(',')}) ` +
+      'ORDER BY ruc, register, version DESC LIMIT 1 BY ruc, register FORMAT RowBinary',
+  );
+  const found = readTaxpayerRows(bytes);
+  return rucs.map((ruc) => found.get(Number(ruc)) ?? nothing);
+}
+
+async function queryBytes(clickhouse: ClickHouseClient, query: string): Promise<Buffer> {
+  const { stream } = await clickhouse.exec({
+    query,
+    // One thread: the engine is shared with every other look-up. A whole answer or an error, never the start of one.
+    clickhouse_settings: { max_threads: 1, wait_end_of_query: 1 },
+  });
+  const pieces: Buffer[] = [];
+  for await (const piece of stream as AsyncIterable<Buffer>) pieces.push(piece);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}

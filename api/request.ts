@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import type Router from '@koa/router';
+import type { RouterContext } from '@koa/router';
+import type { z } from 'zod';
+import { es } from 'zod/locales';
+import { type Caller, type Identify, type PlanName, requirePlan } from './accounts/callers.ts';
+import { ApiProblem, maskText } from './problems.ts';
+
+export interface RequestState {
+  requestId: string;
+  /** Set by `access`; routes read it through callerOf. */
+  caller?: Caller;
+}
+export type ApiContext = RouterContext<RequestState>;
+export type ApiRouter = Router<RequestState>;
+export type ApiMiddleware = (context: ApiContext, next: () => Promise<unknown>) => Promise<unknown>;
+
+/** Token, then plan: what every route asks before it looks at its input. */
+export function access(identify: Identify, plan: PlanName): ApiMiddleware {
+  return async (context, next) => {
+    const caller = await identify(context.req.headers.authorization);
+    context.state.caller = caller;
+    requirePlan(caller, plan);
+    return next();
+  };
+}
+
+export function callerOf(context: ApiContext): Caller {
+  const { caller } = context.state;
+  if (caller === undefined) throw new Error('a route reads its caller without asking for a token');
+  return caller;
+}
+
+/** A caller's own request id is kept when it is 1 to 128 printable characters. */
+export function requestIdOf(header: string | string[] | undefined): string {
+  return typeof header === 'string' && /^[\x20-\x7e]{1,128}$/.test(header) ? header : randomUUID();
+}
+
+const inSpanish = { error: es().localeError };
+
+/**
+ * Parses what the caller sent. Unknown names are refused and never ignored: a mistyped filter must not answer as if it
+ * were not there.
+ * @throws ApiProblem parametro_desconocido, parametro_invalido
+ */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const result = schema.safeParse(input, inSpanish);
+  if (result.success) return result.data;
+  const errors = result.error.issues.flatMap((issue) => problemsOf(issue));
+  const unknown = errors.filter((error) => error.unknown).map(({ campo, mensaje }) => ({ campo, mensaje }));
+  if (unknown.length > 0) {
+    const names = unknown.map((error) => error.campo).join(', ');
+    throw new ApiProblem('parametro_desconocido', `Esta operación no conoce: ${names}.`, { errors: unknown });
+  }
+  const known = errors.map(({ campo, mensaje }) => ({ campo, mensaje }));
+  throw new ApiProblem('parametro_invalido', `${known[0]!.campo}: ${known[0]!.mensaje}.`, { errors: known });
+}
+
+/** A route without query parameters: any is unknown. */
+export function refuseQuery(context: ApiContext): void {
+  if (context.querystring === '') return;
+  const errors = Object.keys(context.query).map((name) => ({ campo: maskText(name), mensaje: 'no se conoce' }));
+  if (errors.length === 0) return;
+  throw new ApiProblem('parametro_desconocido', `Esta operación no conoce: ${errors.map((e) => e.campo).join(', ')}.`, {
+    errors,
+  });
+}
+
+interface FieldError {
+  campo: string;
+  mensaje: string;
+  unknown: boolean;
+}
+
+function problemsOf(issue: z.core.$ZodIssue, base: readonly PropertyKey[] = []): FieldError[] {
+  const path = [...base, ...issue.path];
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ ...field([...path, key]), mensaje: 'no se conoce', unknown: true }));
+  // Of a choice between shapes, the shape that came closest tells what is wrong.
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    const closest = [...issue.errors].sort((a, b) => a.length - b.length)[0]!;
+    const inner = closest.flatMap((each) => problemsOf(each, path));
+    if (inner.length > 0 && path.length === 0) return inner;
+  }
+  return [{ ...field(path), mensaje: maskText(issue.message), unknown: false }];
+}
+
+function field(path: readonly PropertyKey[]): { campo: string } {
+  return { campo: maskText(path.map(String).join('.')) || 'cuerpo' };
+}

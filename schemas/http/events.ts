@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { eventKinds } from '../registers.ts';
+import { checkRuc } from '../ruc.ts';
+import { answerOf, day, limaTimestamp, limitParameter, rucText } from './envelope.ts';
+
+const moment = z.union([day, z.iso.datetime({ offset: true })], 'debe ser una fecha AAAA-MM-DD o una hora ISO 8601');
+
+/** `desde` and `hasta` are both included; a day means the whole day in Lima. */
+export const eventsQuery = z.strictObject({
+  desde: moment.optional(),
+  hasta: moment.optional(),
+  ruc: z
+    .string()
+    .refine((text) => checkRuc(text).ok, 'debe ser un RUC válido')
+    .optional(),
+  evento: z.enum(eventKinds).optional(),
+  lista: z
+    .string()
+    .regex(/^[0-9]{1,15}$/, 'debe ser el número de una lista')
+    .transform(Number)
+    .optional(),
+  limite: limitParameter(500, 100),
+  cursor: z.string().optional(),
+});
+export type EventsQuery = z.infer<typeof eventsQuery>;
+
+const value = z.union([z.string(), z.boolean()]).nullable();
+
+export const watchlistSnapshot = z.strictObject({
+  id: z.int(),
+  nombre: z.string(),
+  referencia: z.string().nullable(),
+});
+
+/** What is signed and sent, and what the history shows. */
+export const eventPayload = z.strictObject({
+  id: z.string(),
+  posicion: z.int().min(1),
+  evento: z.enum(eventKinds),
+  ocurrido_en: limaTimestamp,
+  datos: z.strictObject({ ruc: rucText, campo: z.string(), antes: value, despues: value, fecha_dato: day }),
+  watchlist: watchlistSnapshot,
+  correccion: z.strictObject({ edicion: z.int(), evento: z.string() }).nullable(),
+});
+export type EventPayload = z.infer<typeof eventPayload>;
+
+export const deliveryStates = [
+  'pendiente',
+  'en_curso',
+  'entregada',
+  'agotada',
+  'retenida',
+  'descartada',
+  'cancelada',
+] as const;
+
+export const watchedEvent = eventPayload.extend({
+  entregas: z.array(z.strictObject({ webhook: z.string(), estado: z.enum(deliveryStates) })),
+});
+export const eventsMeta = z.strictObject({
+  /** Always given: the next call continues here, also after an empty page. */
+  cursor: z.string(),
+  hay_mas: z.boolean(),
+  fecha_dato: day.nullable(),
+});
+export const eventsAnswer = answerOf(z.array(watchedEvent), eventsMeta);

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+
+/** Every error of the public API: its stable code, its status and its title (fixed per code). */
+export const problems = {
+  json_invalido: { status: 400, title: 'El cuerpo no es JSON válido' },
+  parametro_invalido: { status: 400, title: 'Un parámetro no es válido' },
+  parametro_desconocido: { status: 400, title: 'Hay un parámetro que esta operación no conoce' },
+  ruc_formato: { status: 400, title: 'El RUC no tiene el formato correcto' },
+  ruc_digito_verificador: { status: 400, title: 'El dígito verificador del RUC no es correcto' },
+  sin_token: { status: 401, title: 'Falta el token de acceso' },
+  token_invalido: { status: 401, title: 'El token de acceso no es válido' },
+  token_revocado: { status: 401, title: 'El token de acceso fue revocado' },
+  contrato_requerido: { status: 403, title: 'Se requiere un contrato de tratamiento de datos' },
+  plan_insuficiente: { status: 403, title: 'El plan no incluye esta operación' },
+  token_sandbox: { status: 403, title: 'El token de pruebas solo abre el calendario' },
+  ruc_no_encontrado: { status: 404, title: 'El RUC no figura en el padrón' },
+  recurso_no_encontrado: { status: 404, title: 'El recurso no existe' },
+  ruta_no_encontrada: { status: 404, title: 'La ruta no existe' },
+  metodo_no_permitido: { status: 405, title: 'El método no está permitido en esta ruta' },
+  nombre_en_uso: { status: 409, title: 'El nombre ya está en uso' },
+  cuerpo_demasiado_grande: { status: 413, title: 'El cuerpo es demasiado grande' },
+  tipo_no_admitido: { status: 415, title: 'El tipo de contenido no se admite' },
+  solo_empresas: { status: 422, title: 'Solo se admiten RUC de empresas' },
+  url_no_permitida: { status: 422, title: 'La URL no está permitida' },
+  limite_excedido: { status: 422, title: 'Se excede un límite de la cuenta' },
+  error_interno: { status: 500, title: 'Error interno' },
+  padron_no_disponible: { status: 503, title: 'El padrón aún no está disponible' },
+  servicio_no_disponible: { status: 503, title: 'El servicio no está disponible en este momento' },
+} as const;
+
+export type ProblemCode = keyof typeof problems;
+
+/** RFC 9457, extended with the local habit's `success` and `message`. */
+export const problemDocument = z.strictObject({
+  type: z.string().min(1),
+  title: z.string().min(1),
+  status: z.int().min(400).max(599),
+  detail: z.string().min(1),
+  instance: z.string(),
+  success: z.literal(false),
+  message: z.string().min(1),
+  code: z.enum(Object.keys(problems) as [ProblemCode, ...ProblemCode[]]),
+  request_id: z.string().min(1),
+  encontrado: z.literal(false).optional(),
+  meta: z.strictObject({ origen: z.string(), fecha_dato: z.iso.date() }).optional(),
+  /** url_no_permitida: why, as a class. */
+  clase: z.string().optional(),
+  errors: z.array(z.strictObject({ campo: z.string(), mensaje: z.string() })).optional(),
+});
+export type ProblemDocument = z.infer<typeof problemDocument>;

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { eventKinds } from '../registers.ts';
+import { answerOf, limaTimestamp, registerMeta } from './envelope.ts';
+
+const eventos = z.array(z.enum(eventKinds)).min(1, 'una lista vacía no recibiría nada; omita el campo para todos');
+const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omita el campo para todas').max(1_000);
+
+/** `eventos` and `listas` omitted mean all of them, those made later too. */
+export const newWebhook = z.strictObject({
+  url: z.string().min(1),
+  eventos: eventos.optional(),
+  listas: listas.optional(),
+  descripcion: z.string().trim().max(200, 'admite hasta 200 caracteres').optional(),
+  limite_por_segundo: z.int().min(1).max(200).optional(),
+  en_vuelo: z.int().min(1).max(50).optional(),
+});
+
+export const webhook = z.strictObject({
+  id: z.string(),
+  url: z.string(),
+  eventos: z.array(z.enum(eventKinds)).nullable(),
+  listas: z.array(z.int()).nullable(),
+  descripcion: z.string().nullable(),
+  limite_por_segundo: z.int(),
+  en_vuelo: z.int(),
+  estado: z.enum(['activo', 'pausado']),
+  pausado_por: z.enum(['fallos', 'respuesta_410', 'cliente']).nullable(),
+  fallos_consecutivos: z.int(),
+  /** Deliveries not sent yet, held ones too. */
+  pendientes: z.int(),
+  ultima_entrega: limaTimestamp.nullable(),
+  creado_en: limaTimestamp,
+});
+/** The secret is shown this once: 32 bytes that sign every notice. */
+export const createdWebhook = webhook.extend({ secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/) });
+
+export const createdWebhookAnswer = answerOf(createdWebhook, registerMeta);
+export const webhookAnswer = answerOf(webhook, registerMeta);
+export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
+
+/** What becomes of the deliveries held while it was paused: all sent, none sent, or those since an instant. */
+export const resumption = z.strictObject({
+  pendientes: z
+    .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: z.iso.datetime({ offset: true }) })])
+    .default('todos'),
+});
