@@ -1,0 +1,50 @@
+import { type Engine, onConnection } from './engine.ts';
+import { asFailure } from './errors.ts';
+import type { Reply } from './reply.ts';
+import type { QueryRequest } from './request.ts';
+import { tokens } from './tokens.ts';
+
+/** DDL, SHOW, EXPLAIN, SET and whatever else has a short result or none. */
+export async function command(
+  engine: Engine,
+  request: QueryRequest,
+  about: { text: string; format: string | undefined; changesConnection: boolean },
+  reply: Reply,
+  signal: AbortSignal,
+): Promise<void> {
+  const { commands } = engine.slots;
+  await commands.enter(signal);
+  const format = about.format ?? request.defaultFormat;
+  try {
+    const result = await onConnection(engine, request, about.changesConnection, async (connection) => {
+      const run = engine.runs.begin(request.queryId);
+      const stop = () => void engine.runs.kill(run);
+      signal.addEventListener('abort', stop, { once: true });
+      try {
+        const sql = `${run.tag}${about.text}`;
+        return await engine.native.QueryAsyncConnection(connection, sql, format, request.parameters);
+      } catch (error) {
+        throw asFailure(error, [run.tag]);
+      } finally {
+        engine.runs.end(run);
+        signal.removeEventListener('abort', stop);
+      }
+    });
+    const { rowsRead, bytesRead, elapsed } = result;
+    const summary = { readRows: rowsRead, readBytes: bytesRead, writtenRows: 0, writtenBytes: 0, elapsedS: elapsed };
+    reply.whole(format, result.bytes, summary);
+  } finally {
+    commands.leave();
+  }
+}
+
+/** Needs no slot: when all are taken is when queries must be killed. */
+export async function killQuery(engine: Engine, request: QueryRequest, text: string, reply: Reply): Promise<void> {
+  const format = request.defaultFormat;
+  try {
+    const bytes = await engine.runs.ask(engine.runs.rewriteKill(text, tokens(text)), format);
+    reply.whole(format, bytes, { readRows: 0, readBytes: 0, writtenRows: 0, writtenBytes: 0, elapsedS: 0 });
+  } catch (error) {
+    throw asFailure(error);
+  }
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import type { AddressInfo } from 'node:net';
+import { Command } from 'commander';
+import { z } from 'zod';
+import { DirectoryError, openEngine } from './engine.ts';
+import { defaultLimits, threadPoolSize } from './limits.ts';
+import { makeServer } from './server.ts';
+import { stop } from './stop.ts';
+
+const optionsSchema = z.object({
+  data: z.string().min(1),
+  port: z.coerce.number().int().min(0).max(65_535),
+  user: z.string().min(1),
+  password: z.string().min(1),
+  database: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'letters, digits and _ only'),
+});
+
+const program = new Command('clickhouse')
+  .description('The ClickHouse HTTP interface on 127.0.0.1 over the embedded engine (chDB), for one data directory.')
+  .requiredOption('--data <directory>', 'data directory, made if it is missing; one process only may use it')
+  .option('--port <number>', 'port on 127.0.0.1; 0 takes a free one', '8123')
+  .requiredOption('--user <name>', 'the only account')
+  .requiredOption('--password <text>', 'its password')
+  .option('--database <name>', 'made at the start if it is missing', 'padron')
+  .parse();
+
+const parsed = optionsSchema.safeParse(program.opts());
+if (!parsed.success) {
+  process.stderr.write(`clickhouse: ${z.prettifyError(parsed.error)}\n`);
+  process.exit(2);
+}
+
+// Read by libuv when its first thread starts, which is before this line; so the environment must come from outside.
+if (process.env.UV_THREADPOOL_SIZE === String(threadPoolSize)) await main(parsed.data);
+else runAgainWithThreads();
+
+async function main(options: z.infer<typeof optionsSchema>): Promise<void> {
+  const engine = await openEngine(options.data, options.database, defaultLimits).catch((error: unknown) => {
+    process.stderr.write(`clickhouse: ${error instanceof DirectoryError ? error.message : String(error)}\n`);
+    process.exit(1);
+  });
+  const server = makeServer(engine, { user: options.user, password: options.password });
+  server.once('error', (error) => {
+    process.stderr.write(`clickhouse: cannot listen on 127.0.0.1:${options.port}: ${error.message}\n`);
+    process.exit(1);
+  });
+  let stopping = false;
+  const end = () => {
+    if (stopping) return;
+    stopping = true;
+    void stop(server, engine).then((clean) => process.exit(clean ? 0 : 1));
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  // Started again by ourselves: the outer process has died without a word, so nobody would ever stop us. Ends at once, as it
+  // did, and frees the directory; what was acknowledged is on disk.
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+  server.listen(options.port, '127.0.0.1', () => {
+    const { port } = server.address() as AddressInfo;
+    process.stdout.write(`clickhouse: engine ${engine.version} answers on http://127.0.0.1:${port}/\n`);
+  });
+}
+
+function runAgainWithThreads(): void {
+  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+    env: { ...process.env, UV_THREADPOOL_SIZE: String(threadPoolSize) },
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal));
+  child.once('exit', (code) => process.exit(code ?? 1));
+}

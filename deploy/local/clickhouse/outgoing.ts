@@ -1,0 +1,134 @@
+import type { Socket } from 'node:net';
+import { failure, type QueryFailure } from './errors.ts';
+import type { Limits } from './limits.ts';
+import type { Reply, Summary } from './reply.ts';
+
+/** The engine itself lets go of a result in pieces of a megabyte, so more than this means that much more is coming. */
+const maxSmallBytes = 65_536;
+/** A piece that came early (progress rows) does not wait longer than this. */
+const maxSmallMs = 20;
+
+/** The way of a result from its pipe to the caller. Whole rows only pass through: nothing here looks into them. */
+export class Outgoing {
+  /** Set when the result was given up here, not by the engine. */
+  overflow: QueryFailure | undefined;
+  readonly #reply: Reply;
+  readonly #format: string;
+  readonly #hold: boolean;
+  readonly #limits: Limits;
+  readonly #onBegin: () => void;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #discarding = false;
+  #soon: NodeJS.Timeout | undefined;
+  #stalled: NodeJS.Timeout | undefined;
+
+  /** @param hold keep the whole result back until the query has succeeded */
+  constructor(reply: Reply, format: string, hold: boolean, limits: Limits, onBegin: () => void) {
+    this.#reply = reply;
+    this.#format = format;
+    this.#hold = hold;
+    this.#limits = limits;
+    this.#onBegin = onBegin;
+  }
+
+  /** @param stop ends the query, when its result grows too large or the caller does not read it */
+  take(stream: Socket, stop: () => void): void {
+    stream.on('error', () => undefined);
+    stream.on('data', (chunk: Buffer) => {
+      if (this.#discarding) return;
+      if (this.#reply.begun) {
+        if (!this.#reply.write(chunk)) this.#wait(stream, stop);
+        return;
+      }
+      this.#held.push(chunk);
+      this.#heldBytes += chunk.length;
+      if (this.#hold) this.#checkHeld(stop);
+      else if (this.#heldBytes >= maxSmallBytes) this.#begin();
+      else this.#soon ??= setTimeout(() => this.#begin(), maxSmallMs);
+    });
+  }
+
+  /** Reads on to nowhere, because an engine that cannot write does not notice that it was killed. */
+  discard(): void {
+    this.#discarding = true;
+    this.#held = [];
+    this.#rest();
+  }
+
+  /** Waits until the pipe has ended and everything has been handed on. @throws QueryFailure 210 when it does not end */
+  async atEnd(stream: Socket): Promise<void> {
+    if (stream.readableEnded || stream.destroyed) return;
+    const { pipeEndTimeoutMs } = this.#limits;
+    await new Promise<void>((resolve, reject) => {
+      let timer = setTimeout(check, pipeEndTimeoutMs);
+      let seen = stream.bytesRead;
+      const settled = () => clearTimeout(timer);
+      stream.once('end', () => {
+        settled();
+        resolve();
+      });
+      stream.once('close', () => {
+        settled();
+        resolve();
+      });
+      function check() {
+        if (stream.bytesRead === seen && !stream.isPaused())
+          return reject(failure(210, 'NETWORK_ERROR', 'The end of the result did not come'));
+        seen = stream.bytesRead;
+        timer = setTimeout(check, pipeEndTimeoutMs);
+      }
+    });
+  }
+
+  complete(summary: Summary): void {
+    this.#rest();
+    if (this.#discarding) return;
+    if (this.#reply.begun) this.#reply.finish();
+    else this.#reply.whole(this.#format, Buffer.concat(this.#held), summary);
+  }
+
+  fail(failure: QueryFailure): void {
+    this.discard();
+    this.#reply.fail(this.overflow ?? failure);
+  }
+
+  #begin(): void {
+    if (this.#discarding || this.#reply.begun) return;
+    this.#rest();
+    this.#onBegin();
+    this.#reply.begin(this.#format);
+    for (const chunk of this.#held) this.#reply.write(chunk);
+    this.#held = [];
+  }
+
+  #wait(stream: Socket, stop: () => void): void {
+    stream.pause();
+    const { sendTimeoutMs } = this.#limits;
+    this.#stalled = setTimeout(() => {
+      this.overflow = failure(209, 'SOCKET_TIMEOUT', `The result was not read for ${sendTimeoutMs} ms`);
+      stop();
+      stream.resume();
+    }, sendTimeoutMs);
+    this.#reply.onDrain(() => {
+      clearTimeout(this.#stalled);
+      stream.resume();
+    });
+  }
+
+  #checkHeld(stop: () => void): void {
+    const { maxHeldResultBytes } = this.#limits;
+    if (this.#heldBytes <= maxHeldResultBytes) return;
+    this.overflow = failure(
+      396,
+      'TOO_MANY_ROWS_OR_BYTES',
+      `The result to be held is larger than ${maxHeldResultBytes} bytes`,
+    );
+    stop();
+  }
+
+  #rest(): void {
+    clearTimeout(this.#soon);
+    clearTimeout(this.#stalled);
+  }
+}

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
+import { createGzip, gzipSync } from 'node:zlib';
+import { httpStatus, type QueryFailure } from './errors.ts';
+
+export type Summary = {
+  readRows: number;
+  readBytes: number;
+  writtenRows: number;
+  writtenBytes: number;
+  elapsedS: number;
+};
+
+/** Bodies up to this size are compressed at once, without a stream. */
+const maxSyncGzipBytes = 65_536;
+
+const contentTypes: Record<string, string> = {
+  TabSeparated: 'text/tab-separated-values; charset=UTF-8',
+  TSV: 'text/tab-separated-values; charset=UTF-8',
+  CSV: 'text/csv; charset=UTF-8; header=absent',
+  CSVWithNames: 'text/csv; charset=UTF-8; header=present',
+  JSON: 'application/json; charset=UTF-8',
+  JSONCompact: 'application/json; charset=UTF-8',
+  JSONEachRow: 'application/x-ndjson; charset=UTF-8',
+  JSONCompactEachRow: 'application/x-ndjson; charset=UTF-8',
+  RowBinary: 'application/octet-stream',
+  Native: 'application/octet-stream',
+  Parquet: 'application/octet-stream',
+};
+
+/** The answer to one query: whole, or begun and then finished or broken off. */
+export class Reply {
+  readonly #response: ServerResponse;
+  readonly #gzip: boolean;
+  readonly #version: string;
+  readonly #tag = randomBytes(8).toString('hex');
+  #sink: Writable | undefined;
+
+  constructor(response: ServerResponse, about: { queryId: string; gzip: boolean; version: string; timezone: string }) {
+    this.#response = response;
+    this.#gzip = about.gzip;
+    this.#version = about.version;
+    // A header cannot carry every character of an id.
+    response.setHeader('X-ClickHouse-Query-Id', about.queryId.replace(/[^\x20-\x7e]/g, '?'));
+    response.setHeader('X-ClickHouse-Server-Display-Name', 'padron-local');
+    response.setHeader('X-ClickHouse-Timezone', about.timezone);
+  }
+
+  get begun(): boolean {
+    return this.#sink !== undefined;
+  }
+
+  whole(format: string, body: Buffer, summary: Summary): void {
+    this.#head(format);
+    this.#response.setHeader('X-ClickHouse-Summary', summaryText(summary));
+    if (!this.#gzip) this.#response.end(body);
+    else if (body.length <= maxSyncGzipBytes) this.#response.end(gzipSync(body));
+    else {
+      this.#sink = this.#open();
+      this.#sink.write(body);
+      this.finish();
+    }
+  }
+
+  /** Sends the head; what follows is written with `write`, which answers false until `onDrain`. */
+  begin(format: string): void {
+    this.#head(format);
+    this.#response.setHeader('X-ClickHouse-Exception-Tag', this.#tag);
+    this.#response.setHeader(
+      'X-ClickHouse-Summary',
+      summaryText({ readRows: 0, readBytes: 0, writtenRows: 0, writtenBytes: 0, elapsedS: 0 }),
+    );
+    this.#sink = this.#open();
+  }
+
+  write(chunk: Buffer): boolean {
+    return this.#sink!.write(chunk);
+  }
+
+  onDrain(then: () => void): void {
+    this.#sink!.once('drain', then);
+  }
+
+  finish(): void {
+    if (this.#sink !== this.#response) this.#sink!.once('end', () => this.#response.end());
+    this.#sink!.end();
+  }
+
+  /**
+   * The query failed. After the head has gone, the error follows the rows between tags, as servers since 25.11 write it, and
+   * the chunked body is left without its last chunk, so that not even a client that knows no tags takes it for complete.
+   */
+  fail(failure: QueryFailure): void {
+    const text = `${failure.text} (version ${this.#version} (embedded))\n`;
+    if (this.#sink === undefined) {
+      if (this.#response.headersSent) return;
+      this.#response.statusCode = httpStatus(failure.code);
+      this.#response.setHeader('Content-Type', 'text/plain; charset=UTF-8');
+      this.#response.setHeader('X-ClickHouse-Exception-Code', String(failure.code));
+      if (this.#gzip) this.#response.setHeader('Content-Encoding', 'gzip');
+      this.#response.end(this.#gzip ? gzipSync(text) : text);
+      return;
+    }
+    const mark = '__exception__';
+    const trailer = `\r\n${mark}\r\n${this.#tag}\r\n${text}${Buffer.byteLength(text)} ${this.#tag}\r\n${mark}\r\n`;
+    const breakOff = () => this.#response.socket?.end();
+    if (this.#sink === this.#response) this.#response.write(trailer, breakOff);
+    else this.#sink.once('end', breakOff).end(trailer);
+  }
+
+  #head(format: string): void {
+    this.#response.statusCode = 200;
+    this.#response.setHeader('Content-Type', contentTypes[format] ?? 'text/plain; charset=UTF-8');
+    this.#response.setHeader('X-ClickHouse-Format', format);
+    if (this.#gzip) this.#response.setHeader('Content-Encoding', 'gzip');
+  }
+
+  #open(): Writable {
+    if (!this.#gzip) return this.#response;
+    const gzip = createGzip();
+    // Not ended with it: a broken answer must not look complete.
+    gzip.pipe(this.#response, { end: false });
+    return gzip;
+  }
+}
+
+function summaryText({ readRows, readBytes, writtenRows, writtenBytes, elapsedS }: Summary): string {
+  return JSON.stringify({
+    read_rows: String(readRows),
+    read_bytes: String(readBytes),
+    written_rows: String(writtenRows),
+    written_bytes: String(writtenBytes),
+    total_rows_to_read: '0',
+    result_rows: String(writtenRows),
+    result_bytes: String(writtenBytes),
+    elapsed_ns: String(Math.round(elapsedS * 1e9)),
+  });
+}

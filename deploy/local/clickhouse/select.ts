@@ -1,0 +1,84 @@
+import type { Engine } from './engine.ts';
+import { onConnection } from './engine.ts';
+import { asFailure, failure } from './errors.ts';
+import type { NativeResult } from './native.ts';
+import { Outgoing } from './outgoing.ts';
+import { openReader } from './pipes.ts';
+import type { Reply } from './reply.ts';
+import type { QueryRequest } from './request.ts';
+import type { Statement } from './statement.ts';
+
+/**
+ * Runs a SELECT and answers it: whole with its summary while the result is small or the caller asked to wait, streamed
+ * otherwise. An abort of the caller kills the query in the engine.
+ */
+export async function select(
+  engine: Engine,
+  request: QueryRequest,
+  statement: Statement & { kind: 'select' },
+  reply: Reply,
+  signal: AbortSignal,
+): Promise<void> {
+  const { reads, streams } = engine.slots;
+  await reads.enter(signal);
+  let slot = reads;
+  const format = statement.format ?? request.defaultFormat;
+  const outgoing = new Outgoing(reply, format, request.hold, engine.limits, () => {
+    // A long result leaves its slot to look-ups, if there is room among the streams.
+    if (!streams.tryEnter()) return;
+    slot = streams;
+    reads.leave();
+  });
+  try {
+    const result = await onConnection(engine, request, false, async (connection) => {
+      const pipe = await engine.pipes.take();
+      const clause = `\nINTO OUTFILE '${pipe}' TRUNCATE COMPRESSION 'none'\n`;
+      const tail = statement.tail === '' ? `FORMAT ${formatName(format)}` : statement.tail;
+      const run = engine.runs.begin(request.queryId);
+      const sql = `${run.tag}${statement.body}${clause}${tail}`;
+      const stop = () => {
+        outgoing.discard();
+        void engine.runs.kill(run);
+      };
+      const reader = openReader(pipe);
+      outgoing.take(reader.stream, stop);
+      if (signal.aborted) stop();
+      signal.addEventListener('abort', stop, { once: true });
+      try {
+        const done = await engine.native.QueryAsyncConnection(connection, sql, 'Null', request.parameters);
+        // From here on only the engine could write to the pipe; its end shows that it does not any more.
+        reader.release();
+        await outgoing.atEnd(reader.stream);
+        engine.pipes.giveBack(pipe);
+        return done;
+      } catch (error) {
+        engine.pipes.spoil(pipe);
+        throw asFailure(error, [clause, clause.trim(), run.tag]);
+      } finally {
+        engine.runs.end(run);
+        signal.removeEventListener('abort', stop);
+        reader.release();
+        reader.stream.destroy();
+      }
+    });
+    outgoing.complete(summaryOf(result));
+  } catch (error) {
+    outgoing.fail(asFailure(error));
+  } finally {
+    slot.leave();
+  }
+}
+
+/** The name comes from the caller and becomes part of the query's text. */
+function formatName(format: string): string {
+  if (/^[A-Za-z0-9]+$/.test(format)) return format;
+  throw failure(73, 'UNKNOWN_FORMAT', `Unknown format ${format.slice(0, 50)}`);
+}
+
+const summaryOf = ({ rowsRead, bytesRead, elapsed }: NativeResult) => ({
+  readRows: rowsRead,
+  readBytes: bytesRead,
+  writtenRows: 0,
+  writtenBytes: 0,
+  elapsedS: elapsed,
+});

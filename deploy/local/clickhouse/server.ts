@@ -1,0 +1,86 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { readIncoming } from './body.ts';
+import { command, killQuery } from './command.ts';
+import type { Engine } from './engine.ts';
+import { asFailure } from './errors.ts';
+import { checkInlineValues, insert, insertData } from './insert.ts';
+import { Reply } from './reply.ts';
+import { type Account, authenticate, type QueryRequest, readRequest } from './request.ts';
+import { select } from './select.ts';
+
+/** The HTTP interface over an engine. Listening is the caller's business. */
+export function makeServer(engine: Engine, account: Account): Server {
+  const { limits } = engine;
+  const server = createServer({ maxHeaderSize: limits.maxQueryBytes, requestTimeout: 0 }, (message, response) => {
+    void answer(engine, account, message, response);
+  });
+  server.keepAliveTimeout = limits.keepAliveTimeoutMs;
+  return server;
+}
+
+async function answer(engine: Engine, account: Account, message: IncomingMessage, response: ServerResponse) {
+  const url = new URL(message.url ?? '/', 'http://localhost');
+  if (url.pathname === '/ping') return void response.end('Ok.\n');
+  if (url.pathname === '/replicas_status') return void response.end('Ok.\n');
+  const about = { version: engine.version, timezone: engine.timezone };
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  let reply = new Reply(response, { ...about, queryId: url.searchParams.get('query_id') ?? '', gzip: false });
+  try {
+    authenticate(message, url.searchParams, account);
+    const request = readRequest(message, url.searchParams);
+    reply = new Reply(response, { ...about, queryId: request.queryId, gzip: request.gzip });
+    // As on a server: a GET must not change anything.
+    if (message.method !== 'POST' && !request.settings.has('readonly')) request.settings.set('readonly', '2');
+    const upload = watchUpload(message, engine.limits.uploadIdleTimeoutMs);
+    message.once('end', upload.end);
+    response.once('close', upload.end);
+    await serve(engine, message, request, reply, gone.signal);
+  } catch (error) {
+    if (gone.signal.aborted) return;
+    // The rest of a body that was refused would be read as the next request.
+    if (!message.complete) response.setHeader('Connection', 'close');
+    reply.fail(asFailure(error));
+  }
+}
+
+async function serve(
+  engine: Engine,
+  message: IncomingMessage,
+  request: QueryRequest,
+  reply: Reply,
+  signal: AbortSignal,
+): Promise<void> {
+  const incoming = await readIncoming(message, request, engine.limits.maxQueryBytes);
+  const { statement, text } = incoming;
+  switch (statement.kind) {
+    case 'select':
+      return select(engine, request, statement, reply, signal);
+    case 'insert-select':
+      return insert(engine, request, statement.text, '', reply, signal);
+    case 'kill':
+      return killQuery(engine, request, statement.text, reply);
+    case 'command':
+      return command(engine, request, statement, reply, signal);
+    case 'insert-data': {
+      if (statement.format !== 'Values' || Object.keys(request.parameters).length === 0)
+        return insertData(engine, request, statement, incoming, reply, signal);
+      checkInlineValues(text);
+      return command(engine, request, { text, format: undefined, changesConnection: false }, reply, signal);
+    }
+  }
+}
+
+/** Cuts an upload of which nothing has come for so long; what follows treats it as any cut upload. */
+function watchUpload(message: IncomingMessage, idleTimeoutMs: number): { end: () => void } {
+  let seen = message.socket.bytesRead;
+  const timer = setInterval(() => {
+    const now = message.socket.bytesRead;
+    // Not read by us is not the caller's fault: it may wait for its turn to upload.
+    if (now === seen && message.readableFlowing !== false && !message.complete) message.destroy();
+    seen = now;
+  }, idleTimeoutMs);
+  return { end: () => clearInterval(timer) };
+}

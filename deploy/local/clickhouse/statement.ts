@@ -1,0 +1,114 @@
+import { failure } from './errors.ts';
+import { type Token, tokens } from './tokens.ts';
+
+/** What a query text is, and where the clauses are that this process must touch. */
+export type Statement =
+  /** `body` + our output clause + `tail` is the query; tail begins with FORMAT when the text named one. */
+  | { kind: 'select'; body: string; format: string | undefined; tail: string }
+  /** `head` + our FROM INFILE + `settings` FORMAT `format` is the query; what stands from `dataStart` on is data, no SQL. */
+  | { kind: 'insert-data'; head: string; settings: string; format: string; dataStart: number }
+  | { kind: 'insert-select'; text: string }
+  | { kind: 'kill'; text: string }
+  | { kind: 'command'; text: string; format: string | undefined; changesConnection: boolean };
+
+/**
+ * @param sql one statement; a semicolon at its end is allowed
+ * @throws QueryFailure 62 for an empty text or several statements (the engine would run them all), 358 INTO OUTFILE, 78 FROM INFILE
+ */
+export function readStatement(sql: string): Statement {
+  const all: Token[] = [];
+  let end = sql.length;
+  for (const token of tokens(sql)) {
+    if (end < sql.length) throw several(token, sql);
+    if (token.text === ';') {
+      end = token.start;
+      continue;
+    }
+    all.push(token);
+    const insert = all.length > 1 && isWord(all[0]!, 'INSERT') ? insertWithData(sql, all) : undefined;
+    if (insert !== undefined) return insert;
+  }
+  const first = all[0];
+  if (first === undefined) throw failure(62, 'SYNTAX_ERROR', 'Syntax error: Empty query');
+  refuseFiles(all);
+  const text = sql.slice(0, end).trimEnd();
+  const kind = kindOf(all);
+  if (kind === 'insert-select' || kind === 'kill') return { kind, text };
+  const at = formatClause(all);
+  const format = at === undefined ? undefined : all[at + 1]!.text;
+  if (kind === 'select') {
+    const cut = at === undefined ? all.at(-1)!.end : all[at]!.start;
+    return { kind, body: sql.slice(0, cut), format, tail: at === undefined ? '' : sql.slice(cut, end) };
+  }
+  return { kind, text, format, changesConnection: changesConnection(all) };
+}
+
+const isWord = (token: Token | undefined, ...words: string[]) =>
+  token?.kind === 'word' && words.includes(token.text.toUpperCase());
+
+function several(token: Token, sql: string) {
+  const near = sql.slice(token.start, token.start + 40);
+  return failure(
+    62,
+    'SYNTAX_ERROR',
+    `Syntax error (Multi-statements are not allowed): failed at position ${token.start + 1}: ${near}`,
+  );
+}
+
+/** Called after each token of an INSERT; answers at the token that ends its SQL part. */
+function insertWithData(sql: string, all: Token[]): Statement | undefined {
+  const last = all.at(-1)!;
+  const before = all.at(-2)!;
+  if (last.depth !== 0) return undefined;
+  const isData = isWord(last, 'VALUES') && all.length > 2 && !isWord(before, 'INTO', 'TABLE') && before.text !== '.';
+  const isFormat = last.kind === 'word' && isWord(before, 'FORMAT') && before.depth === 0 && all.length > 4;
+  if (!isData && !isFormat) return undefined;
+  if (all.some((token) => token.depth === 0 && isWord(token, 'SELECT', 'WITH'))) return undefined;
+  refuseFiles(all);
+  const clause = isFormat ? before.start : last.start;
+  const settings = all.find((token) => token.depth === 0 && isWord(token, 'SETTINGS') && token.start < clause);
+  const cut = settings?.start ?? clause;
+  // A semicolon straight after the format's name ends the SQL; the data begin on the next line.
+  const between = isFormat ? /^[^\S\n]*;?[^\S\n]*\n?/.exec(sql.slice(last.end, last.end + 64))![0] : '';
+  return {
+    kind: 'insert-data',
+    head: sql.slice(0, cut).trimEnd(),
+    settings: sql.slice(cut, clause).trim(),
+    format: isFormat ? last.text : 'Values',
+    dataStart: last.end + between.length,
+  };
+}
+
+function kindOf(all: Token[]): 'select' | 'insert-select' | 'kill' | 'command' {
+  const top = all.filter((token) => token.depth === 0);
+  if (isWord(all[0], 'INSERT')) return 'insert-select';
+  if (isWord(all[0], 'WITH')) return top.some((token) => isWord(token, 'INSERT')) ? 'insert-select' : 'select';
+  if (isWord(all[0], 'SELECT', 'FROM') || all[0]!.text === '(') return 'select';
+  return isWord(all[0], 'KILL') && isWord(all[1], 'QUERY') ? 'kill' : 'command';
+}
+
+/** Index of FORMAT when the text ends with `FORMAT name` or `FORMAT name SETTINGS …`. */
+function formatClause(all: Token[]): number | undefined {
+  for (let at = all.length - 2; at > 0; at -= 1) {
+    const isClause = all[at]!.depth === 0 && isWord(all[at], 'FORMAT') && all[at + 1]!.kind === 'word';
+    if (isClause && (at + 2 === all.length || isWord(all[at + 2], 'SETTINGS'))) return at;
+  }
+  return undefined;
+}
+
+/** After such a statement the connection is another one than its key says. */
+function changesConnection(all: Token[]): boolean {
+  if (isWord(all[0], 'SET', 'USE', 'BEGIN', 'COMMIT', 'ROLLBACK')) return true;
+  return isWord(all[0], 'CREATE', 'DROP') && all.slice(1, 5).some((token) => isWord(token, 'TEMPORARY'));
+}
+
+/** Both are for command-line clients: over HTTP a server refuses them, and here they would reach our own files. */
+function refuseFiles(all: Token[]): void {
+  all.forEach((token, at) => {
+    if (token.depth !== 0 || all[at + 2]?.kind !== 'quoted') return;
+    if (isWord(token, 'INTO') && isWord(all[at + 1], 'OUTFILE'))
+      throw failure(358, 'INTO_OUTFILE_NOT_ALLOWED', 'INTO OUTFILE is not allowed');
+    if (isWord(token, 'FROM') && isWord(all[at + 1], 'INFILE'))
+      throw failure(78, 'UNKNOWN_TYPE_OF_QUERY', 'Query has infile and was send directly to server');
+  });
+}
