@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { readLocalConfig, repositoryRoot } from './config.ts';
@@ -82,6 +83,7 @@ class RunningProduct implements Product {
     this.urls = { api: this.#url('api'), consumers: this.#url('consumers'), worker: this.#url('worker') };
     this.#environment = {
       WEBHOOK_SECRET_KEYS: `local:${encryptionKey}`,
+      AUDIT_HMAC_KEY: createHmac('sha256', encryptionKey).update('audit').digest('base64'),
       ...config.environment,
       ...host.endpoints,
       ...options.environment?.all,
@@ -158,7 +160,8 @@ class RunningProduct implements Product {
       },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',
-      isReady: () => answersOk(`${this.#url(name)}/readyz`),
+      // The api is ready only once the required registers are loaded, which takes this very product: alive is enough here.
+      isReady: () => answersOk(`${this.#url(name)}${name === 'api' ? '/healthz' : '/readyz'}`),
     };
   }
 
