@@ -1,0 +1,202 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import avro from 'avsc';
+import { CompareError } from './errors.ts';
+import { type Operation, operations } from './schema.ts';
+
+/** What the file says of itself, as `ChangeWriter` wrote it. */
+export interface ChangeFileHeader {
+  metadata: Record<string, string>;
+  register: string;
+  edition: number;
+  /** Hash of the base's change file; '' for a first edition. */
+  baseSha256: string;
+  detectedAt: number;
+}
+
+export interface ChangeBlock {
+  /** Records in the block. */
+  count: number;
+  /** Their Avro encodings end to end; valid as long as the caller holds it. */
+  bytes: Buffer;
+}
+
+/** One record inside a block: `bytes.subarray(start, end)` is its Avro encoding, ready to be a message's value. */
+export interface RecordSlice {
+  op: Operation;
+  ruc: string;
+  start: number;
+  end: number;
+}
+
+const magic = 'Obj\u0001';
+const maxHeaderBytes = 256 * 1024;
+const syncBytes = 16;
+const rowColumns = 14;
+
+/** Opens a change file of this folder's writer (codec null). Errors: `change_file_damaged`. */
+export async function openChangeFile(path: string): Promise<ChangeFile> {
+  const file = await open(path, 'r');
+  try {
+    const start = Buffer.alloc(maxHeaderBytes);
+    const { bytesRead } = await file.read(start, 0, maxHeaderBytes, 0);
+    return new ChangeFile(file, start.subarray(0, bytesRead));
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+export class ChangeFile {
+  readonly header: ChangeFileHeader;
+  readonly #file: FileHandle;
+  readonly #sync: Buffer;
+  readonly #firstBlock: number;
+
+  constructor(file: FileHandle, start: Buffer) {
+    this.#file = file;
+    if (start.toString('latin1', 0, 4) !== magic) throw damaged('is no Avro container');
+    const reader = new Reader(start, 4);
+    const metadata: Record<string, string> = {};
+    for (let pairs = reader.long(); pairs !== 0; pairs = reader.long()) {
+      if (pairs < 0) throw damaged('has a header of another writer');
+      for (let pair = 0; pair < pairs; pair += 1) {
+        const key = reader.text();
+        metadata[key] = reader.text();
+      }
+    }
+    if (metadata['avro.codec'] !== 'null') throw damaged('is compressed');
+    this.#sync = Buffer.from(reader.take(syncBytes));
+    this.#firstBlock = reader.at;
+    this.header = {
+      metadata,
+      register: metadata['padron.register'] ?? '',
+      edition: Number(metadata['padron.edition']),
+      baseSha256: metadata['padron.base'] ?? '',
+      detectedAt: Number(metadata['padron.detected_at']),
+    };
+  }
+
+  /** The blocks in order, from `position` (a `next` of an earlier run) or the first on. */
+  async *blocks(position = this.#firstBlock): AsyncGenerator<ChangeBlock & { next: number }> {
+    const head = Buffer.alloc(20);
+    for (let at = position; ; ) {
+      const { bytesRead } = await this.#file.read(head, 0, head.length, at);
+      if (bytesRead === 0) return;
+      const reader = new Reader(head.subarray(0, bytesRead), 0);
+      const count = reader.long();
+      const length = reader.long();
+      const bytes = Buffer.allocUnsafe(length + syncBytes);
+      const body = await this.#file.read(bytes, 0, bytes.length, at + reader.at);
+      if (body.bytesRead < bytes.length) throw damaged('is cut off');
+      if (!bytes.subarray(length).equals(this.#sync)) throw damaged('has a block without its mark');
+      at += reader.at + bytes.length;
+      yield { count, bytes: bytes.subarray(0, length), next: at };
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}
+
+/** The records of a block, found by stepping over their fields: only the RUC becomes a string. */
+export function* recordsOf(block: ChangeBlock): Generator<RecordSlice> {
+  const reader = new Reader(block.bytes, 0);
+  for (let record = 0; record < block.count; record += 1) yield nextRecord(reader, block.bytes);
+  if (reader.at !== block.bytes.length) throw damaged('has a block longer than its records');
+}
+
+function nextRecord(reader: Reader, bytes: Buffer): RecordSlice {
+  const start = reader.at;
+  reader.long();
+  const op = operations[reader.long()];
+  reader.long();
+  if (op === undefined) throw damaged('has an unknown operation');
+  const ruc = reader.text();
+  reader.skipRow();
+  reader.skipRow();
+  if (reader.long() === 1) reader.long();
+  reader.long();
+  if (reader.long() === 1) reader.long();
+  if (reader.at > bytes.length) throw damaged('has a record longer than its block');
+  return { op, ruc, start, end: reader.at };
+}
+
+/** Reads Avro's primitives from a buffer. */
+class Reader {
+  at: number;
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes;
+    this.at = at;
+  }
+
+  /** Exact up to 2⁵². */
+  long(): number {
+    let value = 0;
+    let scale = 1;
+    for (;;) {
+      const byte = this.#bytes[this.at];
+      if (byte === undefined) throw damaged('is cut off');
+      this.at += 1;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) break;
+      scale *= 0x80;
+    }
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  text(): string {
+    return this.take(this.long()).toString('utf8');
+  }
+
+  take(length: number): Buffer {
+    const from = this.at;
+    if (length < 0 || from + length > this.#bytes.length) throw damaged('is cut off');
+    this.at += length;
+    return this.#bytes.subarray(from, this.at);
+  }
+
+  /** A nullable row. */
+  skipRow(): void {
+    if (this.long() === 0) return;
+    for (let column = 0; column < rowColumns; column += 1) {
+      const length = this.long();
+      this.at += length;
+    }
+  }
+}
+
+function damaged(why: string): CompareError {
+  return new CompareError('change_file_damaged', `The change file ${why}.`);
+}
+
+/** A change as plain values, for tools and tests. */
+export interface DecodedChange {
+  edition: number;
+  op: Operation;
+  seq: number;
+  ruc: string;
+  before: Record<string, string> | null;
+  after: Record<string, string> | null;
+  line: number | null;
+  detected_at: number;
+  corrects: number | null;
+}
+
+/** Decodes every record with the schema that the file carries. Not for millions of rows. */
+export async function* decodeChanges(path: string): AsyncGenerator<DecodedChange> {
+  const file = await openChangeFile(path);
+  try {
+    const type = avro.Type.forSchema(JSON.parse(file.header.metadata['avro.schema']!) as avro.Schema);
+    for await (const block of file.blocks()) {
+      for (const { start, end } of recordsOf(block)) {
+        // avsc wraps the named type in nullable unions unless told otherwise: the default "auto" gives plain values.
+        yield type.fromBuffer(block.bytes.subarray(start, end)) as DecodedChange;
+      }
+    }
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { registers } from '../../schemas/registers.ts';
+import { header as expectedHeader, problemOfHeader } from '../registers/padron-reducido/format.ts';
+import { bucketCount } from './buckets.ts';
+import { type ChangeFileFacts, ChangeWriter, OverlayWriter } from './change-writer.ts';
+import { Classifier } from './classify.ts';
+import { RowComparer } from './compare-rows.ts';
+import { type EditionIndex, openIndex } from './edition-index.ts';
+import { CompareError } from './errors.ts';
+import { IndexBuilder } from './index-builder.ts';
+import type { IndexHeader } from './index-header.ts';
+import { endOfLine, regionsOf } from './lines.ts';
+import { Merge } from './merge.ts';
+import { RejectList } from './reject-file.ts';
+import { RowStore, SegmentWriter } from './row-store.ts';
+import { namedBytes } from './schema.ts';
+import { Spill } from './spill.ts';
+import { Tally } from './tally.ts';
+import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from './types.ts';
+import { attemptName, sweepWorkFiles, workFileName } from './work-files.ts';
+import { openPublication, type PublishedText } from './zip.ts';
+
+export type { CompareInput, CompareLimits, CompareResult, KindCounts, Progress } from './types.ts';
+
+const progressEveryMs = 500;
+
+/**
+ * Compares a publication with the register's head and writes the edition's change file, overlay, reject file, index
+ * and row store. Repeatable: the same input gives the same bytes, and nothing has its final name before it is whole.
+ *
+ * Uses up to some 500 MB beside the heap at 18 million rows. Errors: `CompareError`; the signal's reason when aborted.
+ */
+export async function compareEdition(
+  input: CompareInput,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<CompareResult> {
+  const limits: CompareLimits = { ...compareLimits, ...input.limits };
+  mkdirSync(input.workDir, { recursive: true });
+  mkdirSync(input.outputDir, { recursive: true });
+  const publication = await openPublication(input.publicationPath, limits);
+  report({ phase: 'index', done: 0, total: 1, lines: 0 });
+  const base = input.base === null ? null : openBase(input);
+  const attempt = randomUUID();
+  const work = makeParts(input, base, publication, attempt, limits);
+  try {
+    await scan(publication, work.classifier, report, signal);
+    await merge(work.merge, work.classifier.lines, report, signal);
+    report({ phase: 'finish', done: 0, total: 1, lines: work.classifier.lines });
+    return finish(input, base, work, attempt, limits);
+  } finally {
+    work.discard();
+  }
+}
+
+function openBase(input: CompareInput): EditionIndex {
+  const { edition, changeFileSha256 } = input.base!;
+  const index = openIndex(input.workDir, input.register, changeFileSha256);
+  const register = registers[input.register];
+  if (index.header.edition !== edition || input.edition !== edition + 1) {
+    const found = `The index is of edition ${index.header.edition}`;
+    throw new CompareError('index_damaged', `${found}, the base is ${edition} and the new edition ${input.edition}.`);
+  }
+  const columns = register.columns.map(({ name }) => name).join();
+  if (index.header.parserVersion !== register.parserVersion || index.header.columns.join() !== columns) {
+    throw new CompareError('parser_changed', 'The base was read by another parser or with other columns.');
+  }
+  return index;
+}
+
+type Parts = ReturnType<typeof makeParts>;
+
+function makeParts(
+  input: CompareInput,
+  base: EditionIndex | null,
+  publication: PublishedText,
+  attempt: string,
+  limits: CompareLimits,
+) {
+  const { register, workDir, outputDir } = input;
+  const columns = registers[register].columns;
+  const segments = base?.header.segments ?? [];
+  const facts: ChangeFileFacts = {
+    register,
+    edition: input.edition,
+    baseSha256: input.base?.changeFileSha256 ?? '',
+    detectedAt: input.detectedAt,
+    parserVersion: registers[register].parserVersion,
+    columns: columns.map(({ name }) => name),
+    hashSeed: base?.header.hashSeed ?? newSeed(input, publication),
+  };
+  const name = (kind: string) => attemptName(register, attempt, kind);
+  const baseRows = base === null ? null : new RowStore(workDir, register, segments);
+  const rejects = new RejectList(limits);
+  const tally = new Tally(facts.columns, base?.header ?? null);
+  const spill = new Spill(join(workDir, name('spill')), limits.maxBucketBytes);
+  const classifier = new Classifier(base, facts.hashSeed, spill, rejects);
+  const changes = new ChangeWriter(outputDir, name('changes'), facts);
+  const overlay = new OverlayWriter(outputDir, name('overlay'), facts);
+  const segment = new SegmentWriter(workDir, name('rows'), segments);
+  const builder = new IndexBuilder(workDir, name('index'), base);
+  const comparer = new RowComparer(columns.map((column) => 'keepsPrevious' in column && column.keepsPrevious === true));
+  const { seen, seenBad } = classifier;
+  const parts = { base, baseRows, seed: facts.hashSeed, seen, seenBad, spill, rejects, tally, comparer };
+  const merge = new Merge({ ...parts, changes, overlay, segment, builder });
+  const discard = () => {
+    spill.close();
+    baseRows?.close();
+    for (const writer of [changes, overlay, segment, builder]) writer.discard();
+    rmSync(join(outputDir, name('rejects')), { force: true });
+  };
+  return { facts, rejects, tally, classifier, changes, overlay, segment, builder, merge, discard };
+}
+
+/** The source cannot foresee `detectedAt`, so it cannot prepare rows that collide; a repeat of the run gets the same. */
+function newSeed(input: CompareInput, publication: PublishedText): { first: number; second: number } {
+  const bytes = namedBytes(8, 'seed', input.register, input.detectedAt, publication.crc32, publication.textBytes);
+  return { first: bytes.readUInt32LE(0), second: bytes.readUInt32LE(4) };
+}
+
+async function scan(
+  publication: PublishedText,
+  classifier: Classifier,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let headerSeen = false;
+  let bytes = 0;
+  let reportedAt = 0;
+  for await (const region of regionsOf(publication.chunks())) {
+    signal.throwIfAborted();
+    bytes += region.limit - region.from;
+    if (!headerSeen) {
+      const end = endOfLine(region.bytes, region.from);
+      checkHeader(region.bytes.subarray(region.from, end));
+      region.from = region.bytes.indexOf(0x0a, end) + 1;
+      headerSeen = true;
+    }
+    classifier.add(region);
+    if (Date.now() - reportedAt < progressEveryMs) continue;
+    reportedAt = Date.now();
+    report({ phase: 'scan', done: bytes, total: publication.textBytes, lines: classifier.lines });
+  }
+  if (!headerSeen) throw new CompareError('header_changed', 'The publication is empty: it has not even a header.');
+}
+
+function checkHeader(line: Uint8Array): void {
+  const problem = problemOfHeader(line);
+  if (problem !== null) throw new CompareError('header_changed', `The header is not the known one: ${problem}.`);
+}
+
+async function merge(
+  merging: Merge,
+  lines: number,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let pausedAt = Date.now();
+  for (let bucket = 0; bucket < bucketCount; bucket += 1) {
+    merging.add(bucket);
+    if (Date.now() - pausedAt < progressEveryMs) continue;
+    // Lets a cancellation in.
+    await setImmediate();
+    signal.throwIfAborted();
+    pausedAt = Date.now();
+    report({ phase: 'merge', done: bucket, total: bucketCount, lines });
+  }
+}
+
+/** Order of the writes: the change file gives the name; rows before the index that points at them; the answer last. */
+function finish(
+  input: CompareInput,
+  base: EditionIndex | null,
+  work: Parts,
+  attempt: string,
+  limits: CompareLimits,
+): CompareResult {
+  const { register, outputDir, edition } = input;
+  const { facts, tally, rejects, classifier, changes, overlay, segment, builder } = work;
+  const name = (kind: string, sha256: string, end: string) => `${register}.${edition}.${kind}.${sha256}.${end}`;
+  const changeFile = changes.finish((sha256) => name('changes', sha256, 'avro'));
+  const overlayFile = overlay.finish((sha256) => name('overlay', sha256, 'avro'));
+  const rejectName = name('rejects', changeFile.sha256, 'ndjson');
+  const rejectFile = rejects.write(outputDir, attemptName(register, attempt, 'rejects'), rejectName);
+  const segments = [...(base?.header.segments ?? [])];
+  if (segment.bytes > 0) {
+    segments.push({ changeFileSha256: changeFile.sha256, bytes: segment.bytes });
+    segment.finish(workFileName(register, changeFile.sha256, 'rows'));
+  }
+  const emptyByColumn = emptyCells(facts.columns, base?.header ?? null, changes.empty);
+  const indexHeader = builder.finish(workFileName(register, changeFile.sha256, 'index'), {
+    register,
+    edition,
+    changeFileSha256: changeFile.sha256,
+    parserVersion: facts.parserVersion,
+    columns: [...facts.columns],
+    hashSeed: facts.hashSeed,
+    rowsByKind: tally.rowsByKind,
+    emptyByColumn,
+    segments,
+  });
+  sweep(input, base?.header ?? null, indexHeader, limits);
+  const rows = classifier.lines - rejects.rejected - rejects.duplicates;
+  return {
+    changeFile,
+    overlayFile,
+    rejectFile,
+    lines: classifier.lines,
+    rows,
+    stateRows: indexHeader.rows,
+    rejected: rejects.rejected,
+    rejectedByReason: rejects.counts,
+    duplicates: rejects.duplicates,
+    emptyNames: classifier.emptyNames,
+    inserted: tally.total('inserted'),
+    updated: tally.total('updated'),
+    deleted: tally.total('deleted'),
+    baseline: tally.total('baseline'),
+    kept: tally.kept,
+    keptCells: tally.keptCells,
+    unchanged: rows - tally.total('baseline') - tally.total('inserted') - tally.total('updated'),
+    changedByColumn: tally.changedByColumn,
+    changedByKind: tally.byKind,
+    emptyByColumn,
+    rowsByKind: tally.rowsByKind,
+    header: expectedHeader,
+    parserVersion: facts.parserVersion,
+    columns: [...facts.columns],
+    indexName: `${register}.${changeFile.sha256}`,
+  };
+}
+
+function emptyCells(columns: readonly string[], base: IndexHeader | null, difference: Float64Array) {
+  const count = (column: string, at: number) => (base?.emptyByColumn[column] ?? 0) + difference[at]!;
+  return Object.fromEntries(columns.map((column, at) => [column, count(column, at)]));
+}
+
+/** Keeps what the base and the new index need: the last two editions. */
+function sweep(input: CompareInput, base: IndexHeader | null, made: IndexHeader, limits: CompareLimits): void {
+  const keep = new Set<string>();
+  for (const header of [base, made]) {
+    if (header === null) continue;
+    keep.add(workFileName(input.register, header.changeFileSha256, 'index'));
+    for (const { changeFileSha256 } of header.segments)
+      keep.add(workFileName(input.register, changeFileSha256, 'rows'));
+  }
+  sweepWorkFiles(input.workDir, input.register, keep, limits.maxAttemptAgeMs);
+}

@@ -1,0 +1,52 @@
+import { pipe } from '../registers/padron-reducido/format.ts';
+import { utf8Bytes, utf8Length } from '../registers/windows-1252.ts';
+
+const columns = 14;
+const dash = 0x2d;
+const dot = 0x2e;
+
+/**
+ * Writes the 14 cells after the RUC of the good row at `start` as an Avro record of strings, Windows-1252 → UTF-8,
+ * without making a string; returns where it ends. Adds `sign` to `empty[column]` for each cell that stands for nothing.
+ */
+export function encodeRow(
+  to: Uint8Array,
+  position: number,
+  bytes: Uint8Array,
+  start: number,
+  empty: Float64Array,
+  sign: number,
+): number {
+  let at = position;
+  let from = start + 12;
+  for (let column = 0; column < columns; column += 1) {
+    const lengthAt = at;
+    at += 1;
+    const first = from;
+    for (let byte = bytes[from]!; byte !== pipe; byte = bytes[++from]!) {
+      if (byte < 0x80) to[at++] = byte;
+      else for (let index = 0; index < utf8Length[byte]!; index += 1) to[at++] = utf8Bytes[byte * 3 + index]!;
+    }
+    if (from - first <= 4 && isEmpty(bytes, first, from)) empty[column]! += sign;
+    from += 1;
+    const length = at - lengthAt - 1;
+    if (length < 64) to[lengthAt] = length << 1;
+    else {
+      // Lengths from 64 on take two bytes (up to 8,191, past any line): make room for the second.
+      to.copyWithin(lengthAt + 2, lengthAt + 1, at);
+      to[lengthAt] = ((length << 1) & 0x7f) | 0x80;
+      to[lengthAt + 1] = length >> 6;
+      at += 1;
+    }
+  }
+  return at;
+}
+
+/** `emptyMarkers` of the register's format, over bytes: nothing, or only dashes (but for three), or `-.-`. */
+function isEmpty(bytes: Uint8Array, first: number, end: number): boolean {
+  const length = end - first;
+  if (length === 0) return true;
+  if (bytes[first] !== dash || bytes[end - 1] !== dash) return false;
+  if (length === 3) return bytes[first + 1] === dot;
+  return length < 3 || (bytes[first + 1] === dash && bytes[first + 2] === dash);
+}

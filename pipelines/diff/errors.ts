@@ -1,0 +1,42 @@
+/**
+ * What a comparison can fail with. The first group is the publication's fault: trying again gives the same answer, and
+ * an operator decides. The second is about our own files. Texts never quote a row.
+ */
+export const publicationFaults = ['zip_invalid', 'zip_crc', 'zip_entry', 'zip_size', 'header_changed'] as const;
+export const ownFaults = [
+  /** The base's index or row store is not in WORK_DIR: rebuild it. */
+  'index_missing',
+  /** The base's index or row store contradicts itself: rebuild it. */
+  'index_damaged',
+  /** The base was read by another parser or with other columns: a re-baseline is needed. */
+  'parser_changed',
+  /** The row store has outgrown its 32-bit offsets. */
+  'row_store_full',
+  /** A change file cannot be read, or does not follow the one before it. */
+  'change_file_damaged',
+  /** The child process ended without an answer (killed, out of memory). */
+  'compare_crashed',
+] as const;
+
+export type CompareErrorCode = (typeof publicationFaults)[number] | (typeof ownFaults)[number];
+
+export class CompareError extends Error {
+  readonly code: CompareErrorCode;
+  readonly retryable: boolean;
+
+  constructor(code: CompareErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'CompareError';
+    this.code = code;
+    this.retryable = code === 'compare_crashed';
+  }
+
+  /** True when the publication is at fault: it goes to an operator, not to a retry. */
+  get isPublicationFault(): boolean {
+    return (publicationFaults as readonly string[]).includes(this.code);
+  }
+}
+
+export function isCompareErrorCode(code: unknown): code is CompareErrorCode {
+  return ([...publicationFaults, ...ownFaults] as unknown[]).includes(code);
+}

@@ -1,0 +1,55 @@
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RegisterName } from '../../schemas/registers.ts';
+
+/**
+ * Files that can be rebuilt, in WORK_DIR: `<register>.<hash of the change file>.index` and `.rows`. An attempt writes
+ * under a name of its own; the final name appears only when the bytes are on disk, so whatever has a final name is whole.
+ */
+export type WorkFileKind = 'index' | 'rows';
+
+export function workFileName(register: RegisterName, changeFileSha256: string, kind: WorkFileKind): string {
+  return `${register}.${changeFileSha256}.${kind}`;
+}
+
+export function attemptName(register: RegisterName, attempt: string, kind: string): string {
+  return `${register}.attempt-${attempt}.${kind}`;
+}
+
+/** Makes a finished file durable and gives it its name. Dying before the rename leaves an attempt's file to sweep. */
+export function publishFile(folder: string, from: string, to: string, file: number): void {
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(join(folder, from), join(folder, to));
+  syncFolder(folder);
+}
+
+/** A rename is durable only when its folder is. */
+export function syncFolder(folder: string): void {
+  const file = openSync(folder, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Removes this register's working files that no kept index needs, and attempts' files older than `maxAttemptAgeMs`. */
+export function sweepWorkFiles(
+  folder: string,
+  register: RegisterName,
+  keep: ReadonlySet<string>,
+  maxAttemptAgeMs: number,
+): void {
+  const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.(index|rows)$`);
+  const attempt = new RegExp(`^${register}\\.attempt-`);
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    if (finished.test(name) && !keep.has(name)) rmSync(path, { force: true });
+    else if (attempt.test(name) && Date.now() - modifiedAt(path) > maxAttemptAgeMs) rmSync(path, { force: true });
+  }
+}
+
+function modifiedAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+}

@@ -1,0 +1,137 @@
+import { createReadStream } from 'node:fs';
+import { pipeline, type Readable, type TransformOptions } from 'node:stream';
+import { crc32, createInflateRaw, type ZlibOptions } from 'node:zlib';
+import { type Entry, openPromise, type ZipFile } from 'yauzl';
+import { CompareError } from './errors.ts';
+
+export interface ZipLimits {
+  /** Largest text that an entry may declare or inflate to. */
+  maxTextBytes: number;
+  maxEntries: number;
+}
+
+export interface PublishedText {
+  textBytes: number;
+  zipBytes: number;
+  crc32: number;
+  /** The text in pieces of some megabytes; each stays valid. Ends with an error unless size and CRC are as declared. */
+  chunks(): AsyncGenerator<Buffer>;
+}
+
+/** zlib's default of 16 KB makes inflating three times as slow. */
+const chunkBytes = 2 << 20;
+const readBytes = 1 << 20;
+const stored = 0;
+const deflated = 8;
+
+/** Opens the only .txt entry of a publication. Nothing is written to disk, whatever the entry is called. */
+export async function openPublication(path: string, limits: ZipLimits): Promise<PublishedText> {
+  const zip = await openZip(path);
+  try {
+    const entry = await onlyText(zip, limits);
+    const { fileDataStart } = await zip.readLocalFileHeaderPromise(entry, { minimal: true });
+    if (fileDataStart + entry.compressedSize > zip.fileSize) throw truncated();
+    return {
+      textBytes: entry.uncompressedSize,
+      zipBytes: zip.fileSize,
+      crc32: entry.crc32,
+      chunks: () => readEntry(path, entry, fileDataStart),
+    };
+  } catch (error) {
+    if (error instanceof CompareError) throw error;
+    throw new CompareError('zip_invalid', `The publication's zip directory cannot be read: ${messageOf(error)}.`);
+  } finally {
+    zip.close();
+  }
+}
+
+async function openZip(path: string): Promise<ZipFile> {
+  try {
+    // Closed by hand: reading the last entry would otherwise close it before the local header is read.
+    return await openPromise(path, { autoClose: false, validateEntrySizes: true, strictFileNames: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
+    const start = await firstBytes(path);
+    const what = /^\s*</.test(start)
+      ? 'It is a web page (HTML), not a zip: the site answered with an error page.'
+      : start.startsWith('PK')
+        ? 'It begins as a zip but its directory is missing: the download was cut off.'
+        : 'It is not a zip.';
+    throw new CompareError('zip_invalid', `The publication cannot be opened. ${what}`);
+  }
+}
+
+async function firstBytes(path: string): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of createReadStream(path, { end: 63 })) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces).toString('latin1');
+}
+
+async function onlyText(zip: ZipFile, limits: ZipLimits): Promise<Entry> {
+  if (zip.entryCount > limits.maxEntries) {
+    throw new CompareError('zip_entry', `The zip has ${zip.entryCount} entries, more than ${limits.maxEntries}.`);
+  }
+  const texts: Entry[] = [];
+  for await (const entry of zip.eachEntry()) if (/\.txt$/i.test(entry.fileName)) texts.push(entry);
+  const [entry] = texts;
+  if (entry === undefined) throw new CompareError('zip_entry', 'The zip has no .txt entry.');
+  if (texts.length > 1) throw new CompareError('zip_entry', `The zip has ${texts.length} .txt entries instead of one.`);
+  if (/[/\\]/.test(entry.fileName)) throw new CompareError('zip_entry', 'The .txt entry lies in a folder.');
+  if (entry.isEncrypted()) throw new CompareError('zip_entry', 'The .txt entry is encrypted.');
+  if (entry.compressionMethod !== deflated && entry.compressionMethod !== stored) {
+    throw new CompareError('zip_entry', `The .txt entry uses compression method ${entry.compressionMethod}.`);
+  }
+  if (entry.uncompressedSize > limits.maxTextBytes) {
+    throw new CompareError(
+      'zip_size',
+      `The text declares ${entry.uncompressedSize} bytes; the limit is ${limits.maxTextBytes}.`,
+    );
+  }
+  return entry;
+}
+
+async function* readEntry(path: string, entry: Entry, start: number): AsyncGenerator<Buffer> {
+  if (entry.compressedSize === 0) return;
+  const file = createReadStream(path, { start, end: start + entry.compressedSize - 1, highWaterMark: readBytes });
+  let text: Readable = file;
+  if (entry.compressionMethod === deflated) {
+    // Inflates on a thread of libuv's pool while the caller works on the piece before. An error of either stream
+    // destroys both and reaches the loop below; leaving the loop early destroys both too.
+    const options: ZlibOptions & TransformOptions = { chunkSize: chunkBytes, readableHighWaterMark: 4 * chunkBytes };
+    const inflate = createInflateRaw(options);
+    text = pipeline(file, inflate, () => {});
+  }
+  let bytes = 0;
+  let sum = 0;
+  try {
+    for await (const piece of text as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > entry.uncompressedSize) throw wrongSize('more than', entry);
+      sum = crc32(piece, sum);
+      yield piece;
+    }
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === 'Z_BUF_ERROR') throw truncated();
+    if (code === 'Z_DATA_ERROR')
+      throw new CompareError('zip_crc', 'The compressed data of the publication is damaged.');
+    throw error;
+  }
+  if (bytes < entry.uncompressedSize) throw wrongSize('less than', entry);
+  if (sum !== entry.crc32) throw new CompareError('zip_crc', "The text does not match the zip's checksum (CRC-32).");
+}
+
+function wrongSize(relation: string, entry: Entry): CompareError {
+  return new CompareError(
+    'zip_size',
+    `The text is ${relation} the ${entry.uncompressedSize} bytes that the zip declares.`,
+  );
+}
+
+function truncated(): CompareError {
+  return new CompareError('zip_invalid', 'The compressed data ends too early: the download was cut off.');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown reason';
+}

@@ -1,0 +1,51 @@
+/**
+ * Windows-1252, byte by byte. Not the WHATWG decoder of the same name: that one turns the five undefined bytes into
+ * invisible control characters, we turn them into U+FFFD so that a person sees that something was unreadable.
+ */
+const upperHalf = [
+  0x20ac, 0xfffd, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0xfffd,
+  0x017d, 0xfffd, 0xfffd, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a,
+  0x0153, 0xfffd, 0x017e, 0x0178,
+];
+
+/** The byte that stands for U+FFFD when text goes back to bytes: the first of the five undefined ones. */
+export const unreadableByte = 0x81;
+
+/** byte → Unicode code point. */
+export const codePointOf = Uint16Array.from({ length: 256 }, (_, byte) => upperHalf[byte - 0x80] ?? byte);
+
+/** byte → 1 where the byte is undefined and is not already the one that stands for U+FFFD. */
+export const isStrayByte = Uint8Array.from({ length: 256 }, (_, byte) =>
+  codePointOf[byte] === 0xfffd && byte !== unreadableByte ? 1 : 0,
+);
+
+/** byte → its UTF-8 form, three bytes apart (`utf8Bytes[3 × byte …]`), of which `utf8Length[byte]` are used. */
+export const utf8Length = new Uint8Array(256);
+export const utf8Bytes = new Uint8Array(256 * 3);
+const byteOf = new Map<number, number>();
+for (let byte = 255; byte >= 0; byte -= 1) {
+  const encoded = Buffer.from(String.fromCodePoint(codePointOf[byte]!), 'utf8');
+  utf8Length[byte] = encoded.length;
+  utf8Bytes.set(encoded, byte * 3);
+  byteOf.set(codePointOf[byte]!, byte);
+}
+
+const undefinedOrPunctuation = /[\u0080-\u009f]/g;
+
+/** Text of the bytes `[start, end)`. Every byte gives one character. */
+export function decodeWindows1252(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)
+    .toString('latin1')
+    .replace(undefinedOrPunctuation, (character) => String.fromCharCode(codePointOf[character.charCodeAt(0)]!));
+}
+
+/** Bytes of text; a character that Windows-1252 lacks is our error, since only decoded text may come back here. */
+export function encodeWindows1252(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) {
+    const byte = byteOf.get(text.charCodeAt(at));
+    if (byte === undefined) throw new RangeError(`no Windows-1252 byte for U+${text.charCodeAt(at).toString(16)}`);
+    bytes[at] = byte;
+  }
+  return bytes;
+}
