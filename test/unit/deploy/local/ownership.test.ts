@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { descendantsOf, identify, isAlive, signalProcess } from '../../../../deploy/local/identity.ts';
+import { endLeftovers } from '../../../../deploy/local/leftovers.ts';
+import { LockHeldError, lockOwner, takeLock } from '../../../../deploy/local/lock.ts';
+import { choosePorts, portNames } from '../../../../deploy/local/ports.ts';
+
+let folder: string;
+const started: ChildProcess[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'padron-ownership-'));
+});
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function sleeper(command = 'sleep 60'): number {
+  const child = spawn('sh', ['-c', command], { stdio: 'ignore' });
+  started.push(child);
+  return child.pid!;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 200 && !condition(); tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(condition()).toBe(true);
+}
+
+test('a process is told from a later one with the same number', async () => {
+  const identity = identify(sleeper())!;
+  expect(isAlive(identity)).toBe(true);
+  const later = { ...identity, startedAt: 'another start' };
+  expect(isAlive(later)).toBe(false);
+  signalProcess(later, 'SIGKILL');
+  expect(isAlive(identity)).toBe(true);
+  signalProcess(identity, 'SIGKILL');
+  await until(() => !isAlive(identity));
+  expect(() => signalProcess(identity, 'SIGKILL')).not.toThrow();
+});
+
+test('descendants are found to the last generation', async () => {
+  const pid = sleeper('sh -c "sleep 61 & wait" & wait');
+  await until(() => descendantsOf(pid).length === 2);
+  for (const one of descendantsOf(pid)) signalProcess(one, 'SIGKILL');
+});
+
+test('a lock has one living owner', () => {
+  const file = path.join(folder, 'stack.lock');
+  const release = takeLock(file);
+  expect(() => takeLock(file)).toThrow(LockHeldError);
+  expect(lockOwner(file)?.pid).toBe(process.pid);
+  release();
+  expect(lockOwner(file)).toBeUndefined();
+  takeLock(file)();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test.each([
+  ['a dead process', JSON.stringify({ pid: 999_999_999, startedAt: 'x' })],
+  ['a number that somebody else has now', JSON.stringify({ pid: process.ppid, startedAt: 'long ago' })],
+  ['half a file', '{"pid": 12'],
+  ['an empty file', ''],
+])('a lock left by %s is taken over', (_case, content) => {
+  const file = path.join(folder, 'stack.lock');
+  writeFileSync(file, content);
+  expect(lockOwner(file)).toBeUndefined();
+  takeLock(file);
+  expect(lockOwner(file)?.pid).toBe(process.pid);
+  expect(readdirSync(folder)).toEqual(['stack.lock']);
+});
+
+test('left-over processes are ended with their children; a reused number is left alone', async () => {
+  const left = identify(sleeper('sleep 62 & wait'))!;
+  const stranger = identify(sleeper())!;
+  await until(() => descendantsOf(left.pid).length === 1);
+  const child = descendantsOf(left.pid)[0]!;
+  writeFileSync(path.join(folder, 'kafka.pid'), JSON.stringify(left));
+  writeFileSync(path.join(folder, 'temporal.pid'), JSON.stringify({ ...stranger, startedAt: 'another start' }));
+  writeFileSync(path.join(folder, 'registry.pid'), 'not json');
+  const lines: string[] = [];
+  await endLeftovers(folder, (line) => lines.push(line));
+  expect([left, child, stranger].map(isAlive)).toEqual([false, false, true]);
+  expect(readdirSync(folder)).toEqual([]);
+  expect(lines).toEqual([`kafka: process ${left.pid} is left from a stack that crashed, ending it`]);
+});
+
+test('a left-over that ignores the request to end is killed', { timeout: 15_000 }, async () => {
+  const left = identify(sleeper('trap "" TERM; while :; do sleep 1; done'))!;
+  writeFileSync(path.join(folder, 'kafka.pid'), JSON.stringify(left));
+  await endLeftovers(folder, () => undefined);
+  expect(isAlive(left)).toBe(false);
+});
+
+test('ports are kept while free, chosen anew when taken, and outside the range of outgoing connections', async () => {
+  const file = path.join(folder, 'ports.json');
+  const first = await choosePorts(file);
+  expect(new Set(Object.values(first)).size).toBe(portNames.length);
+  for (const port of Object.values(first)) expect(port).toBeLessThan(32_768);
+  expect(await choosePorts(file)).toEqual(first);
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(first.kafka, '127.0.0.1', resolve));
+  const second = await choosePorts(file);
+  server.close();
+  expect(second.kafka).not.toBe(first.kafka);
+  expect({ ...second, kafka: first.kafka }).toEqual(first);
+});
