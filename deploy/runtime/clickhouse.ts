@@ -2,12 +2,23 @@ import { type ClickHouseClient, createClient } from '@clickhouse/client';
 
 export type { ClickHouseClient };
 
-/** Sent with every insert: two of these defaults changed between releases in 2026, so none is left to the server. */
+/**
+ * Sent with every insert: two of these defaults changed between releases in 2026, so none is left to the server. That an
+ * acknowledged insert is on the disk (fsync_after_insert, fsync_part_directory) is a setting of the tables:
+ * schemas/clickhouse.
+ */
 export const insertSettings = {
   async_insert: 0,
   wait_for_async_insert: 1,
   deduplicate_insert: 'disable',
-  fsync_after_insert: 1,
+} as const;
+
+/** For inserts of whole batches beside look-ups: one thread, which gives way to those that answer people. */
+export const bulkInsertSettings = {
+  ...insertSettings,
+  max_threads: 1,
+  max_insert_threads: '1',
+  os_thread_priority: '15',
 } as const;
 
 /** A client of the ClickHouse HTTP interface; the address holds user, password and database. */

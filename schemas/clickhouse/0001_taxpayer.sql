@@ -1,5 +1,6 @@
 -- Packed state: one read gives all registers of a RUC. row is a JSON array of the register's columns in schema order.
 -- is_deleted is a plain column, never the engine's own, and nothing is cleaned up: a replay would bring the dead back.
+-- fsync: an offset in Kafka is committed once an insert is acknowledged, so by then the part must be on the disk.
 CREATE TABLE IF NOT EXISTS taxpayer (
   ruc UInt64 CODEC(Delta(8), LZ4),
   register UInt8,
@@ -8,7 +9,8 @@ CREATE TABLE IF NOT EXISTS taxpayer (
   row String CODEC(ZSTD(1))
 ) ENGINE = ReplacingMergeTree(version)
 ORDER BY (ruc, register)
-SETTINGS index_granularity = 128, min_compress_block_size = 8192, max_compress_block_size = 16384;
+SETTINGS index_granularity = 128, min_compress_block_size = 8192, max_compress_block_size = 16384,
+  fsync_after_insert = 1, fsync_part_directory = 1;
 
 -- Every change with before and after, but no baseline rows. One change of one edition is one row: repeats replace it.
 CREATE TABLE IF NOT EXISTS register_change (
@@ -22,7 +24,7 @@ CREATE TABLE IF NOT EXISTS register_change (
   corrects Nullable(UInt64)
 ) ENGINE = ReplacingMergeTree
 ORDER BY (ruc, register, edition)
-SETTINGS index_granularity = 512;
+SETTINGS index_granularity = 512, fsync_after_insert = 1, fsync_part_directory = 1;
 
 -- For people who query: the daily register's current rows with named columns.
 CREATE VIEW IF NOT EXISTS padron_reducido_current AS

@@ -1,0 +1,142 @@
+import type { AvroCursor } from '../stream/avro-cursor.ts';
+import { UndecodableRecord } from '../stream/codec.ts';
+
+const quote = 0x22;
+const backslash = 0x5c;
+const hexadecimal = Buffer.from('0123456789abcdef');
+/** Characters after the backslash, as JSON.stringify writes them; 0: \u00XX. */
+const shortEscapes = new Uint8Array(32);
+for (const [byte, letter] of [
+  [8, 'b'],
+  [9, 't'],
+  [10, 'n'],
+  [12, 'f'],
+  [13, 'r'],
+] as const) {
+  shortEscapes[byte] = letter.charCodeAt(0);
+}
+/** 1: the byte stands in a JSON string as it is. */
+const plain = new Uint8Array(256).fill(1);
+plain.fill(0, 0, 32);
+plain[quote] = 0;
+plain[backslash] = 0;
+
+const mostPerByte = 6;
+/** Two quotes and a comma a cell, the brackets, and a length of up to five bytes. */
+const mostPerCell = 3;
+const mostAround = 8;
+
+/** Writes rows in ClickHouse's RowBinary format into one buffer that grows and is used again. */
+export class RowBinaryWriter {
+  #bytes: Buffer;
+  #at = 0;
+  rows = 0;
+
+  constructor(firstBytes: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
+  }
+
+  clear(): void {
+    this.#at = 0;
+    this.rows = 0;
+  }
+
+  /** A view of what was written; valid until the next write or clear. */
+  written(): Buffer {
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  position(): number {
+    return this.#at;
+  }
+
+  /** Copies what another writer wrote from a position on. */
+  copy(other: RowBinaryWriter, position: number): void {
+    this.#at += other.#bytes.copy(this.#bytes, this.#at, position, other.#at);
+  }
+
+  /** Room for `bytes` more; called before any of the writes below. */
+  reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.#bytes.length * 2, this.#at + bytes));
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#bytes = larger;
+  }
+
+  uint8(value: number): void {
+    this.#bytes[this.#at++] = value;
+  }
+
+  /** Also for Int64 of positive values; up to 2^53. */
+  uint64(value: number): void {
+    this.#at = this.#bytes.writeUInt32LE(value % 0x1_0000_0000, this.#at);
+    this.#at = this.#bytes.writeUInt32LE(Math.floor(value / 0x1_0000_0000), this.#at);
+  }
+
+  emptyString(): void {
+    this.#bytes[this.#at++] = 0;
+  }
+
+  /**
+   * A String: the JSON array of the `cells` Avro strings at the cursor, byte for byte what JSON.stringify would give.
+   * @throws UndecodableRecord
+   */
+  jsonArray(cursor: AvroCursor, cells: number): void {
+    this.reserve((cursor.end - cursor.at) * mostPerByte + cells * mostPerCell + mostAround);
+    const target = this.#bytes;
+    const source = cursor.bytes;
+    // The length comes first but is known last: most rows are 128 bytes to 16 kB long, which takes two bytes.
+    const lengthAt = this.#at;
+    let at = lengthAt + 2;
+    target[at++] = 0x5b;
+    for (let cell = 0; cell < cells; cell += 1) {
+      if (cell > 0) target[at++] = 0x2c;
+      target[at++] = quote;
+      const end = cursor.stringLength() + cursor.at;
+      let from = cursor.at;
+      for (; from < end; from += 1) {
+        const byte = source[from]!;
+        if (plain[byte] === 1) target[at++] = byte;
+        else at = writeEscape(target, at, byte);
+      }
+      cursor.at = end;
+      target[at++] = quote;
+    }
+    target[at++] = 0x5d;
+    this.#at = finishLength(target, lengthAt, at);
+  }
+}
+
+function writeEscape(target: Buffer, start: number, byte: number): number {
+  let at = start;
+  target[at++] = backslash;
+  if (byte >= 32) {
+    target[at++] = byte;
+    return at;
+  }
+  const short = shortEscapes[byte]!;
+  if (short !== 0) {
+    target[at++] = short;
+    return at;
+  }
+  target[at++] = 0x75;
+  target[at++] = 0x30;
+  target[at++] = 0x30;
+  target[at++] = hexadecimal[byte >>> 4]!;
+  target[at++] = hexadecimal[byte & 15]!;
+  return at;
+}
+
+/** Puts the LEB128 length before the text that stands from lengthAt + 2 to end; moves the text where it takes 1 or 3 bytes. */
+function finishLength(target: Buffer, lengthAt: number, end: number): number {
+  const length = end - lengthAt - 2;
+  const size = length < 0x80 ? 1 : length < 0x4000 ? 2 : 3;
+  if (length >= 0x20_0000) throw new UndecodableRecord('a row of more than 2 MB');
+  if (size !== 2) target.copyWithin(lengthAt + size, lengthAt + 2, end);
+  let rest = length;
+  for (let index = 0; index < size; index += 1) {
+    target[lengthAt + index] = (rest & 0x7f) | (index < size - 1 ? 0x80 : 0);
+    rest >>>= 7;
+  }
+  return end - 2 + size;
+}

@@ -1,0 +1,36 @@
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { changesTopic, type RegisterName } from '../../schemas/registers.ts';
+import { editionPartitions, editionsBeyond } from '../editions/partitions.ts';
+import type { StreamOffsets } from './ports.ts';
+
+export interface ProgressParts {
+  pool: Pool;
+  offsets: StreamOffsets;
+  prefix: string;
+}
+
+/** What a group has committed of a topic, by partition: the next offset it would read. */
+export function committedOffsets(offsets: StreamOffsets, group: string, topic: string): Promise<readonly number[]> {
+  return offsets.committed(group, topic);
+}
+
+/** Whether the group has committed everything up to the edition's end, in every partition. False before it is published. */
+export async function groupPassed(
+  { pool, offsets, prefix }: ProgressParts,
+  group: string,
+  register: RegisterName,
+  edition: number,
+): Promise<boolean> {
+  const ends = await editionPartitions(pool, register, edition);
+  if (ends.length === 0) return false;
+  const committed = await offsets.committed(group, changesTopic(prefix, register));
+  return ends.every(({ partition, end_offset }) => (committed[partition] ?? 0) >= end_offset);
+}
+
+/** Editions that Kafka lost (a wiped or cut log), oldest first: each is to be published again from its change file. */
+export async function editionsToRepublish(
+  { pool, offsets, prefix }: ProgressParts,
+  register: RegisterName,
+): Promise<number[]> {
+  return editionsBeyond(pool, register, await offsets.ends(changesTopic(prefix, register)));
+}

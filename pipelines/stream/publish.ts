@@ -1,0 +1,128 @@
+import type { Kafka } from 'kafkajs';
+import type { Logger } from '../../deploy/runtime/log.ts';
+import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { type Edition, findEdition, recordPublished } from '../editions/editions.ts';
+import { readHead } from '../editions/heads.ts';
+import { type EditionPartition, forgetEditionsFrom, recordEditionPartitions } from '../editions/partitions.ts';
+import { avroType, schemaHeader } from './codec.ts';
+import { KafkaChunkSender } from './kafka.ts';
+import { changesOutput, editionsOutput } from './outputs.ts';
+import { StreamError, type StreamOffsets } from './ports.ts';
+import { type PublisherDone, runPublisher } from './publisher/child.ts';
+import type { PublisherProgress } from './publisher/job.ts';
+import { type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
+
+export type { PublisherProgress };
+
+export interface PublishParts {
+  pool: Pool;
+  kafka: Kafka;
+  /** The same brokers as the client's, host:port separated by commas: the publisher process connects by itself. */
+  brokers: string;
+  offsets: StreamOffsets;
+  registry: SchemaRegistry;
+  prefix: string;
+  log: Logger;
+}
+
+export interface PublishInput {
+  register: RegisterName;
+  edition: number;
+  /** Local file of the change file that the edition was frozen with. */
+  changeFile: string;
+  /** From the last report of an earlier run that did not end; 0 to begin at the beginning, which is always right. */
+  acknowledgedBlocks?: number;
+  /** The log lost this edition (editionsToRepublish): it is published once more. */
+  again?: boolean;
+}
+
+export interface PublishOutcome extends PublisherDone {
+  endOffsets: number[];
+}
+
+export const publishLimits = { rowsPerChunk: 5_000, requestTimeoutMs: 30_000, sendAttempts: 5 } as const;
+
+/**
+ * Brings a frozen edition's change file into Kafka by a child process, notes where it ends in each partition, tells the
+ * editions topic, and marks the edition `publicada`. Repeatable at every step; readers take repeated records as one.
+ * @throws StreamError; an aborted signal's reason
+ */
+export async function publishInChild(
+  parts: PublishParts,
+  input: PublishInput,
+  report: (progress: PublisherProgress) => void,
+  signal: AbortSignal,
+): Promise<PublishOutcome> {
+  const { pool, offsets, prefix, log } = parts;
+  const { register, edition } = input;
+  const row = await findEdition(pool, register, edition);
+  if (row === null)
+    throw new StreamError('edition_unknown', `edition ${edition} is not in the catalogue`, { retryable: false });
+  const output = changesOutput(prefix, register);
+  const { partitions } = await readHead(pool, register);
+  // Dying after this: the editions have no noted end, and editionsToRepublish finds them all again.
+  if (input.again) await forgetEditionsFrom(pool, register, edition);
+  const done = await runPublisher(
+    {
+      brokers: parts.brokers,
+      topic: output.topic,
+      register,
+      edition,
+      schemaId: await schemaIdFor(parts.registry, output),
+      partitions,
+      changeFile: input.changeFile,
+      sha256: row.change_file_sha256,
+      rows: row.changes,
+      acknowledgedBlocks: input.acknowledgedBlocks ?? 0,
+      ...publishLimits,
+    },
+    report,
+    signal,
+  );
+  // Dying before the offsets are noted: nobody waits for this edition yet; the repeat sends everything again.
+  const ends = await offsets.ends(output.topic);
+  const noted = ends.map((end, partition) => ({
+    partition,
+    rows: done.rowsByPartition[partition] ?? 0,
+    end_offset: end,
+  }));
+  await recordEditionPartitions(pool, register, edition, noted);
+  // Dying here: the repeat writes a second record, which readers take as the same edition.
+  await tellEditions(parts, row, noted);
+  await inTransaction(pool, (client) => recordPublished(client, register, edition));
+  log.info({ register, edition, rows: done.rows, endOffsets: ends, cpuSeconds: done.cpuSeconds }, 'edition published');
+  return { ...done, endOffsets: [...ends] };
+}
+
+/** One record: this edition is complete in its changes topic. Keyed by its number, so that repeats are recognised. */
+async function tellEditions(parts: PublishParts, row: Edition, ends: readonly EditionPartition[]): Promise<void> {
+  const output = editionsOutput(parts.prefix, row.register);
+  const schemaId = await schemaIdFor(parts.registry, output);
+  const record = {
+    register: row.register,
+    edition: row.number,
+    fecha_dato: row.fecha_dato,
+    detected_at: row.detected_at.getTime(),
+    rows: row.changes,
+    publication_sha256: await publicationHash(parts.pool, row),
+    change_file_sha256: row.change_file_sha256,
+    corrects: row.corrects,
+    end_offsets: ends.map(({ end_offset }) => end_offset),
+  };
+  const value = Buffer.concat([schemaHeader(schemaId), avroType('edition').toBuffer(record)]);
+  const sender = new KafkaChunkSender(parts.kafka, { requestTimeoutMs: publishLimits.requestTimeoutMs });
+  try {
+    await sender.send(output.topic, [{ key: Buffer.from(String(row.number)), value, partition: 0 }]);
+  } finally {
+    await sender.close();
+  }
+}
+
+async function publicationHash(pool: Pool, row: Edition): Promise<string | null> {
+  if (row.publication_id === null) return null;
+  const { rows } = await pool.query<{ sha256: string | null }>('SELECT sha256 FROM publication WHERE id = $1', [
+    row.publication_id,
+  ]);
+  return rows[0]?.sha256 ?? null;
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { registerNames } from '../../../schemas/registers.ts';
+
+/** What the publisher process is told, one JSON document on its standard input. The end of the input ends the process. */
+export const jobSchema = z.object({
+  brokers: z.string(),
+  topic: z.string(),
+  register: z.enum(registerNames),
+  edition: z.number().int().positive(),
+  schemaId: z.number().int(),
+  partitions: z.number().int().positive(),
+  changeFile: z.string(),
+  sha256: z.string(),
+  /** Rows in the file, as the catalogue says. */
+  rows: z.number().int().nonnegative(),
+  /** Blocks of the file that an earlier run saw acknowledged: counted, not sent again. */
+  acknowledgedBlocks: z.number().int().nonnegative(),
+  rowsPerChunk: z.number().int().positive(),
+  requestTimeoutMs: z.number().int().positive(),
+  /** How often one chunk is sent anew, each time by a new producer, before the process gives up. */
+  sendAttempts: z.number().int().positive(),
+});
+export type PublisherJob = z.infer<typeof jobSchema>;
+
+const progressSchema = z.object({
+  kind: z.literal('progress'),
+  step: z.enum(['checking', 'sending']),
+  /** Rows acknowledged so far, those of earlier runs included. */
+  rows: z.number(),
+  totalRows: z.number(),
+  rowsPerSecond: z.number(),
+  secondsLeft: z.number().nullable(),
+  acknowledgedBlocks: z.number(),
+  memoryBytes: z.number(),
+});
+export type PublisherProgress = z.infer<typeof progressSchema>;
+
+/** What the publisher process says, one JSON document a line on its standard output. */
+export const messageSchema = z.discriminatedUnion('kind', [
+  progressSchema,
+  z.object({
+    kind: z.literal('done'),
+    rows: z.number(),
+    rowsByPartition: z.array(z.number()),
+    cpuSeconds: z.number(),
+    peakMemoryBytes: z.number(),
+  }),
+  z.object({ kind: z.literal('failed'), code: z.string(), message: z.string(), retryable: z.boolean() }),
+]);
+export type PublisherMessage = z.infer<typeof messageSchema>;

@@ -1,0 +1,102 @@
+import { createInterface } from 'node:readline';
+import { makeKafka } from '../../../deploy/runtime/kafka.ts';
+import { makeLogger } from '../../../deploy/runtime/log.ts';
+import { sha256OfFile } from '../../archive/durable.ts';
+import { openChangeFile } from '../../diff/change-file.ts';
+import { KafkaChunkSender } from '../kafka.ts';
+import { StreamError } from '../ports.ts';
+import { jobSchema, type PublisherJob, type PublisherMessage } from './job.ts';
+import { type SendState, sendBlocks } from './send.ts';
+
+// A process of its own: encoding millions of records would keep the worker from its heartbeats, and its memory has a limit.
+
+const progressMs = 1_000;
+
+function say(message: PublisherMessage): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+async function readJob(): Promise<PublisherJob> {
+  const lines = createInterface({ input: process.stdin });
+  const first = await new Promise<string>((resolve, reject) => {
+    lines.once('line', resolve);
+    lines.once('close', () => reject(new Error('no job on standard input')));
+  });
+  // The parent holds our input open: it is gone, so nobody would know what we send from here on.
+  lines.once('close', () => process.exit(3));
+  return jobSchema.parse(JSON.parse(first));
+}
+
+function reportEvery(job: PublisherJob, state: SendState): NodeJS.Timeout {
+  let startedAt = 0;
+  let startRows = 0;
+  return setInterval(() => {
+    const sending = state.blocks > job.acknowledgedBlocks || state.rows > 0;
+    if (sending && startedAt === 0) {
+      startedAt = performance.now();
+      startRows = state.rows;
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    const rate = sending && seconds > 0.5 ? (state.rows - startRows) / seconds : 0;
+    say({
+      kind: 'progress',
+      step: sending ? 'sending' : 'checking',
+      rows: state.rows,
+      totalRows: job.rows,
+      rowsPerSecond: Math.round(rate),
+      secondsLeft: rate > 0 ? Math.round((job.rows - state.rows) / rate) : null,
+      acknowledgedBlocks: state.blocks,
+      memoryBytes: process.memoryUsage.rss(),
+    });
+  }, progressMs);
+}
+
+async function publish(job: PublisherJob): Promise<void> {
+  const state: SendState = { rows: 0, blocks: 0, rowsByPartition: new Array(job.partitions).fill(0) };
+  const timer = reportEvery(job, state);
+  const kafka = makeKafka(job.brokers, 'padron-publisher', makeLogger('publisher', 'warn'));
+  const sender = new KafkaChunkSender(kafka, { requestTimeoutMs: job.requestTimeoutMs });
+  try {
+    // Before the first record is sent: what is in Kafka cannot be taken back.
+    const found = await sha256OfFile(job.changeFile);
+    if (found !== job.sha256) throw changed(`has hash ${found}, the edition was frozen with ${job.sha256}`);
+    const file = await openChangeFile(job.changeFile);
+    try {
+      await sendBlocks(file.blocks(), sender, job, state);
+    } finally {
+      await file.close();
+    }
+    if (state.rows !== job.rows) throw changed(`holds ${state.rows} changes, the catalogue says ${job.rows}`);
+  } finally {
+    clearInterval(timer);
+    await sender.close().catch(() => {});
+  }
+  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+  say({
+    kind: 'done',
+    rows: state.rows,
+    rowsByPartition: state.rowsByPartition,
+    cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
+    peakMemoryBytes: maxRSS * 1024,
+  });
+}
+
+function changed(what: string): StreamError {
+  return new StreamError('change_file_differs', `the change file ${what}`, { retryable: false });
+}
+
+try {
+  await publish(await readJob());
+  process.exitCode = 0;
+} catch (error) {
+  const { code, retryable } = error as { code?: unknown; retryable?: unknown };
+  say({
+    kind: 'failed',
+    code: typeof code === 'string' ? code : 'publisher_failed',
+    message: error instanceof Error ? error.message : String(error),
+    retryable: typeof retryable === 'boolean' ? retryable : true,
+  });
+  process.exitCode = 1;
+} finally {
+  process.stdin.destroy();
+}
