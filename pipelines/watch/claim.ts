@@ -36,7 +36,6 @@ export interface Claim {
 }
 
 export interface ClaimLimits {
-  maxDeliveries: number;
   /** Longer than an exchange may take: a lease that ends while its request is under way sends it twice. */
   deliveryLeaseMs: number;
   workLeaseMs: number;
@@ -46,13 +45,13 @@ export interface ClaimLimits {
  * Takes what can be sent now: due, at most one per RUC, in order of publication, within the in-flight limit. One short
  * transaction, serialised per webhook by its webhook_work row. The attempt's row is written here as "outcome unknown":
  * dying after the commit leaves exactly that, and the delivery is due again when its lease ends.
- * @param prepare is given the target before anything is claimed; if it throws, nothing is
+ * @param prepare is given the target before anything is claimed and says how many to take at most; if it throws, none is
  */
 export function claimDeliveries(
   pool: Pool,
   webhookId: string,
   limits: ClaimLimits,
-  prepare: (target: WebhookTarget) => void,
+  prepare: (target: WebhookTarget) => number,
 ): Promise<Claim> {
   return inTransaction(pool, async (client) => {
     const wakeSeq = await leaseWork(client, webhookId, limits.workLeaseMs);
@@ -60,8 +59,8 @@ export function claimDeliveries(
     if (target === null || target.estado === 'pausado') {
       return { target, deliveries: [], wakeSeq, nextDueAt: null, nextDueInMs: null };
     }
-    prepare(target);
-    const deliveries = limits.maxDeliveries > 0 ? await claim(client, target, limits) : [];
+    const most = prepare(target);
+    const deliveries = most > 0 ? await claim(client, target, most, limits.deliveryLeaseMs) : [];
     const next = await nextDue(client, webhookId);
     return { target, deliveries, wakeSeq, ...next };
   });
@@ -129,7 +128,12 @@ const claimSql = `
   SELECT c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, e.evento, e.payload
   FROM claimed c JOIN event e ON e.day = c.day AND e.id = c.event_id ORDER BY c.position`;
 
-async function claim(client: PoolClient, target: WebhookTarget, limits: ClaimLimits): Promise<ClaimedDelivery[]> {
+async function claim(
+  client: PoolClient,
+  target: WebhookTarget,
+  most: number,
+  leaseMs: number,
+): Promise<ClaimedDelivery[]> {
   const { rows } = await client.query<{
     day: string;
     id: string;
@@ -138,7 +142,7 @@ async function claim(client: PoolClient, target: WebhookTarget, limits: ClaimLim
     fallos_del_ciclo: number;
     evento: string;
     payload: string;
-  }>(claimSql, [target.id, limits.maxDeliveries, target.inFlightLimit, limits.deliveryLeaseMs / 1_000]);
+  }>(claimSql, [target.id, most, target.inFlightLimit, leaseMs / 1_000]);
   return rows.map((row) => ({
     day: row.day,
     id: row.id,

@@ -1,0 +1,80 @@
+import type { Dispatcher } from 'undici';
+import { type ExchangeLimits, exchange } from '../../deploy/runtime/egress/exchange.ts';
+import type { EgressPolicy } from '../../deploy/runtime/egress/policy.ts';
+import { checkTargetUrl } from '../../deploy/runtime/egress/target.ts';
+import type { ClaimedDelivery, WebhookTarget } from '../../pipelines/watch/claim.ts';
+import type { AttemptResult } from '../../pipelines/watch/record.ts';
+import { honoursRetryAfter, nextDelayMs, parseRetryAfter, type RetrySchedule } from './backoff.ts';
+import { failureOfNetwork, failureOfStatus } from './failures.ts';
+import { deliveryHeaders } from './signature.ts';
+
+export interface AttemptDependencies {
+  dispatcher: Dispatcher;
+  policy: EgressPolicy;
+  limits: ExchangeLimits;
+  schedule: RetrySchedule;
+  /** For User-Agent. */
+  version: string;
+}
+
+/**
+ * One try of one delivery: signs the stored bytes anew with this moment's time and secrets, sends them, and says what the
+ * answer means. Never throws for what a receiver does. No database is touched and no transaction is open meanwhile.
+ */
+export async function sendAttempt(
+  dependencies: AttemptDependencies,
+  target: WebhookTarget,
+  secrets: readonly string[],
+  delivery: ClaimedDelivery,
+): Promise<AttemptResult> {
+  const began = performance.now();
+  const outcome = await ask(dependencies, target, secrets, delivery);
+  const common = {
+    day: delivery.day,
+    id: delivery.id,
+    leaseToken: delivery.leaseToken,
+    attempt: delivery.attempt,
+    durationMs: Math.round(performance.now() - began),
+  };
+  if (outcome.failure === null) return { ...common, ...outcome, success: true, failure: null, retryInMs: null };
+  const failures = delivery.failuresOfCycle + 1;
+  const retryInMs = nextDelayMs(dependencies.schedule, failures, outcome.retryAfterMs, Math.random());
+  return { ...common, ...outcome, success: false, retryInMs };
+}
+
+interface Outcome {
+  httpStatus: number | null;
+  failure: string | null;
+  response: Buffer | null;
+  retryAfterMs: number | null;
+}
+
+async function ask(
+  { dispatcher, policy, limits, version }: AttemptDependencies,
+  target: WebhookTarget,
+  secrets: readonly string[],
+  delivery: ClaimedDelivery,
+): Promise<Outcome> {
+  const nothing = { httpStatus: null, response: null, retryAfterMs: null };
+  // Again, at every attempt: the rules or the URL may have changed since it was registered.
+  const checked = checkTargetUrl(target.url, policy);
+  if (!checked.ok) return { ...nothing, failure: failureOfNetwork(checked.problem) };
+  const headers = deliveryHeaders({
+    secrets,
+    deliveryId: delivery.id,
+    event: delivery.event,
+    timestampSeconds: Math.floor(Date.now() / 1_000),
+    body: delivery.payload,
+    version,
+  });
+  const body = Buffer.from(delivery.payload, 'utf8');
+  const answer = await exchange(dispatcher, { url: checked.url, method: 'POST', headers, body }, limits);
+  if (!answer.answered) return { ...nothing, failure: failureOfNetwork(answer.failure) };
+  const retryAfter = answer.headers['retry-after'];
+  return {
+    httpStatus: answer.status,
+    failure: failureOfStatus(answer.status),
+    response: answer.body,
+    retryAfterMs: honoursRetryAfter(answer.status) ? parseRetryAfter(retryAfter, Date.now()) : null,
+  };
+}

@@ -1,0 +1,46 @@
+import type { Logger } from '../../deploy/runtime/log.ts';
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Wake } from '../../pipelines/watch/wake.ts';
+import { overdueWebhooks } from '../../pipelines/watch/work.ts';
+import type { DeliveryMetrics } from './metrics.ts';
+
+export interface DeliverySweepParts {
+  pool: Pool;
+  wake: Wake;
+  log: Logger;
+  metrics: DeliveryMetrics;
+  /** Overdue by this much: a wake-up that is still on its way is not lost. */
+  graceSeconds: number;
+  maxWebhooks: number;
+}
+
+/** Wakes webhooks whose wake-up, worker or workflow was lost. Several workers may do so at once: a wake-up is harmless. */
+export async function sweepDeliveries(parts: DeliverySweepParts): Promise<number> {
+  const webhookIds = await overdueWebhooks(parts.pool, parts);
+  if (webhookIds.length === 0) return 0;
+  await parts.wake(webhookIds);
+  parts.metrics.swept.inc(webhookIds.length);
+  parts.log.warn({ webhooks: webhookIds.length }, 'overdue webhooks woken');
+  return webhookIds.length;
+}
+
+/** Sweeps every `everyMs`; a failed sweep is logged and the next one tries again. Returns the stop. */
+export function startDeliverySweeper(parts: DeliverySweepParts, everyMs: number): () => Promise<void> {
+  let running: Promise<unknown> = Promise.resolve();
+  let busy = false;
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    running = sweepDeliveries(parts)
+      .catch((error: unknown) =>
+        parts.log.error({ err: error }, 'a sweep of webhooks failed; the next one tries again'),
+      )
+      .finally(() => {
+        busy = false;
+      });
+  }, everyMs);
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}
