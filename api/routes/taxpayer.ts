@@ -56,23 +56,24 @@ export function registerTaxpayerRoutes(router: ApiRouter, parts: TaxpayerParts):
  * must not say of every RUC that it does not exist.
  */
 function makeFindRow(taxpayers: Taxpayers): (ruc: string) => Promise<StoredRow | null> {
-  const holds = makeLastKnown((code: number) => taxpayers.holdsRegister(code), {
-    freshMs: 5_000,
-    servesMs: 5_000,
-    loadTimeoutMs: 2_000,
-    retryAfterMs: 0,
-    maxEntries: 10,
-  });
+  // Only a yes is kept: a no is an error, asked again by the next request.
+  const checkHeld = async (code: number) => {
+    if (!(await taxpayers.holdsRegister(code)))
+      throw new Error('ClickHouse holds no row of a register that the catalogue calls materialised');
+  };
+  const held = makeLastKnown(checkHeld, heldLimits);
   return async (ruc) => {
     try {
       for (const row of await taxpayers.find(ruc)) if (row.register === padronReducido.code) return row;
-      if (await holds.get(padronReducido.code)) return null;
+      await held.get(padronReducido.code);
+      return null;
     } catch (error) {
       throw storeUnavailable(error);
     }
-    throw storeUnavailable(new Error('ClickHouse holds no row of a register that the catalogue calls materialised'));
   };
 }
+
+const heldLimits = { freshMs: 5_000, servesMs: 5_000, loadTimeoutMs: 2_000, retryAfterMs: 0, maxEntries: 10 };
 
 function notInRegister(ruc: string, { edition }: ServedRegister): ApiProblem {
   const detail = `El RUC ${maskRuc(ruc)} no figura en la edición del ${edition.fechaDato}.`;

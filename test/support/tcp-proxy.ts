@@ -1,0 +1,51 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** Stands between a process and a real engine, so that a test can cut the line and mend it again. */
+export interface TcpProxy {
+  /** The engine's address by way of the proxy. */
+  url: string;
+  /** Breaks all connections and refuses new ones, as an engine that ended would. */
+  cut(): Promise<void>;
+  mend(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
+  const target = new URL(engineUrl);
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const each of [socket, upstream]) {
+      sockets.add(each);
+      each.on('error', () => {});
+      each.once('close', () => {
+        sockets.delete(each);
+        socket.destroy();
+        upstream.destroy();
+      });
+    }
+    socket.pipe(upstream).pipe(socket);
+  });
+  const port = await listen(server, 0);
+  const url = new URL(engineUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String(port);
+  const cut = async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  return {
+    url: url.href,
+    cut,
+    mend: async () => void (await listen(server, port)),
+    stop: () => (server.listening ? cut() : Promise.resolve()),
+  };
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
