@@ -5,3 +5,8 @@ export async function makeTemporal(address: string, namespace: string, connectTi
   const connection = await Connection.connect({ address, connectTimeout: connectTimeoutMs });
   return new Client({ connection, namespace });
 }
+
+/** For a process that only now and then tells Temporal something: connects at the first call, so it starts without it. */
+export function makeLazyTemporal(address: string, namespace: string): Client {
+  return new Client({ connection: Connection.lazy({ address, connectTimeout: 5_000 }), namespace });
+}

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka, PartitionerArgs, Producer } from 'kafkajs';
 import { type ChunkSender, type OutgoingRecord, StreamError, type StreamOffsets } from './ports.ts';
 
@@ -13,8 +14,26 @@ export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
   };
 }
 
+const passing = new Set(['NOT_COORDINATOR_FOR_GROUP', 'GROUP_COORDINATOR_NOT_AVAILABLE', 'GROUP_LOAD_IN_PROGRESS']);
+const coordinatorWaitMs = 15_000;
+const coordinatorPollMs = 200;
+
+/** A broker that has just started, or meets a group for the first time, has no coordinator for it for some seconds. */
+async function untilCoordinated<Result>(call: () => Promise<Result>): Promise<Result> {
+  const deadline = Date.now() + coordinatorWaitMs;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!passing.has(String((error as { type?: unknown }).type)) || Date.now() > deadline) throw error;
+      await sleep(coordinatorPollMs);
+    }
+  }
+}
+
 async function committedOf(admin: Admin, group: string, topic: string): Promise<number[]> {
-  const found = (await admin.fetchOffsets({ groupId: group, topics: [topic] }))[0]?.partitions ?? [];
+  const answer = await untilCoordinated(() => admin.fetchOffsets({ groupId: group, topics: [topic] }));
+  const found = answer[0]?.partitions ?? [];
   // -1: the group has committed nothing there.
   return byPartition(found.map(({ partition, offset }) => [partition, offset === '-1' ? '0' : offset]));
 }

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import {
+  archiveBlock,
+  clickhouseBlock,
+  databaseBlock,
+  kafkaBlock,
+  processBlock,
+  temporalBlock,
+} from '../../deploy/runtime/config.ts';
+
+const outputs = ['materialize', 'watch'] as const;
+
+export const consumersConfiguration = processBlock
+  .extend(databaseBlock.shape)
+  .extend(clickhouseBlock.shape)
+  .extend(kafkaBlock.shape)
+  .extend(temporalBlock.shape)
+  .extend({
+    ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL,
+    /** Which groups this process hosts, separated by commas. */
+    CONSUMERS: z
+      .string()
+      .default(outputs.join(','))
+      .transform((text) => text.split(','))
+      .pipe(z.array(z.enum(outputs)).min(1)),
+  });
+export type ConsumersConfiguration = z.output<typeof consumersConfiguration>;

@@ -1,0 +1,124 @@
+import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { parseConfiguration } from '../../deploy/runtime/config.ts';
+import { serveHealth } from '../../deploy/runtime/health.ts';
+import { makeKafka } from '../../deploy/runtime/kafka.ts';
+import { Lifecycle } from '../../deploy/runtime/lifecycle.ts';
+import { makeLogger } from '../../deploy/runtime/log.ts';
+import { makeMetrics } from '../../deploy/runtime/metrics.ts';
+import { makePool } from '../../deploy/runtime/postgres.ts';
+import { makeLazyTemporal } from '../../deploy/runtime/temporal.ts';
+import { changesTopic, registerNames } from '../../schemas/registers.ts';
+import { materializeGroup, watchGroup } from '../stream/groups.ts';
+import { connectOffsets } from '../stream/kafka.ts';
+import { checkStream } from '../stream/prepare.ts';
+import { connectRegistry } from '../stream/schema-registry.ts';
+import { makeLastKnownRows } from '../watch/last-known.ts';
+import { makeWake } from '../watch/wake.ts';
+import { type ConsumersConfiguration, consumersConfiguration } from './configuration.ts';
+import { type BatchHandler, type LoopLimits, type RunningLoop, runLoop } from './loop.ts';
+import { makeLoopMetrics } from './loop-metrics.ts';
+import { makeMaterializeHandler } from './materialize.ts';
+import { makeWatchHandler, watchLimits } from './watch.ts';
+import { makeWatchMetrics } from './watch-metrics.ts';
+
+interface Output {
+  group: string;
+  handle: BatchHandler;
+  limits: Partial<LoopLimits>;
+}
+
+function configure(): ConsumersConfiguration {
+  try {
+    return parseConfiguration(consumersConfiguration, process.env);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+}
+
+const config = configure();
+if (process.argv.includes('--check-config')) {
+  process.stdout.write('configuration ok\n');
+  process.exit(0);
+}
+
+const log = makeLogger('consumers', config.LOG_LEVEL);
+await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
+  const metrics = makeMetrics('consumers');
+  const prefix = config.KAFKA_TOPIC_PREFIX;
+  const loops: RunningLoop[] = [];
+  let waitingFor: string | null = 'starting';
+  const { server, port } = await serveHealth(
+    {
+      alive: () => null,
+      ready: () => waitingFor ?? loops.map((loop) => loop.ready()).find((problem) => problem !== null) ?? null,
+      metrics,
+    },
+    config.HTTP_HOST,
+    config.HTTP_PORT,
+  );
+  lifecycle.onStop('http', () => void server.close());
+  log.info({ port }, 'listening');
+
+  const pool = makePool(config.DATABASE_URL, 'padron-consumers', config.DATABASE_POOL_SIZE);
+  lifecycle.onStop('postgres', () => pool.end());
+  const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-consumers', {
+    requestTimeoutMs: 60_000,
+    connections: 4,
+  });
+  lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-consumers', log);
+  const offsets = await connectOffsets(kafka);
+  lifecycle.onStop('kafka offsets', () => offsets.close());
+
+  const registry = connectRegistry(config.SCHEMA_REGISTRY_URL);
+  const knownSchemaIds = new Set<number>();
+  for (const register of registerNames) {
+    const parts = { kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix };
+    knownSchemaIds.add((await checkStream(parts, register)).changes);
+  }
+
+  const makeOutput: Record<ConsumersConfiguration['CONSUMERS'][number], () => Output> = {
+    materialize: () => ({
+      group: materializeGroup(prefix),
+      handle: makeMaterializeHandler(clickhouse, metrics),
+      limits: {},
+    }),
+    watch: () => {
+      const temporal = makeLazyTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);
+      lifecycle.onStop('temporal', () => temporal.connection.close());
+      return {
+        group: watchGroup(prefix),
+        handle: makeWatchHandler({
+          pool,
+          lastKnownRows: makeLastKnownRows(clickhouse),
+          materialisedOffset: async (topic, partition) =>
+            (await offsets.committed(materializeGroup(prefix), topic))[partition] ?? 0,
+          wake: makeWake(temporal, { inParallel: 8, deadlineMs: 5_000 }),
+          log,
+          metrics: makeWatchMetrics(metrics),
+          limits: watchLimits,
+        }),
+        // It may hold a batch while materialize catches up: that is no standstill.
+        limits: { noProgressMs: watchLimits.holdMs * 3 },
+      };
+    },
+  };
+
+  const loopMetrics = makeLoopMetrics(metrics);
+  for (const name of new Set(config.CONSUMERS)) {
+    const output = makeOutput[name]();
+    const loop = await runLoop({
+      kafka,
+      topics: registerNames.map((register) => ({ register, topic: changesTopic(prefix, register) })),
+      knownSchemaIds,
+      log: log.child({ output: name }),
+      metrics: loopMetrics,
+      onFailure: (error) => lifecycle.fail(error),
+      ...output,
+    });
+    loops.push(loop);
+    lifecycle.onStop(`loop ${name}`, () => loop.stop());
+  }
+  waitingFor = null;
+});

@@ -1,0 +1,146 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Kafka } from 'kafkajs';
+import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import { type ClickHouseClient, makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { makeKafka } from '../../deploy/runtime/kafka.ts';
+import { type Logger, makeLogger } from '../../deploy/runtime/log.ts';
+import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
+import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
+import { ContainerWriter } from '../../pipelines/diff/container.ts';
+import { changeSchema } from '../../pipelines/diff/schema.ts';
+import { avroType, type Change } from '../../pipelines/stream/codec.ts';
+import { connectOffsets } from '../../pipelines/stream/kafka.ts';
+import type { StreamOffsets } from '../../pipelines/stream/ports.ts';
+import { prepareStream, type SchemaIds } from '../../pipelines/stream/prepare.ts';
+import { connectRegistry, type SchemaRegistry } from '../../pipelines/stream/schema-registry.ts';
+import { padronReducido } from '../../schemas/registers.ts';
+import { checkDigit } from '../../schemas/ruc.ts';
+import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from './isolation.ts';
+
+/** Everything that publishing and consuming need, under names that no other suite has. */
+export interface StreamBench {
+  pool: Pool;
+  clickhouse: ClickHouseClient;
+  kafka: Kafka;
+  brokers: string;
+  registry: SchemaRegistry;
+  offsets: StreamOffsets;
+  prefix: string;
+  archiveUrl: string;
+  folder: string;
+  ids: SchemaIds;
+  log: Logger;
+  /** The environment of a process that works on the same names. */
+  environment: Record<string, string>;
+  close(): Promise<void>;
+}
+
+export async function makeStreamBench(endpoints: Endpoints): Promise<StreamBench> {
+  const database = await freshDatabase(endpoints);
+  const store = await freshClickhouseDatabase(endpoints);
+  const folder = mkdtempSync(join(tmpdir(), 'padron-stream-'));
+  const prefix = freshTopicPrefix();
+  const archiveUrl = pathToFileURL(join(folder, 'archive')).href;
+  const log = makeLogger('test', 'fatal');
+  await migratePostgres(database.DATABASE_URL);
+  await migrateClickhouse(store.CLICKHOUSE_URL);
+  const pool = makePool(database.DATABASE_URL, 'test', 4);
+  const clickhouse = makeClickhouse(store.CLICKHOUSE_URL, 'test', { requestTimeoutMs: 60_000, connections: 4 });
+  const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'test', log);
+  const registry = connectRegistry(endpoints.SCHEMA_REGISTRY_URL);
+  const ids = await prepareStream({ kafka, registry, pool, archiveUrl, prefix }, 'padron_reducido');
+  const offsets = await connectOffsets(kafka);
+  return {
+    pool,
+    clickhouse,
+    kafka,
+    brokers: endpoints.KAFKA_BROKERS,
+    registry,
+    offsets,
+    prefix,
+    archiveUrl,
+    folder,
+    ids,
+    log,
+    environment: {
+      ...endpoints,
+      DATABASE_URL: database.DATABASE_URL,
+      CLICKHOUSE_URL: store.CLICKHOUSE_URL,
+      KAFKA_TOPIC_PREFIX: prefix,
+      ARCHIVE_URL: archiveUrl,
+    },
+    async close() {
+      await offsets.close();
+      await clickhouse.close();
+      await pool.end();
+      await store.drop();
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An invented company's RUC with its right check digit. */
+export function inventedRuc(number: number): string {
+  const ten = String(2_050_000_000 + number);
+  return `${ten}${checkDigit(ten)}`;
+}
+
+export function inventedRow(nombre: string, estado = 'ACTIVO'): Record<string, string> {
+  const row = Object.fromEntries(padronReducido.columns.map(({ name }) => [name, '-']));
+  return { ...row, nombre, estado, condicion: 'HABIDO', ubigeo: '150101' };
+}
+
+/** Writes a change file and its edition's row, as freezing does. Returns the file's path. */
+export async function freezeTestEdition(
+  bench: StreamBench,
+  edition: number,
+  changes: readonly Change[],
+): Promise<string> {
+  const metadata = { 'padron.register': 'padron_reducido', 'padron.edition': String(edition) };
+  const schema = changeSchema('padron_reducido');
+  const writer = new ContainerWriter(bench.folder, `attempt-${edition}`, schema, metadata, Buffer.alloc(16, edition));
+  const type = avroType('padron_reducido');
+  for (const { detectedAt, ...change } of changes) {
+    const bytes = type.toBuffer({ ...change, detected_at: detectedAt.getTime() });
+    writer.buffer.set(bytes, writer.at);
+    writer.at += bytes.length;
+    writer.endRecord();
+  }
+  const file = writer.finish((sha256) => `${sha256}.avro`);
+  const { rows } = await bench.pool.query<{ id: number }>(
+    `INSERT INTO publication (register, sha256, fecha_dato, published_at, state)
+     VALUES ('padron_reducido', $1, '2026-11-20', now(), 'publicando') RETURNING id`,
+    [`publication-${file.sha256}`],
+  );
+  await bench.pool.query(
+    `INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at, change_file_sha256,
+       parser_version, columns, changes, counts)
+     VALUES ('padron_reducido', $1, $2, '2026-11-20', now(), now(), $3, 1, '{}', $4, '{}')`,
+    [edition, rows[0]!.id, file.sha256, changes.length],
+  );
+  return file.path;
+}
+
+export function publishParts(bench: StreamBench) {
+  const { pool, kafka, brokers, offsets, registry, prefix, log } = bench;
+  return { pool, kafka, brokers, offsets, registry, prefix, log };
+}
+
+/** `count` companies appear for the first time. */
+export function baseline(count: number, edition = 1): Change[] {
+  return Array.from({ length: count }, (_, seq) => ({
+    edition,
+    op: 'r',
+    seq,
+    ruc: inventedRuc(seq),
+    before: null,
+    after: inventedRow(`EMPRESA ${seq} "Ñ" S.A.C.`),
+    line: seq + 2,
+    detectedAt: new Date('2026-11-20T08:00:00Z'),
+    corrects: null,
+  }));
+}
