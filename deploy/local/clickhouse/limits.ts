@@ -1,5 +1,7 @@
+import { z } from 'zod';
+
 /** Every limit of the process, with its unit. Passed down from main.ts; nothing below it has a limit of its own. */
-export type Limits = typeof defaultLimits;
+export type Limits = { readonly [name in keyof typeof defaultLimits]: number };
 
 export const defaultLimits = {
   /** Text of one query, in the address or in the body; also the address with all its parameters. */
@@ -22,7 +24,7 @@ export const defaultLimits = {
   sendTimeoutMs: 60_000,
   keepAliveTimeoutMs: 10_000,
   /** On SIGTERM running queries may take so long before they are killed, and so long again before the process ends anyway. */
-  drainTimeoutMs: 10_000,
+  drainTimeoutMs: 6_000,
   /** Idle engine connections kept, by (database, settings). */
   maxIdleConnections: 16,
   maxSessions: 16,
@@ -36,3 +38,8 @@ export const defaultLimits = {
 
 /** libuv threads that the process needs; must be in the environment before the first thread starts. */
 export const threadPoolSize = 16;
+
+const names = Object.keys(defaultLimits) as (keyof Limits)[];
+
+/** Limits given on the command line. */
+export const limitsSchema = z.partialRecord(z.enum(names), z.number().int().positive());

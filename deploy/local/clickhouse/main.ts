@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Command } from 'commander';
 import { z } from 'zod';
 import { DirectoryError, openEngine } from './engine.ts';
-import { defaultLimits, threadPoolSize } from './limits.ts';
+import { defaultLimits, limitsSchema, threadPoolSize } from './limits.ts';
 import { makeServer } from './server.ts';
 import { stop } from './stop.ts';
 
@@ -12,6 +12,17 @@ const optionsSchema = z.object({
   port: z.coerce.number().int().min(0).max(65_535),
   user: z.string().min(1),
   password: z.string().min(1),
+  limits: z
+    .string()
+    .transform((text, context) => {
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        context.addIssue({ code: 'custom', message: 'not JSON' });
+        return z.NEVER;
+      }
+    })
+    .pipe(limitsSchema),
   database: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'letters, digits and _ only'),
 });
 
@@ -22,6 +33,7 @@ const program = new Command('clickhouse')
   .requiredOption('--user <name>', 'the only account')
   .requiredOption('--password <text>', 'its password')
   .option('--database <name>', 'made at the start if it is missing', 'padron')
+  .option('--limits <json>', 'replaces some of the limits, see limits.ts', '{}')
   .parse();
 
 const parsed = optionsSchema.safeParse(program.opts());
@@ -35,10 +47,12 @@ if (process.env.UV_THREADPOOL_SIZE === String(threadPoolSize)) await main(parsed
 else runAgainWithThreads();
 
 async function main(options: z.infer<typeof optionsSchema>): Promise<void> {
-  const engine = await openEngine(options.data, options.database, defaultLimits).catch((error: unknown) => {
-    process.stderr.write(`clickhouse: ${error instanceof DirectoryError ? error.message : String(error)}\n`);
-    process.exit(1);
-  });
+  const engine = await openEngine(options.data, options.database, { ...defaultLimits, ...options.limits }).catch(
+    (error: unknown) => {
+      process.stderr.write(`clickhouse: ${error instanceof DirectoryError ? error.message : String(error)}\n`);
+      process.exit(1);
+    },
+  );
   const server = makeServer(engine, { user: options.user, password: options.password });
   server.once('error', (error) => {
     process.stderr.write(`clickhouse: cannot listen on 127.0.0.1:${options.port}: ${error.message}\n`);

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { threadPoolSize } from '../clickhouse/limits.ts';
 import { repositoryRoot } from '../config.ts';
 import { answersOk, type Engine, engineFolder, plainEnvironment } from './context.ts';
 
@@ -21,7 +22,8 @@ export const clickhouse: Engine = {
       name: 'clickhouse',
       command: process.execPath,
       args: ['--import', 'tsx', program, '--data', engineFolder(context, 'clickhouse'), '--port', port, ...login],
-      environment: plainEnvironment(context.programs.searchPath),
+      // Read when libuv starts its first thread: set from outside, the process need not start itself again.
+      environment: { ...plainEnvironment(context.programs.searchPath), UV_THREADPOOL_SIZE: String(threadPoolSize) },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',
       isReady: () => answersOk(`http://127.0.0.1:${port}/ping`),
