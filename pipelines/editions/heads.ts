@@ -13,6 +13,8 @@ export interface Head {
   probed_at: Date | null;
   /** Change file of the head's edition: names the index and row store; null for edition 0. */
   change_file_sha256: string | null;
+  /** When the head's edition was made; null for edition 0. */
+  detected_at: Date | null;
   materialised: boolean;
 }
 
@@ -31,7 +33,7 @@ export async function readHead(database: Queryable, register: RegisterName, lock
   if (lock) await database.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
   const { rows } = await database.query<Head>(
     `SELECT head.register, head.edition, head.fecha_dato, head.published_at, head.publication_sha256, head.partitions,
-       head.probed_at, edition.change_file_sha256,
+       head.probed_at, edition.change_file_sha256, edition.detected_at,
        (head.edition = 0 OR edition.materializada_at IS NOT NULL) AS materialised
      FROM register_head head
      LEFT JOIN edition ON edition.register = head.register AND edition.number = head.edition

@@ -206,3 +206,27 @@ export async function movePublication(
   );
   return rowCount === 1;
 }
+
+/** Archived publications on their way, oldest first: the order in which they become editions. */
+export async function nextPublication(database: Queryable, register: RegisterName): Promise<number | null> {
+  const { rows } = await database.query<{ id: number }>(
+    `SELECT id FROM publication WHERE register = $1 AND state IN ('descargada', 'verificada', 'comparada')
+     ORDER BY published_at, id LIMIT 1`,
+    [register],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** A version that was seen so long ago and is still not downloaded: its `fetch` has died or given up. */
+export async function hasAbandonedDownload(
+  database: Queryable,
+  register: RegisterName,
+  olderThanMs: number,
+): Promise<boolean> {
+  const { rows } = await database.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT 1 FROM publication WHERE register = $1 AND state = 'detectada'
+       AND state_at < now() - make_interval(secs => $2)) AS found`,
+    [register, olderThanMs / 1000],
+  );
+  return rows[0]!.found;
+}

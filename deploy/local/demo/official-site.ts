@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -44,13 +45,14 @@ export class OfficialSite {
     return new URL('/', this.url).href;
   }
 
-  /** Puts a new version in place of the one before, as the site does each night. */
-  publish(bytes: Buffer, lastModified: Date): void {
+  /** Puts a new version (bytes, or a file's path) in place of the one before, as the site does each night. */
+  publish(file: Buffer | string, lastModified: Date): void {
+    const bytes = typeof file === 'string' ? readFileSync(file) : file;
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
     this.file = { bytes, lastModified, etag: `"${hash}-${lastModified.getTime().toString(16)}"` };
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
@@ -66,6 +68,12 @@ export class OfficialSite {
     }
     serveFile(request, response, this.file);
   }
+}
+
+export async function startOfficialSite(): Promise<OfficialSite> {
+  const site = new OfficialSite();
+  await site.start();
+  return site;
 }
 
 export function serveFile(request: IncomingMessage, response: ServerResponse, file: SiteFile): void {

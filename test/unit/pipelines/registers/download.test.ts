@@ -45,7 +45,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await access.dispatcher.close();
-  await site.stop();
+  await site.close();
   await rm(folder, { recursive: true, force: true });
 });
 

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { NativeConnection, Runtime } from '@temporalio/worker';
+import { z } from 'zod';
+import { makeClickhouse } from '../deploy/runtime/clickhouse.ts';
+import {
+  archiveBlock,
+  clickhouseBlock,
+  databaseBlock,
+  kafkaBlock,
+  parseConfiguration,
+  processBlock,
+  temporalBlock,
+  wholeNumber,
+} from '../deploy/runtime/config.ts';
+import { makeEgressDispatcher } from '../deploy/runtime/egress/dispatcher.ts';
+import { serveHealth } from '../deploy/runtime/health.ts';
+import { makeKafka } from '../deploy/runtime/kafka.ts';
+import { Lifecycle } from '../deploy/runtime/lifecycle.ts';
+import { makeLogger } from '../deploy/runtime/log.ts';
+import { makeMetrics } from '../deploy/runtime/metrics.ts';
+import { makePool } from '../deploy/runtime/postgres.ts';
+import { makeTemporal } from '../deploy/runtime/temporal.ts';
+import { webhookBlock, webhookEgressPolicy } from '../deploy/runtime/webhook-config.ts';
+import { openArchive } from '../pipelines/archive/folder.ts';
+import { dateFromLandingPage, padronReducidoSourceBlock } from '../pipelines/registers/padron-reducido/source.ts';
+import { connectOffsets } from '../pipelines/stream/kafka.ts';
+import { checkStream } from '../pipelines/stream/prepare.ts';
+import { connectRegistry } from '../pipelines/stream/schema-registry.ts';
+import { registerNames } from '../schemas/registers.ts';
+import { makeDeliveryWorker } from './delivery/worker.ts';
+import { defaultPublicationSettings, type PublicationDependencies } from './publication/parts.ts';
+import { defaultFetchCron } from './publication/schedule.ts';
+import { makePublicationWorker } from './publication/worker.ts';
+import { temporalLogger } from './temporal-log.ts';
+
+/** The worker process: both task queues of Temporal, with everything their steps need. */
+const schema = z.object({
+  ...processBlock.shape,
+  ...databaseBlock.shape,
+  ...clickhouseBlock.shape,
+  ...kafkaBlock.shape,
+  ...temporalBlock.shape,
+  ...archiveBlock.shape,
+  ...webhookBlock.shape,
+  ...padronReducidoSourceBlock.shape,
+  /** When the official sites are asked, in America/Lima. */
+  FETCH_CRON: z.string().min(1).default(defaultFetchCron),
+  /** How often open work without a workflow is looked for. */
+  SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
+  /** How long a step may go on after the process was told to stop. */
+  STOP_GRACE_MS: wholeNumber(0, 600_000).default(2_000),
+});
+type Configuration = z.output<typeof schema>;
+
+const stopMs = 10_000;
+const queryTimeoutMs = 130_000;
+
+function readConfiguration(): Configuration {
+  try {
+    return parseConfiguration(schema, process.env);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+}
+
+const configuration = readConfiguration();
+if (process.argv.includes('--check-config')) {
+  process.stdout.write('configuration ok\n');
+  process.exit(0);
+}
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+const log = makeLogger('worker', configuration.LOG_LEVEL);
+const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
+
+await lifecycle.run(async () => {
+  // Installed once, before any connection: Temporal's core logs through ours, and signals are the lifecycle's.
+  Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
+  const metrics = makeMetrics('worker');
+  const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
+  lifecycle.onStop('postgresql', () => pool.end());
+  const clickhouse = makeClickhouse(configuration.CLICKHOUSE_URL, 'padron-worker', {
+    requestTimeoutMs: queryTimeoutMs,
+    connections: 4,
+  });
+  lifecycle.onStop('clickhouse', () => clickhouse.close());
+  const client = await makeTemporal(configuration.TEMPORAL_ADDRESS, configuration.TEMPORAL_NAMESPACE);
+  lifecycle.onStop('temporal client', () => client.connection.close());
+  const connection = await NativeConnection.connect({ address: configuration.TEMPORAL_ADDRESS });
+  lifecycle.onStop('temporal connection', () => connection.close());
+
+  const { dependencies } = await publicationDependencies({ pool, clickhouse, client, metrics });
+  const namespace = configuration.TEMPORAL_NAMESPACE;
+  const publication = await makePublicationWorker(connection, dependencies, {
+    namespace,
+    schedule: { cron: configuration.FETCH_CRON },
+    sweepEveryMs: configuration.SWEEP_INTERVAL_MS,
+    graceMs: configuration.STOP_GRACE_MS,
+    stopMs,
+  });
+  const delivery = await makeDeliveryWorker(connection, {
+    pool,
+    client,
+    namespace,
+    keyRing: configuration.WEBHOOK_SECRET_KEYS,
+    policy: webhookEgressPolicy(configuration),
+    version,
+    log,
+    metrics,
+  });
+  for (const [name, worker] of Object.entries({ publication, delivery })) {
+    const run = worker.run();
+    run.catch((error) => lifecycle.fail(error));
+    lifecycle.onStop(`${name} worker`, async () => {
+      worker.stop();
+      await run.catch(() => {});
+    });
+  }
+  const health = {
+    alive: () => null,
+    ready: async () => {
+      if (!publication.isRunning()) return 'the worker does not poll yet';
+      await pool.query('SELECT 1');
+      return null;
+    },
+    metrics,
+  };
+  const { server, port } = await serveHealth(health, configuration.HTTP_HOST, configuration.HTTP_PORT);
+  lifecycle.onStop('health', () => void server.close());
+  log.info({ port }, 'listening');
+});
+
+async function publicationDependencies(
+  engines: Pick<PublicationDependencies, 'clickhouse' | 'client' | 'metrics'> & { pool: ReturnType<typeof makePool> },
+): Promise<{ dependencies: PublicationDependencies }> {
+  const kafka = makeKafka(configuration.KAFKA_BROKERS, 'padron-worker', log);
+  const registry = connectRegistry(configuration.SCHEMA_REGISTRY_URL);
+  const prefix = configuration.KAFKA_TOPIC_PREFIX;
+  const { pool } = engines;
+  for (const register of registerNames) {
+    await checkStream({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix }, register);
+  }
+  const offsets = await connectOffsets(kafka);
+  lifecycle.onStop('kafka', () => offsets.close());
+  // The official sites are asked on their own ports; what a webhook may name is another matter.
+  const policy = { ...webhookEgressPolicy(configuration), allowedPorts: [80, 443], allowHttp: true };
+  const dispatcher = makeEgressDispatcher(policy, {
+    connectTimeoutMs: 15_000,
+    headersTimeoutMs: 60_000,
+    // The download's own watchdog is the stricter one.
+    bodyIdleTimeoutMs: 120_000,
+    connectionsPerOrigin: 2,
+    keepAliveMs: 4_000,
+  });
+  lifecycle.onStop('egress', () => dispatcher.destroy());
+  await mkdir(configuration.WORK_DIR, { recursive: true });
+  return {
+    dependencies: {
+      ...engines,
+      stream: { pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
+      archive: openArchive(configuration.ARCHIVE_URL),
+      workDir: configuration.WORK_DIR,
+      access: { dispatcher, policy },
+      sources: {
+        padron_reducido: {
+          url: configuration.SOURCE_PADRON_REDUCIDO_URL,
+          pageUrl: configuration.SOURCE_PADRON_REDUCIDO_PAGE_URL,
+          dateFromPage: dateFromLandingPage,
+        },
+      },
+      log,
+      settings: defaultPublicationSettings,
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { Context } from '@temporalio/activity';
+import type { Client } from '@temporalio/client';
+import { z } from 'zod';
+import type { Logger } from '../../deploy/runtime/log.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { asActivity } from './activity-errors.ts';
+import { type CompareParts, comparePublication } from './compare-step.ts';
+import { awaitMaterialised, awaitNotified, type EditionParts, publishEdition } from './edition-steps.ts';
+import { type FetchParts, fetchPublication, probe } from './fetch-steps.ts';
+import { freezePublication, judgePublication, nextWork, verifyPublication } from './publish-steps.ts';
+import { wakePublish } from './wake.ts';
+
+export interface PublicationParts extends FetchParts, CompareParts, EditionParts {
+  client: Client;
+  log: Logger;
+  /** Seconds and outcome (done, failed, cancelled) of each run of a step. */
+  observe(step: string, outcome: string, seconds: number): void;
+}
+
+/** The steps of `fetch` and `publish`. Each can run again at any time: what is done already is found done. */
+export function makePublicationActivities(parts: PublicationParts) {
+  const signal = () => Context.current().cancellationSignal;
+  const beat = (details?: unknown) => Context.current().heartbeat(details);
+  const step = <Arguments extends unknown[], Result>(name: string, run: (...args: Arguments) => Promise<Result>) =>
+    asActivity(name, parts.log, parts.observe, run);
+  type Ids = [register: RegisterName, id: number];
+
+  return {
+    probe: step('probe', (register: RegisterName) => probe(parts, register, signal())),
+    fetchPublication: step('fetchPublication', (...[register, id]: Ids) =>
+      fetchPublication(parts, register, id, beat, signal()),
+    ),
+    wakePublish: step('wakePublish', (register: RegisterName) => wakePublish(parts.client, register)),
+    nextWork: step('nextWork', (register: RegisterName) => nextWork(parts, register)),
+    verifyPublication: step('verifyPublication', (...[register, id]: Ids) => verifyPublication(parts, register, id)),
+    comparePublication: step('comparePublication', (...[register, id]: Ids) =>
+      comparePublication(parts, register, id, beat, signal()),
+    ),
+    judgePublication: step('judgePublication', (...[register, id]: Ids) => judgePublication(parts, register, id)),
+    freezePublication: step('freezePublication', (...[, id]: Ids) => freezePublication(parts, id)),
+    publishEdition: step('publishEdition', (register: RegisterName, edition: number, mode: 'once' | 'again') =>
+      publishEdition(parts, { register, edition, mode, acknowledgedBlocks: acknowledgedBefore() }, beat, signal()),
+    ),
+    awaitMaterialised: step('awaitMaterialised', (...[register, edition]: Ids) =>
+      awaitMaterialised(parts, register, edition, beat, signal()),
+    ),
+    awaitNotified: step('awaitNotified', (...[register, edition]: Ids) =>
+      awaitNotified(parts, register, edition, beat, signal()),
+    ),
+  };
+}
+
+/** The last heartbeat of an earlier attempt of this step says what Kafka had acknowledged. */
+const publishProgress = z.object({ acknowledgedBlocks: z.number().int().nonnegative() });
+
+function acknowledgedBefore(): number {
+  return publishProgress.safeParse(Context.current().info.heartbeatDetails).data?.acknowledgedBlocks ?? 0;
+}
+
+export type PublicationActivities = ReturnType<typeof makePublicationActivities>;

@@ -1,0 +1,90 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { findEdition, recordMaterialised, recordNotified } from '../../pipelines/editions/editions.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+
+export interface PublishEditionInput {
+  register: RegisterName;
+  edition: number;
+  /** `once` leaves an edition alone that is in Kafka already; `again` is for one whose end Kafka has lost. */
+  mode: 'once' | 'again';
+  /** How far an earlier run of this step had come. */
+  acknowledgedBlocks: number;
+}
+
+export interface EditionParts {
+  pool: Pool;
+  /**
+   * Writes the edition's change file to Kafka in a child process, going on where it stopped, and marks it `publicada`.
+   * The child is killed and awaited when `signal` aborts.
+   */
+  publish(input: PublishEditionInput, report: (progress: unknown) => void, signal: AbortSignal): Promise<void>;
+  /** By offsets, then by count. @throws a typed error when the offsets are there and the count is not */
+  isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
+  /** Whether `watch` has committed past the edition's end. */
+  isNotified(register: RegisterName, edition: number): Promise<boolean>;
+  waits: WaitLimits;
+}
+
+export interface WaitLimits {
+  pollEveryMs: number;
+  /** How long one activity waits before it says `false`; the workflow asks again. */
+  waitAtMostMs: number;
+}
+
+export async function publishEdition(
+  parts: EditionParts,
+  input: PublishEditionInput,
+  report: (progress: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const edition = await findEdition(parts.pool, input.register, input.edition);
+  if (edition === null) throw new Error(`${input.register} has no edition ${input.edition}`);
+  if (edition.publicada_at !== null && input.mode === 'once') return;
+  await parts.publish(input, report, signal);
+}
+
+/** True once the state in ClickHouse is the edition's; false after a while without that. */
+export function awaitMaterialised(
+  parts: EditionParts,
+  register: RegisterName,
+  edition: number,
+  beat: () => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return waitFor(parts.waits, beat, signal, async () => {
+    if (!(await parts.isMaterialised(register, edition))) return false;
+    await recordMaterialised(parts.pool, register, edition);
+    return true;
+  });
+}
+
+/** True once every notice of the edition is written. */
+export function awaitNotified(
+  parts: EditionParts,
+  register: RegisterName,
+  edition: number,
+  beat: () => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return waitFor(parts.waits, beat, signal, async () => {
+    if (!(await parts.isNotified(register, edition))) return false;
+    await recordNotified(parts.pool, register, edition);
+    return true;
+  });
+}
+
+async function waitFor(
+  waits: WaitLimits,
+  beat: () => void,
+  signal: AbortSignal,
+  isDone: () => Promise<boolean>,
+): Promise<boolean> {
+  const deadline = Date.now() + waits.waitAtMostMs;
+  for (;;) {
+    if (await isDone()) return true;
+    if (Date.now() >= deadline) return false;
+    beat();
+    await delay(waits.pollEveryMs, undefined, { signal });
+  }
+}

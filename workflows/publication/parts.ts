@@ -1,0 +1,98 @@
+import type { Client } from '@temporalio/client';
+import type { Registry } from 'prom-client';
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { Logger } from '../../deploy/runtime/log.ts';
+import type { Archive } from '../../pipelines/archive/archive.ts';
+import { compareInChild } from '../../pipelines/diff/child.ts';
+import { rebuildIndex } from '../../pipelines/diff/rebuild.ts';
+import { compareLimits } from '../../pipelines/diff/types.ts';
+import { changeFilesUpTo, findEdition } from '../../pipelines/editions/editions.ts';
+import type { DownloadLimits } from '../../pipelines/registers/download.ts';
+import type { SiteAccess } from '../../pipelines/registers/site.ts';
+import { watchGroup } from '../../pipelines/stream/groups.ts';
+import { checkMaterialised } from '../../pipelines/stream/materialised.ts';
+import { editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
+import { publishInChild, type PublishParts as StreamParts } from '../../pipelines/stream/publish.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import type { PublicationParts } from './activities.ts';
+import type { RegisterSource } from './fetch-steps.ts';
+import { dailyRegisterGates, type GateSettings } from './gates.ts';
+import { makePublicationMetrics } from './metrics.ts';
+
+export interface PublicationSettings {
+  downloadLimits: DownloadLimits;
+  gates: Readonly<Record<RegisterName, GateSettings>>;
+  /** Until an edition is materialised and notified. */
+  waits: { pollEveryMs: number; waitAtMostMs: number };
+}
+
+export const defaultPublicationSettings: PublicationSettings = {
+  downloadLimits: {
+    // The file of today is 0.4 GB.
+    maxBytes: 4 * 2 ** 30,
+    stallTimeoutMs: 60_000,
+    maxFailuresWithoutProgress: 8,
+    progressBytes: 256 * 1024,
+    firstPauseMs: 1_000,
+    maxPauseMs: 60_000,
+    reserveBytes: 2 ** 30,
+    reportEveryMs: 2_000,
+  },
+  gates: { padron_reducido: dailyRegisterGates },
+  waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
+};
+
+export interface PublicationDependencies {
+  stream: StreamParts;
+  clickhouse: ClickHouseClient;
+  client: Client;
+  archive: Archive;
+  workDir: string;
+  access: SiteAccess;
+  sources: Readonly<Record<RegisterName, RegisterSource>>;
+  log: Logger;
+  metrics: Registry;
+  settings: PublicationSettings;
+}
+
+/** The steps' ports, joined to the real engines. */
+export function makePublicationParts(dependencies: PublicationDependencies): PublicationParts {
+  const { stream, clickhouse, archive, workDir, settings } = dependencies;
+  const { pool, prefix } = stream;
+  return {
+    ...dependencies,
+    ...settings,
+    pool,
+    zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
+    observe: makePublicationMetrics(dependencies.metrics, pool).observe,
+    editionsToRepublish: (register) => editionsToRepublish(stream, register),
+    compare: (input, report, signal) => compareInChild(input, report, signal),
+    async rebuildIndex(register, edition, report, signal) {
+      const changeFiles = await localChangeFiles(dependencies, register, edition);
+      const { maxAttemptAgeMs } = compareLimits;
+      await rebuildIndex({ register, workDir, changeFiles, maxAttemptAgeMs }, report, signal);
+    },
+    async publish({ register, edition, mode, acknowledgedBlocks }, report, signal) {
+      const row = await findEdition(pool, register, edition);
+      const sha256 = row!.change_file_sha256;
+      const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
+      const again = mode === 'again';
+      await publishInChild(stream, { register, edition, changeFile, acknowledgedBlocks, again }, report, signal);
+    },
+    isMaterialised: async (register, edition) =>
+      (await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'materialised',
+    isNotified: (register, edition) => groupPassed(stream, watchGroup(prefix), register, edition),
+  };
+}
+
+/** All change files of a register up to an edition, as local files, edition 1 first. */
+async function localChangeFiles({ stream, archive }: PublicationDependencies, register: RegisterName, last: number) {
+  const editions = await changeFilesUpTo(stream.pool, register, last);
+  return await Promise.all(
+    editions.map(async ({ edition, sha256 }) => ({
+      edition,
+      sha256,
+      path: await archive.localFile({ register, kind: 'changes', sha256 }),
+    })),
+  );
+}

@@ -1,0 +1,148 @@
+import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import type { Archive } from '../../pipelines/archive/archive.ts';
+import { CompareError } from '../../pipelines/diff/errors.ts';
+import { openPublication, type ZipLimits } from '../../pipelines/diff/zip.ts';
+import { findEdition, oldestUnfinishedEdition, recentCounts } from '../../pipelines/editions/editions.ts';
+import { freezeEdition } from '../../pipelines/editions/freeze.ts';
+import { type Head, moveDateForward, readHead } from '../../pipelines/editions/heads.ts';
+import {
+  findPublication,
+  isApproved,
+  movePublication,
+  nextPublication,
+  type Publication,
+  recordGates,
+} from '../../pipelines/editions/publications.ts';
+import { problemOfHeader } from '../../pipelines/registers/padron-reducido/format.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { differenceOf, gateFactsOf } from './comparison.ts';
+import { checkGates, failureText, type GateSettings } from './gates.ts';
+import type { FreezeOutcome, NextWork, StepOutcome } from './messages.ts';
+import { type Place, placeOf } from './order.ts';
+
+export interface PublishParts {
+  pool: Pool;
+  archive: Archive;
+  zipLimits: ZipLimits;
+  gates: Readonly<Record<RegisterName, GateSettings>>;
+  editionsToRepublish(register: RegisterName): Promise<readonly number[]>;
+}
+
+const next: StepOutcome = { outcome: 'next' };
+const ended: StepOutcome = { outcome: 'ended' };
+/** States in which a publication waits to become an edition. */
+export const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
+
+/** What comes first in the register. */
+export async function nextWork(parts: PublishParts, register: RegisterName): Promise<NextWork> {
+  const edition = await oldestUnfinishedEdition(parts.pool, register);
+  const [lost] = await parts.editionsToRepublish(register);
+  if (lost !== undefined) return { kind: 'republish', edition: lost };
+  if (edition !== null) return { kind: 'edition', edition };
+  const publicationId = await nextPublication(parts.pool, register);
+  return publicationId === null ? { kind: 'none' } : { kind: 'publication', publicationId };
+}
+
+/** `descargada → verificada`: it stands after the head, its zip holds one text, the text has the known header. */
+export async function verifyPublication(parts: PublishParts, register: RegisterName, id: number): Promise<StepOutcome> {
+  const place = await settlePlace(parts.pool, register, id);
+  if (place !== 'next') return ended;
+  const publication = await findPublication(parts.pool, id);
+  if (publication?.state !== 'descargada') return next;
+  const file = await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! });
+  try {
+    await checkHeader(file, parts.zipLimits);
+  } catch (error) {
+    return await quarantineFault(parts.pool, id, error);
+  }
+  await movePublication(parts.pool, id, { from: ['descargada'], to: 'verificada', reason: publication.state_reason });
+  return next;
+}
+
+/** Ends a publication that cannot become the next edition; `next` when it can. In one transaction under the head's lock. */
+function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Place | 'gone'> {
+  return inTransaction(pool, async (client) => {
+    const head = await readHead(client, register, true);
+    const publication = await findPublication(client, id);
+    if (publication === null || !(waitingStates as readonly string[]).includes(publication.state)) return 'gone';
+    const place = placeOf(placed(publication), {
+      sha256: head.publication_sha256,
+      publishedAt: head.published_at,
+      detectedAt: head.detected_at,
+    });
+    if (place === 'next') return place;
+    if (place === 'repeated') await moveDateForward(client, publication);
+    const [to, reason] = endOf(place, publication, head);
+    await movePublication(client, id, { from: waitingStates, to, reason });
+    return place;
+  });
+}
+
+function placed(publication: Publication) {
+  const { sha256, published_at: publishedAt, detected_at: detectedAt } = publication;
+  if (sha256 === null || publishedAt === null) throw new Error(`publication ${publication.id} has no hash or no date`);
+  return { sha256, publishedAt, detectedAt, approved: isApproved(publication) };
+}
+
+function endOf(place: Exclude<Place, 'next'>, publication: Publication, head: Head) {
+  const times = `published ${publication.published_at?.toISOString()}, edition ${head.edition} ${head.published_at?.toISOString()}`;
+  switch (place) {
+    case 'repeated':
+      return ['repetida', `the same bytes as edition ${head.edition}`] as const;
+    case 'superseded':
+      return ['sustituida', `a newer publication became edition ${head.edition} first (${times})`] as const;
+    case 'stale':
+      return ['en_cuarentena', `date: the site went back to an older file (${times})`] as const;
+  }
+}
+
+/** A header line is some 200 bytes; a text without a line end in so many has none. */
+const maxHeaderBytes = 4096;
+
+async function checkHeader(file: string, limits: ZipLimits): Promise<void> {
+  const text = await openPublication(file, limits);
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of text.chunks()) {
+    pieces.push(piece.subarray(0, maxHeaderBytes));
+    bytes += piece.length;
+    if (piece.includes(0x0a) || bytes >= maxHeaderBytes) break;
+  }
+  const start = Buffer.concat(pieces);
+  const end = start.indexOf(0x0a);
+  const line = start.subarray(0, end < 0 ? start.length : end);
+  const problem = problemOfHeader(line.at(-1) === 0x0d ? line.subarray(0, -1) : line);
+  if (problem !== null) throw new CompareError('header_changed', `The header is not the known one: ${problem}.`);
+}
+
+/** Judges a compared publication. The results are kept; an approved one goes on whatever they say. */
+export async function judgePublication(parts: PublishParts, register: RegisterName, id: number): Promise<StepOutcome> {
+  const publication = await findPublication(parts.pool, id);
+  if (publication?.state !== 'comparada') return publication?.edition == null ? ended : next;
+  const head = await readHead(parts.pool, register);
+  const settings = parts.gates[register];
+  const recent = await recentCounts(parts.pool, register, settings.medianEditions);
+  const headEdition = await findEdition(parts.pool, register, head.edition);
+  const results = checkGates(gateFactsOf(publication, head, headEdition?.counts, recent), settings);
+  await recordGates(parts.pool, id, results);
+  const failure = failureText(results);
+  if (failure === null || isApproved(publication)) return next;
+  await movePublication(parts.pool, id, { from: ['comparada'], to: 'en_cuarentena', reason: `gates: ${failure}` });
+  return ended;
+}
+
+export async function freezePublication(parts: PublishParts, id: number): Promise<FreezeOutcome> {
+  const publication = await findPublication(parts.pool, id);
+  if (publication === null) return { outcome: 'not_compared', edition: null };
+  if (publication.edition !== null) return { outcome: 'frozen', edition: publication.edition };
+  if (publication.state !== 'comparada') return { outcome: 'not_compared', edition: null };
+  return await freezeEdition(parts.pool, id, differenceOf(publication));
+}
+
+/** A publication at fault waits for an operator; any other failure is the step's own. */
+export async function quarantineFault(pool: Pool, id: number, error: unknown): Promise<StepOutcome> {
+  if (!(error instanceof CompareError) || error.retryable) throw error;
+  const reason = `${error.code}: ${error.message}`;
+  await movePublication(pool, id, { from: waitingStates, to: 'en_cuarentena', reason });
+  return ended;
+}

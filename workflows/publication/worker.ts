@@ -1,0 +1,65 @@
+import { fileURLToPath } from 'node:url';
+import { type NativeConnection, Worker } from '@temporalio/worker';
+import { registerNames } from '../../schemas/registers.ts';
+import { makePublicationActivities } from './activities.ts';
+import { publicationQueue } from './messages.ts';
+import { makePublicationParts, type PublicationDependencies } from './parts.ts';
+import { type ScheduleSettings, updateSchedule } from './schedule.ts';
+import { startSweeper } from './sweeper.ts';
+
+export interface PublicationWorkerOptions {
+  namespace: string;
+  schedule: ScheduleSettings;
+  sweepEveryMs: number;
+  /** How long a stopping worker lets a step go on before it is cancelled and its child killed. */
+  graceMs: number;
+  /** How long cancelled steps may take to end. */
+  stopMs: number;
+}
+
+export interface PublicationWorker {
+  /** Works until stop() is called or the worker fails; rejects when it fails. */
+  run(): Promise<void>;
+  stop(): void;
+  isRunning(): boolean;
+}
+
+/** Steps at once: waits cost nothing; compare and publish are one per register by the workflow's own order. */
+const activitySlots = 20;
+
+/** The worker of the queue `publication`, its schedules and its sweeper. Starts nothing before run(). */
+export async function makePublicationWorker(
+  connection: NativeConnection,
+  dependencies: PublicationDependencies,
+  options: PublicationWorkerOptions,
+): Promise<PublicationWorker> {
+  const parts = makePublicationParts(dependencies);
+  const worker = await Worker.create({
+    connection,
+    namespace: options.namespace,
+    taskQueue: publicationQueue,
+    workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)),
+    activities: makePublicationActivities(parts),
+    maxConcurrentActivityTaskExecutions: activitySlots,
+    maxConcurrentWorkflowTaskExecutions: 10,
+    maxCachedWorkflows: 50,
+    shutdownGraceTime: options.graceMs,
+    shutdownForceTime: options.graceMs + options.stopMs,
+  });
+  return {
+    async run() {
+      for (const register of registerNames) await updateSchedule(parts.client, register, options.schedule);
+      const stopSweeper = startSweeper({ ...parts, schedule: options.schedule }, options.sweepEveryMs);
+      try {
+        await worker.run();
+      } finally {
+        await stopSweeper();
+      }
+    },
+    stop() {
+      // Throws when it stops already, or never ran.
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+    },
+    isRunning: () => worker.getState() === 'RUNNING',
+  };
+}

@@ -1,0 +1,108 @@
+import { continueAsNew, defineSignal, proxyActivities, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import type { PublicationActivities } from './activities.ts';
+import {
+  archivedSignalName,
+  type FetchResult,
+  type FreezeOutcome,
+  type PublishResult,
+  type RegisterInput,
+} from './messages.ts';
+
+export const archivedSignal = defineSignal(archivedSignalName);
+
+/** Steps that ask PostgreSQL or start something: short, tried again until they succeed. */
+const quick = proxyActivities<PublicationActivities>({
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
+});
+
+/** The official site is asked again for most of a morning; after that the next scheduled run asks. */
+const site = proxyActivities<PublicationActivities>({
+  startToCloseTimeout: '6 hours',
+  heartbeatTimeout: '30 seconds',
+  scheduleToCloseTimeout: '20 hours',
+  retry: { initialInterval: '10 seconds', backoffCoefficient: 2, maximumInterval: '10 minutes' },
+});
+
+/** Steps in a child process. Its progress is the heartbeat; a silent one is killed and the step runs again. */
+const heavy = proxyActivities<PublicationActivities>({
+  startToCloseTimeout: '2 hours',
+  heartbeatTimeout: '1 minute',
+  retry: { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '2 minutes' },
+});
+
+/** Each call waits for about a minute by itself and says `false` when it was not enough. */
+const waiting = proxyActivities<PublicationActivities>({
+  startToCloseTimeout: '3 minutes',
+  heartbeatTimeout: '30 seconds',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
+});
+
+/** Rounds in one run: far below what a history holds, since the next run finds everything in the catalogue. */
+const maxRoundsPerRun = 50;
+const headMovedPause = '2 seconds';
+
+/**
+ * Probe, download, archive. It waits for nothing later: the site keeps only its newest file. Nothing new still wakes
+ * `publish`, which finds at once whether anything is open.
+ */
+async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> {
+  const probe = await site.probe(register);
+  if (probe.outcome === 'nothing_new') {
+    await quick.wakePublish(register);
+    return { outcome: 'nothing_new', publicationId: probe.publicationId };
+  }
+  const fetched = await site.fetchPublication(register, probe.publicationId);
+  await quick.wakePublish(register);
+  const outcome = fetched.outcome === 'known' ? 'nothing_new' : fetched.outcome;
+  return { outcome, publicationId: fetched.publicationId };
+}
+
+/**
+ * Takes what is open in the register, in order, until nothing is: first what Kafka lost, then an edition on its way, then
+ * archived publications by time. The catalogue is the only memory, so this may end or start anew at any point.
+ */
+async function publishRegister({ register }: RegisterInput): Promise<PublishResult> {
+  let wakes = 0;
+  setHandler(archivedSignal, () => {
+    wakes += 1;
+  });
+  const done: PublishResult = { publications: 0, editions: 0 };
+  for (let round = 0; ; round += 1) {
+    const seen = wakes;
+    if (round >= maxRoundsPerRun || workflowInfo().continueAsNewSuggested) {
+      await continueAsNew<typeof publishRegister>({ register });
+    }
+    const work = await quick.nextWork(register);
+    if (work.kind === 'republish') {
+      await heavy.publishEdition(register, work.edition, 'again');
+    } else if (work.kind === 'edition') {
+      if (await finishEdition({ register }, work.edition)) done.editions += 1;
+    } else if (work.kind === 'publication') {
+      if (await takePublication({ register }, work.publicationId)) done.publications += 1;
+    } else if (seen === wakes) {
+      return done;
+    }
+  }
+}
+
+/** Up to the point of no return; the edition is then found as open work. False: the same publication is to be taken again. */
+async function takePublication({ register }: RegisterInput, publicationId: number): Promise<boolean> {
+  if ((await quick.verifyPublication(register, publicationId)).outcome === 'ended') return true;
+  if ((await heavy.comparePublication(register, publicationId)).outcome === 'ended') return true;
+  if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
+  const frozen: FreezeOutcome = await quick.freezePublication(register, publicationId);
+  if (frozen.outcome === 'frozen') return true;
+  // The head moved, or is not ready: look again at what comes first, without a busy loop.
+  await sleep(headMovedPause);
+  return false;
+}
+
+/** Kafka, then ClickHouse, then the notices. False when it still waits: the round's limit is checked between waits. */
+async function finishEdition({ register }: RegisterInput, edition: number): Promise<boolean> {
+  await heavy.publishEdition(register, edition, 'once');
+  if (!(await waiting.awaitMaterialised(register, edition))) return false;
+  return await waiting.awaitNotified(register, edition);
+}
+
+export { fetchRegister as fetch, publishRegister as publish };

@@ -1,0 +1,27 @@
+import type { Logger as TemporalLogger } from '@temporalio/worker';
+import type { Logger } from '../deploy/runtime/log.ts';
+
+/** Temporal's log in ours. Its own words for levels: TRACE, DEBUG, INFO, WARN, ERROR. */
+export function temporalLogger(log: Logger): TemporalLogger {
+  const write = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error', message: string, meta?: object) => {
+    const { error, ...fields } = (meta ?? {}) as { error?: unknown };
+    log[level]({ temporal: plain(fields), ...(error === undefined ? {} : { err: error }) }, message);
+  };
+  return {
+    log: (level, message, meta) => write(level.toLowerCase() as 'info', message, meta),
+    trace: (message, meta) => write('trace', message, meta),
+    debug: (message, meta) => write('debug', message, meta),
+    info: (message, meta) => write('info', message, meta),
+    warn: (message, meta) => write('warn', message, meta),
+    error: (message, meta) => write('error', message, meta),
+  };
+}
+
+/** Its fields hold bigints (times), which JSON has not. */
+function plain(fields: object): Record<string, unknown> {
+  const texts = Object.entries(fields).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' ? String(value) : value,
+  ]);
+  return Object.fromEntries(texts);
+}
