@@ -101,28 +101,48 @@ export class ChangeFile {
 
 /** The records of a block, found by stepping over their fields: only the RUC becomes a string. */
 export function* recordsOf(block: ChangeBlock): Generator<RecordSlice> {
-  const reader = new Reader(block.bytes, 0);
-  for (let record = 0; record < block.count; record += 1) yield nextRecord(reader, block.bytes);
-  if (reader.at !== block.bytes.length) throw damaged('has a block longer than its records');
+  let at = 0;
+  for (let record = 0; record < block.count; record += 1) {
+    const slice = recordAt(block.bytes, at);
+    at = slice.end;
+    yield slice;
+  }
+  if (at !== block.bytes.length) throw damaged('has a block that is not as long as its records');
 }
 
-function nextRecord(reader: Reader, bytes: Buffer): RecordSlice {
-  const start = reader.at;
-  reader.long();
-  const op = operations[reader.long()];
-  reader.long();
-  if (op === undefined) throw damaged('has an unknown operation');
-  const ruc = reader.text();
-  reader.skipRow();
-  reader.skipRow();
-  if (reader.long() === 1) reader.long();
-  reader.long();
-  if (reader.long() === 1) reader.long();
-  if (reader.at > bytes.length) throw damaged('has a record longer than its block');
-  return { op, ruc, start, end: reader.at };
+function recordAt(bytes: Buffer, start: number): RecordSlice {
+  let at = skipLong(bytes, start);
+  const op = operations[bytes[at]! >> 1];
+  at = skipLong(bytes, at + 1);
+  if (op === undefined || bytes[at] !== 11 << 1) throw damaged('has a record that is no change');
+  const ruc = bytes.toString('latin1', at + 1, at + 12);
+  at = skipRow(bytes, at + 12);
+  at = skipRow(bytes, at);
+  at = bytes[at] === 0 ? at + 1 : skipLong(bytes, at + 1);
+  at = skipLong(bytes, at);
+  at = bytes[at] === 0 ? at + 1 : skipLong(bytes, at + 1);
+  if (at > bytes.length) throw damaged('has a record longer than its block');
+  return { op, ruc, start, end: at };
 }
 
-/** Reads Avro's primitives from a buffer. */
+function skipLong(bytes: Buffer, position: number): number {
+  let at = position;
+  while (bytes[at]! >= 0x80) at += 1;
+  return at + 1;
+}
+
+/** A nullable row; cells are shorter than 8,192 bytes, so their lengths take one byte or two. */
+function skipRow(bytes: Buffer, position: number): number {
+  if (bytes[position] === 0) return position + 1;
+  let at = position + 1;
+  for (let column = 0; column < rowColumns; column += 1) {
+    const low = bytes[at]!;
+    at += low < 0x80 ? 1 + (low >> 1) : 2 + ((low & 0x7f) >> 1) + (bytes[at + 1]! << 6);
+  }
+  return at;
+}
+
+/** Reads the container's own numbers and texts. */
 class Reader {
   at: number;
   readonly #bytes: Buffer;
@@ -157,15 +177,6 @@ class Reader {
     this.at += length;
     return this.#bytes.subarray(from, this.at);
   }
-
-  /** A nullable row. */
-  skipRow(): void {
-    if (this.long() === 0) return;
-    for (let column = 0; column < rowColumns; column += 1) {
-      const length = this.long();
-      this.at += length;
-    }
-  }
 }
 
 function damaged(why: string): CompareError {
@@ -192,7 +203,6 @@ export async function* decodeChanges(path: string): AsyncGenerator<DecodedChange
     const type = avro.Type.forSchema(JSON.parse(file.header.metadata['avro.schema']!) as avro.Schema);
     for await (const block of file.blocks()) {
       for (const { start, end } of recordsOf(block)) {
-        // avsc wraps the named type in nullable unions unless told otherwise: the default "auto" gives plain values.
         yield type.fromBuffer(block.bytes.subarray(start, end)) as DecodedChange;
       }
     }

@@ -8,10 +8,10 @@ import { bucketCount } from './buckets.ts';
 import { type ChangeFileFacts, ChangeWriter, OverlayWriter } from './change-writer.ts';
 import { Classifier } from './classify.ts';
 import { RowComparer } from './compare-rows.ts';
+import { finishEdition, neededFiles } from './edition-files.ts';
 import { type EditionIndex, openIndex } from './edition-index.ts';
 import { CompareError } from './errors.ts';
 import { IndexBuilder } from './index-builder.ts';
-import type { IndexHeader } from './index-header.ts';
 import { endOfLine, regionsOf } from './lines.ts';
 import { Merge } from './merge.ts';
 import { RejectList } from './reject-file.ts';
@@ -20,7 +20,7 @@ import { namedBytes } from './schema.ts';
 import { Spill } from './spill.ts';
 import { Tally } from './tally.ts';
 import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from './types.ts';
-import { attemptName, sweepWorkFiles, workFileName } from './work-files.ts';
+import { attemptName, sweepWorkFiles } from './work-files.ts';
 import { openPublication, type PublishedText } from './zip.ts';
 
 export type { CompareInput, CompareLimits, CompareResult, KindCounts, Progress } from './types.ts';
@@ -185,24 +185,20 @@ function finish(
   const overlayFile = overlay.finish((sha256) => name('overlay', sha256, 'avro'));
   const rejectName = name('rejects', changeFile.sha256, 'ndjson');
   const rejectFile = rejects.write(outputDir, attemptName(register, attempt, 'rejects'), rejectName);
-  const segments = [...(base?.header.segments ?? [])];
-  if (segment.bytes > 0) {
-    segments.push({ changeFileSha256: changeFile.sha256, bytes: segment.bytes });
-    segment.finish(workFileName(register, changeFile.sha256, 'rows'));
-  }
-  const emptyByColumn = emptyCells(facts.columns, base?.header ?? null, changes.empty);
-  const indexHeader = builder.finish(workFileName(register, changeFile.sha256, 'index'), {
-    register,
-    edition,
-    changeFileSha256: changeFile.sha256,
-    parserVersion: facts.parserVersion,
-    columns: [...facts.columns],
-    hashSeed: facts.hashSeed,
-    rowsByKind: tally.rowsByKind,
-    emptyByColumn,
-    segments,
+  const baseHeader = base?.header ?? null;
+  const changeFileSha256 = changeFile.sha256;
+  const made = finishEdition({
+    facts,
+    changeFileSha256,
+    base: baseHeader,
+    segment,
+    builder,
+    tally,
+    empty: changes.empty,
   });
-  sweep(input, base?.header ?? null, indexHeader, limits);
+  // The last two editions stay: a comparison that an operator refuses is followed by another from the same base.
+  sweepWorkFiles(input.workDir, register, neededFiles(register, [baseHeader, made]), limits.maxAttemptAgeMs);
+  sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
   const rows = classifier.lines - rejects.rejected - rejects.duplicates;
   return {
     changeFile,
@@ -210,7 +206,7 @@ function finish(
     rejectFile,
     lines: classifier.lines,
     rows,
-    stateRows: indexHeader.rows,
+    stateRows: made.rows,
     rejected: rejects.rejected,
     rejectedByReason: rejects.counts,
     duplicates: rejects.duplicates,
@@ -224,28 +220,11 @@ function finish(
     unchanged: rows - tally.total('baseline') - tally.total('inserted') - tally.total('updated'),
     changedByColumn: tally.changedByColumn,
     changedByKind: tally.byKind,
-    emptyByColumn,
-    rowsByKind: tally.rowsByKind,
+    emptyByColumn: made.emptyByColumn,
+    rowsByKind: made.rowsByKind,
     header: expectedHeader,
     parserVersion: facts.parserVersion,
     columns: [...facts.columns],
     indexName: `${register}.${changeFile.sha256}`,
   };
-}
-
-function emptyCells(columns: readonly string[], base: IndexHeader | null, difference: Float64Array) {
-  const count = (column: string, at: number) => (base?.emptyByColumn[column] ?? 0) + difference[at]!;
-  return Object.fromEntries(columns.map((column, at) => [column, count(column, at)]));
-}
-
-/** Keeps what the base and the new index need: the last two editions. */
-function sweep(input: CompareInput, base: IndexHeader | null, made: IndexHeader, limits: CompareLimits): void {
-  const keep = new Set<string>();
-  for (const header of [base, made]) {
-    if (header === null) continue;
-    keep.add(workFileName(input.register, header.changeFileSha256, 'index'));
-    for (const { changeFileSha256 } of header.segments)
-      keep.add(workFileName(input.register, changeFileSha256, 'rows'));
-  }
-  sweepWorkFiles(input.workDir, input.register, keep, limits.maxAttemptAgeMs);
 }

@@ -42,6 +42,17 @@ export function encodeRow(
   return at;
 }
 
+/** Adds `sign` to `empty[column]` for each cell of the good row at `start` that stands for nothing. */
+export function countEmptyCells(bytes: Uint8Array, start: number, empty: Float64Array, sign: number): void {
+  let from = start + 12;
+  for (let column = 0; column < columns; column += 1) {
+    const first = from;
+    while (bytes[from] !== pipe) from += 1;
+    if (from - first <= 4 && isEmpty(bytes, first, from)) empty[column]! += sign;
+    from += 1;
+  }
+}
+
 /** `emptyMarkers` of the register's format, over bytes: nothing, or only dashes (but for three), or `-.-`. */
 function isEmpty(bytes: Uint8Array, first: number, end: number): boolean {
   const length = end - first;

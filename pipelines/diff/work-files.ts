@@ -34,18 +34,21 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Removes this register's working files that no kept index needs, and attempts' files older than `maxAttemptAgeMs`. */
+/**
+ * Removes what dead attempts left, once it is older than `maxAttemptAgeMs`, and this register's finished working files
+ * that are not in `keep` (null: no finished file is touched).
+ */
 export function sweepWorkFiles(
   folder: string,
   register: RegisterName,
-  keep: ReadonlySet<string>,
+  keep: ReadonlySet<string> | null,
   maxAttemptAgeMs: number,
 ): void {
   const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.(index|rows)$`);
   const attempt = new RegExp(`^${register}\\.attempt-`);
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
-    if (finished.test(name) && !keep.has(name)) rmSync(path, { force: true });
+    if (keep !== null && finished.test(name) && !keep.has(name)) rmSync(path, { force: true });
     else if (attempt.test(name) && Date.now() - modifiedAt(path) > maxAttemptAgeMs) rmSync(path, { force: true });
   }
 }

@@ -42,10 +42,13 @@ export function decodeWindows1252(bytes: Uint8Array, start: number, end: number)
 /** Bytes of text; a character that Windows-1252 lacks is our error, since only decoded text may come back here. */
 export function encodeWindows1252(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at += 1) {
-    const byte = byteOf.get(text.charCodeAt(at));
-    if (byte === undefined) throw new RangeError(`no Windows-1252 byte for U+${text.charCodeAt(at).toString(16)}`);
-    bytes[at] = byte;
-  }
+  for (let at = 0; at < text.length; at += 1) bytes[at] = byteOfCodePoint(text.charCodeAt(at));
   return bytes;
+}
+
+/** Byte of one character; U+FFFD is `unreadableByte`. */
+export function byteOfCodePoint(codePoint: number): number {
+  const byte = byteOf.get(codePoint);
+  if (byte === undefined) throw new RangeError(`no Windows-1252 byte for U+${codePoint.toString(16)}`);
+  return byte;
 }

@@ -1,0 +1,193 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream, mkdirSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { keyAt } from '../registers/padron-reducido/format.ts';
+import { hashOfRow } from '../registers/padron-reducido/scan.ts';
+import { bucketBits, bucketCount } from './buckets.ts';
+import { type ChangeBlock, type ChangeFile, openChangeFile, recordsOf } from './change-file.ts';
+import type { ChangeFileFacts } from './change-writer.ts';
+import { RowDecoder } from './decode-row.ts';
+import { finishEdition, neededFiles } from './edition-files.ts';
+import { openIndex } from './edition-index.ts';
+import { countEmptyCells } from './encode-row.ts';
+import { CompareError } from './errors.ts';
+import { BucketEdits, IndexBuilder } from './index-builder.ts';
+import type { IndexHeader } from './index-header.ts';
+import { SegmentWriter } from './row-store.ts';
+import { Tally } from './tally.ts';
+import { attemptName, sweepWorkFiles } from './work-files.ts';
+
+export interface RebuildInput {
+  register: RegisterName;
+  workDir: string;
+  /** All change files of the register, edition 1 first, as local files. */
+  changeFiles: readonly { edition: number; path: string; sha256: string }[];
+  maxAttemptAgeMs: number;
+}
+
+export interface RebuildProgress {
+  edition: number;
+  lastEdition: number;
+  records: number;
+}
+
+/**
+ * Makes index and row store of the last given edition again by folding all change files into each other. Every step
+ * writes what the comparison of that edition wrote, bit for bit; the last two editions stay. Dying loses only the steps
+ * of this run. Takes some seconds for a first edition of 18 million rows and half a second for each later one.
+ * Errors: `change_file_damaged`; the signal's reason when aborted.
+ */
+export async function rebuildIndex(
+  input: RebuildInput,
+  report: (progress: RebuildProgress) => void,
+  signal: AbortSignal,
+): Promise<{ edition: number; indexName: string; rows: number }> {
+  mkdirSync(input.workDir, { recursive: true });
+  const headers: IndexHeader[] = [];
+  for (const { edition, path, sha256 } of input.changeFiles) {
+    await checkHash(path, sha256, signal);
+    const file = await openChangeFile(path);
+    try {
+      const base = headers.at(-1) ?? null;
+      checkOrder(file, input.register, edition, base);
+      const step = (records: number) => report({ edition, lastEdition: input.changeFiles.at(-1)!.edition, records });
+      headers.push(await fold(input, file, sha256, base, step, signal));
+    } finally {
+      await file.close();
+    }
+    const needed = neededFiles(input.register, headers.slice(-2));
+    sweepWorkFiles(input.workDir, input.register, needed, input.maxAttemptAgeMs);
+  }
+  const last = headers.at(-1);
+  if (last === undefined) throw new CompareError('change_file_damaged', 'There is no change file to rebuild from.');
+  return { edition: last.edition, indexName: `${input.register}.${last.changeFileSha256}`, rows: last.rows };
+}
+
+async function checkHash(path: string, sha256: string, signal: AbortSignal): Promise<void> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
+  if (hash.digest('hex') !== sha256)
+    throw new CompareError('change_file_damaged', 'A change file is not what its name says.');
+}
+
+function checkOrder(file: ChangeFile, register: RegisterName, edition: number, base: IndexHeader | null): void {
+  const { header } = file;
+  const follows = header.baseSha256 === (base?.changeFileSha256 ?? '') && edition === (base?.edition ?? 0) + 1;
+  if (header.register === register && header.edition === edition && follows) return;
+  throw new CompareError(
+    'change_file_damaged',
+    `The change file of edition ${edition} does not follow the one before it.`,
+  );
+}
+
+async function fold(
+  input: RebuildInput,
+  file: ChangeFile,
+  sha256: string,
+  baseHeader: IndexHeader | null,
+  report: (records: number) => void,
+  signal: AbortSignal,
+): Promise<IndexHeader> {
+  const { register, workDir } = input;
+  const attempt = randomUUID();
+  const facts = factsOf(file, register);
+  const base = baseHeader === null ? null : openIndex(workDir, register, baseHeader.changeFileSha256);
+  const segment = new SegmentWriter(workDir, attemptName(register, attempt, 'rows'), baseHeader?.segments ?? []);
+  const builder = new IndexBuilder(workDir, attemptName(register, attempt, 'index'), base);
+  const folding = new Folding(facts, baseHeader, segment, builder);
+  try {
+    for await (const block of file.blocks()) {
+      signal.throwIfAborted();
+      folding.add(block);
+      report(folding.records);
+    }
+    folding.end();
+    const { tally, empty } = folding;
+    return finishEdition({ facts, changeFileSha256: sha256, base: baseHeader, segment, builder, tally, empty });
+  } finally {
+    segment.discard();
+    builder.discard();
+  }
+}
+
+/** Applies one edition's records, which come in RUC order, to index and row store. */
+class Folding {
+  records = 0;
+  readonly tally: Tally;
+  readonly empty: Float64Array;
+  readonly #facts: ChangeFileFacts;
+  readonly #segment: SegmentWriter;
+  readonly #builder: IndexBuilder;
+  readonly #edits = new BucketEdits();
+  readonly #rows = new RowDecoder();
+  readonly #hash = new Int32Array(2);
+  #bucket = 0;
+  #lastKey = -1;
+
+  constructor(facts: ChangeFileFacts, base: IndexHeader | null, segment: SegmentWriter, builder: IndexBuilder) {
+    this.#facts = facts;
+    this.#segment = segment;
+    this.#builder = builder;
+    this.tally = new Tally(facts.columns, base);
+    this.empty = new Float64Array(facts.columns.length);
+  }
+
+  add(block: ChangeBlock): void {
+    for (const { op, start } of recordsOf(block)) {
+      const { before, after } = this.#rows.read(block.bytes, start);
+      const row = (after ?? before)!;
+      const key = keyAt(row.bytes, row.start, row.end);
+      if (key <= this.#lastKey) throw new CompareError('change_file_damaged', 'A change file is not in RUC order.');
+      this.#lastKey = key;
+      while (this.#bucket < key >>> bucketBits) this.#nextBucket();
+      if (before !== null) countEmptyCells(before.bytes, before.start, this.empty, -1);
+      if (after === null) this.#edits.remove(key);
+      else {
+        countEmptyCells(after.bytes, after.start, this.empty, 1);
+        const position = this.#segment.append(after.bytes, after.start, after.end);
+        hashOfRow(after.view, after.start, after.end, this.#facts.hashSeed, this.#hash);
+        this.#edits.set(key, this.#hash[0]!, this.#hash[1]!, position);
+      }
+      // A correction or a re-baseline may write 'r' or 'c' over a known row: the counts follow the rows, not the letter.
+      this.tally.count(
+        key,
+        after === null ? 'deleted' : before !== null ? 'updated' : op === 'r' ? 'baseline' : 'inserted',
+        0,
+      );
+      this.records += 1;
+    }
+  }
+
+  end(): void {
+    while (this.#bucket < bucketCount) this.#nextBucket();
+  }
+
+  #nextBucket(): void {
+    this.#builder.addBucket(this.#edits);
+    this.#edits.clear();
+    this.#bucket += 1;
+  }
+}
+
+function factsOf(file: ChangeFile, register: RegisterName): ChangeFileFacts {
+  const { metadata, edition, baseSha256, detectedAt } = file.header;
+  const [first, second] = (metadata['padron.hash_seed'] ?? '').split(',').map(Number);
+  const columns = (metadata['padron.columns'] ?? '').split(',');
+  if (!Number.isInteger(first) || !Number.isInteger(second)) {
+    throw new CompareError('change_file_damaged', 'A change file does not name its hash seed.');
+  }
+  if (columns.join() !== registers[register].columns.map(({ name }) => name).join()) {
+    throw new CompareError('change_file_damaged', 'A change file has other columns than this program.');
+  }
+  const parserVersion = Number(metadata['padron.parser_version']);
+  return {
+    register,
+    edition,
+    baseSha256,
+    detectedAt,
+    parserVersion,
+    columns,
+    hashSeed: { first: first!, second: second! },
+  };
+}

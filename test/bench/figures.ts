@@ -1,0 +1,36 @@
+import { cpus, totalmem } from 'node:os';
+
+/** Smallest, middle and largest of a bench's runs. */
+export interface Spread {
+  min: number;
+  median: number;
+  max: number;
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = [...values].sort((one, other) => one - other);
+  return { min: sorted[0]!, median: sorted[Math.floor((sorted.length - 1) / 2)]!, max: sorted.at(-1)! };
+}
+
+export function formatSpread({ min, median, max }: Spread, digits = 2): string {
+  return `${min.toFixed(digits)} / ${median.toFixed(digits)} / ${max.toFixed(digits)}`;
+}
+
+export function describeMachine(): string {
+  const [cpu] = cpus();
+  return `${cpus().length} × ${cpu?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}, ${process.platform}`;
+}
+
+/** Number given as `--name N`, or the default. */
+export function numberOption(args: readonly string[], name: string, otherwise: number): number {
+  const at = args.indexOf(`--${name}`);
+  const value = at < 0 ? otherwise : Number(args[at + 1]);
+  if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name} takes a whole number from 1 on`);
+  return value;
+}
+
+export async function seconds(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return (performance.now() - started) / 1000;
+}
