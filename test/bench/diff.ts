@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
+import { type Publication, writePublication } from '../../deploy/local/demo/register/publication.ts';
 import { decodeChanges } from '../../pipelines/diff/change-file.ts';
 import { compareInChild } from '../../pipelines/diff/child.ts';
 import { padronReducido } from '../../schemas/registers.ts';
-import type { TrueChange } from '../fixtures/padron-reducido/population.ts';
-import { type Publication, writePublication } from '../fixtures/padron-reducido/publication.ts';
 import { describeMachine, formatSpread, numberOption, seconds, spreadOf } from './figures.ts';
 import { compareWithDuckDb } from './peers/duckdb.ts';
 import { countLinesWithUnzip, inflateTo } from './peers/unzip.ts';
@@ -29,8 +29,11 @@ export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
   const runs = numberOption(args, 'runs', 3);
   console.log(`machine: ${describeMachine()}`);
-  const day1 = await cached(rows, 1, 'kept');
-  const day2 = { kept: await cached(rows, 2, 'kept'), shuffled: await cached(rows, 2, 'shuffled') };
+  const day1 = await cachedPublication(rows, 1, 'kept');
+  const day2 = {
+    kept: await cachedPublication(rows, 2, 'kept'),
+    shuffled: await cachedPublication(rows, 2, 'shuffled'),
+  };
   console.log(`editions of ${rows} rows: text ${megabytes(day1.textBytes)}, zip ${megabytes(day1.zipBytes)}`);
   const folder = join(cacheFolder, `work-${rows}`);
   rmSync(folder, { recursive: true, force: true });
@@ -119,7 +122,7 @@ async function checkTruth(path: string, truth: readonly TrueChange[]): Promise<v
 }
 
 /** Generated once per size; the true changes are kept beside the zip. */
-async function cached(rows: number, day: number, order: Order): Promise<Publication> {
+export async function cachedPublication(rows: number, day: number, order: Order): Promise<Publication> {
   mkdirSync(cacheFolder, { recursive: true });
   const name = join(cacheFolder, `v${cacheVersion}-${rows}-day${day}-${order}`);
   const facts = `${name}.json`;

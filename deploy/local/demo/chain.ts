@@ -1,0 +1,111 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { readLocalConfig, repositoryRoot } from '../config.ts';
+import { type Product, startProduct } from '../product.ts';
+import { type Stack, startStack } from '../stack.ts';
+import { Customer } from './customer.ts';
+import { type OfficialSite, startOfficialSite } from './official-site.ts';
+import { padron } from './operator.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import type { Received } from './watched.ts';
+
+export interface PublicationRow {
+  id: number;
+  state: string;
+  state_reason: string | null;
+  fecha_dato: string;
+  rows: number;
+  rejected: number;
+  duplicates: number;
+}
+
+/** Everything that runs: engines, product, an official site and a customer's receiver, all on loopback. */
+export interface Chain {
+  stack: Stack;
+  product: Product;
+  site: OfficialSite;
+  receiver: Receiver;
+  customer: Customer;
+  token: string;
+  /** Notices checked on arrival: signature, and what a look-up made inside the receiver showed. */
+  received: Received[];
+  /** What a person's shell would have, for the operators' command. */
+  environment: Record<string, string>;
+  /** Publishes the file as the official site's newest and waits until it is final, materialised and notified. */
+  publish(file: string, lastModified: Date, onLine?: (line: string) => void): Promise<PublicationRow>;
+  stop(): Promise<void>;
+}
+
+export interface ChainOptions {
+  /** Folder of the engines' data; emptied first. */
+  directory: string;
+  log: (line: string) => void;
+  /** More variables for the product's processes. */
+  environment?: Record<string, string>;
+}
+
+/** Starts the whole chain from nothing. What has started is stopped again when a later part fails. */
+export async function startChain(options: ChainOptions): Promise<Chain> {
+  rmSync(options.directory, { recursive: true, force: true });
+  mkdirSync(options.directory, { recursive: true });
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const part of stops.reverse()) await part();
+    stops.length = 0;
+  };
+  try {
+    return await startParts(options, stops, stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startParts(
+  options: ChainOptions,
+  stops: (() => Promise<void>)[],
+  stop: () => Promise<void>,
+): Promise<Chain> {
+  const { directory, log } = options;
+  const site = await startOfficialSite();
+  stops.push(() => site.close());
+  const received: Received[] = [];
+  let customer: Customer | undefined;
+  const receiver = await startReceiver({
+    answer: async (notice, response) => {
+      if (customer) received.push(await customer.check(notice));
+      response.writeHead(204).end();
+    },
+  });
+  stops.push(() => receiver.close());
+  const caFile = path.join(directory, 'receiver-authority.pem');
+  writeFileSync(caFile, receiver.caPem);
+
+  const stack = await startStack({ directory: path.join(directory, 'engines'), log });
+  stops.push(() => stack.stop());
+  const settings = {
+    SOURCE_PADRON_REDUCIDO_URL: site.url,
+    ALLOW_PRIVATE_TARGETS: '1',
+    EGRESS_EXTRA_CA: caFile,
+    ...options.environment,
+  };
+  const product = await startProduct(stack, { environment: { all: settings }, log });
+  stops.push(() => product.stop());
+
+  const environment = { ...readLocalConfig().environment, ...stack.endpoints, ...settings };
+  const account = await padron<{ id: number }>(
+    ['accounts', 'create', '--name', 'Cliente de la demostración', '--plan', 'crecimiento'],
+    environment,
+  );
+  const { token } = await padron<{ token: string }>(['tokens', 'create', '--account', String(account.id)], environment);
+  customer = new Customer(product.apiUrl, token);
+  return {
+    ...{ stack, product, site, receiver, customer, token, received, environment, stop },
+    publish(file, lastModified, onLine) {
+      site.publish(file, lastModified);
+      return padron<PublicationRow>(['publications', 'run', 'padron_reducido', '--wait'], environment, onLine);
+    },
+  };
+}
+
+export const demoDirectory = path.join(repositoryRoot, '.local', 'demo');

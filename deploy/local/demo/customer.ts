@@ -1,0 +1,79 @@
+import type { Notice } from './receiver.ts';
+import type { Received } from './watched.ts';
+
+export interface Lookup {
+  status: number;
+  body: { data?: Record<string, unknown>; meta?: { fecha_dato?: string }; encontrado?: boolean; detail?: string };
+}
+
+/** A customer of the service: talks to its public API only, with a token of its own. */
+export class Customer {
+  readonly #apiUrl: string;
+  readonly #token: string;
+
+  constructor(apiUrl: string, token: string) {
+    this.#apiUrl = apiUrl;
+    this.#token = token;
+  }
+
+  /** @throws Error with the problem's own text when the answer is not the wanted status */
+  async createList(nombre: string, rucs: readonly string[]): Promise<{ id: number }> {
+    const list = await this.#post<{ data: { id: number } }>('/id/v1/watch/listas', { nombre, referencia: 'demo' }, 201);
+    await this.#post(`/id/v1/watch/listas/${list.data.id}/rucs`, { rucs }, 200);
+    return { id: list.data.id };
+  }
+
+  async createWebhook(url: string): Promise<{ id: string; secreto: string }> {
+    const created = await this.#post<{ data: { id: string; secreto: string } }>('/id/v1/watch/webhooks', { url }, 201);
+    return created.data;
+  }
+
+  async lookUp(ruc: string): Promise<Lookup> {
+    const response = await this.#request(`/id/v1/ruc/${ruc}`);
+    return { status: response.status, body: (await response.json()) as Lookup['body'] };
+  }
+
+  async events(): Promise<{ evento: string; datos: { ruc: string; campo: string } }[]> {
+    const response = await this.#request('/id/v1/watch/eventos?limite=500');
+    const body = (await response.json()) as { data: { evento: string; datos: { ruc: string; campo: string } }[] };
+    return body.data;
+  }
+
+  /** What a notice says, and whether a look-up made right now shows the state that it tells of. */
+  async check(notice: Notice): Promise<Received> {
+    const { evento, datos } = notice.body as {
+      evento: string;
+      datos: { ruc: string; campo: string; despues: unknown; fecha_dato: string };
+    };
+    const { status, body } = await this.lookUp(datos.ruc);
+    const shown = body.data?.[datos.campo];
+    const sawNewState = evento === 'ruc.baja' ? status === 404 : status === 200 && shown === datos.despues;
+    return {
+      evento,
+      ruc: datos.ruc,
+      campo: datos.campo,
+      deliveryId: notice.deliveryId ?? '',
+      verified: notice.verified,
+      sawNewState: sawNewState && body.meta?.fecha_dato === datos.fecha_dato,
+    };
+  }
+
+  async #post<Answer>(path: string, body: unknown, status: number): Promise<Answer> {
+    const response = await this.#request(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const answer = (await response.json()) as Answer & { detail?: string };
+    if (response.status !== status) throw new Error(`POST ${path} answered ${response.status}: ${answer.detail}`);
+    return answer;
+  }
+
+  #request(path: string, options: RequestInit = {}): Promise<Response> {
+    return fetch(`${this.#apiUrl}${path}`, {
+      ...options,
+      headers: { authorization: `Bearer ${this.#token}`, ...options.headers },
+      signal: AbortSignal.timeout(20_000),
+    });
+  }
+}

@@ -1,0 +1,111 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import pc from 'picocolors';
+import { readLocalConfig } from '../config.ts';
+import { removeEndpoints, writeEndpoints } from '../endpoints.ts';
+import { type Foreground, runInForeground } from '../foreground.ts';
+import { mainStackPaths } from '../paths.ts';
+import { type Chain, demoDirectory, startChain } from './chain.ts';
+import { printChanges, printLookup, printPublication, Steps } from './output.ts';
+import { writeTwoDays } from './two-days.ts';
+import { waitUntil } from './waiting.ts';
+import { chooseWatched, faultsOf, type Watched } from './watched.ts';
+
+const help = `npm run demo: the whole service on this machine, from an official publication to a signed notice.
+
+Starts the engines and the product, an official site that publishes two days of an invented register, and a customer's
+HTTPS receiver; then keeps the API up until Ctrl-C. Everything listens on loopback; data in .local/demo, made anew each time.
+
+  npm run demo                     show it and keep the API up
+  npm run demo -- --exit           end when it has been shown; exit code 0 only if every expected notice came, verified
+  npm run demo -- --rows 20000     a larger register (default 5000 rows)`;
+
+const noticeTimeoutMs = 60_000;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean', short: 'h' },
+    exit: { type: 'boolean' },
+    rows: { type: 'string', default: '5000' },
+  },
+});
+const rows = Number(values.rows);
+
+if (values.help) console.log(help);
+else if (!Number.isInteger(rows) || rows < 3_000 || rows > 20_000_000) {
+  console.error('--rows takes a whole number from 3000 to 20000000, for example --rows 20000');
+  process.exitCode = 2;
+} else process.exitCode = await runInForeground(demo);
+
+async function demo(foreground: Foreground): Promise<void> {
+  const steps = new Steps();
+  steps.begin('Starting the engines and the product');
+  const chain = await startChain({ directory: demoDirectory, log: steps.line });
+  foreground.onStop(() => chain.stop());
+  shareAddresses(chain, foreground);
+  steps.line(`Temporal's page: ${pc.underline(chain.stack.endpoints.TEMPORAL_UI_URL)}`);
+
+  steps.begin(`Writing two days of an invented register: ${rows.toLocaleString('en')} rows`);
+  const days = await writeTwoDays(path.join(demoDirectory, 'site'), rows);
+  const watched = chooseWatched(days.second.changes, days.unchangedCompany);
+
+  steps.begin('A customer makes a watch list and a webhook through the public API');
+  await subscribe(chain, watched, steps);
+
+  steps.begin('Day 1: the first publication');
+  printPublication(steps, await chain.publish(days.first.path, days.first.lastModified, steps.line), days.first);
+  const changed = watched[0]!.ruc;
+  printLookup(steps, await chain.customer.lookUp(changed), changed);
+
+  steps.begin('Day 2: the next publication is compared with it');
+  printPublication(steps, await chain.publish(days.second.path, days.second.lastModified, steps.line), days.second);
+  await printChanges(steps, chain);
+  const expected = watched.filter((company) => company.expected !== null).length;
+  await waitUntil(() => chain.received.length >= expected, noticeTimeoutMs);
+  for (const { evento, ruc, verified, sawNewState, deliveryId } of chain.received) {
+    const marks = `${verified ? pc.green('signature valid') : pc.red('SIGNATURE NOT VALID')}, look-up on arrival: ${sawNewState ? pc.green('new state') : pc.red('OLD STATE')}`;
+    steps.line(`notice ${evento} of ${ruc}: ${marks} (delivery ${deliveryId})`);
+  }
+  printLookup(steps, await chain.customer.lookUp(changed), changed);
+  conclude(chain, watched, steps, foreground);
+}
+
+async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps): Promise<void> {
+  const rucs = watched.map(({ ruc }) => ruc);
+  const list = await chain.customer.createList('Proveedores', rucs);
+  const webhook = await chain.customer.createWebhook(`${chain.receiver.origin}/avisos`);
+  chain.receiver.trust(webhook.secreto);
+  steps.line(`list ${list.id} with ${rucs.length} companies, webhook ${webhook.id} to ${chain.receiver.origin}/avisos`);
+}
+
+/** So that `npx padron …` in another terminal finds this stack. */
+function shareAddresses(chain: Chain, foreground: Foreground): void {
+  const paths = mainStackPaths(readLocalConfig().localDirectory);
+  mkdirSync(paths.run, { recursive: true });
+  const { api, consumers, worker } = chain.product.urls;
+  writeEndpoints(paths.endpointsFile, {
+    ...chain.stack.endpoints,
+    PADRON_API_URL: api,
+    PADRON_CONSUMERS_URL: consumers,
+    PADRON_WORKER_URL: worker,
+  });
+  foreground.onStop(() => removeEndpoints(paths.endpointsFile));
+}
+
+function conclude(chain: Chain, watched: readonly Watched[], steps: Steps, foreground: Foreground): void {
+  const faults = faultsOf(watched, chain.received);
+  steps.begin(faults.length === 0 ? pc.green('Every expected notice came, verified.') : pc.red('Not as expected:'));
+  for (const fault of faults) steps.line(fault);
+  if (faults.length > 0) return foreground.fail('the demo did not show what it should');
+  if (values.exit) return foreground.end();
+  const authorization = `-H 'Authorization: Bearer ${chain.token}'`;
+  steps.begin('The API stays up; Ctrl-C ends. Try:');
+  for (const path of [
+    `/id/v1/ruc/${watched[0]!.ruc}`,
+    `/id/v1/ruc/${watched.at(-1)!.ruc}`,
+    '/id/v1/watch/eventos?limite=5',
+  ]) {
+    console.log(`  curl -s ${authorization} '${chain.product.apiUrl}${path}'`);
+  }
+}

@@ -1,0 +1,76 @@
+import type { TrueChange } from './register/population.ts';
+
+/** What the demo's customer watches, and which notice must come of it. */
+export interface Watched {
+  ruc: string;
+  /** null: nothing changes, so nothing may come. */
+  expected: { evento: string; campo: string } | null;
+}
+
+const noticeOfColumn = [
+  { column: 'estado', evento: 'ruc.estado_cambiado' },
+  { column: 'condicion', evento: 'ruc.condicion_cambiada' },
+  { column: 'nombre', evento: 'ruc.nombre_cambiado' },
+] as const;
+
+const isCompany = ({ ruc }: { ruc: string }) => ruc.startsWith('20');
+
+/**
+ * One company for each kind of change that day 2 holds, and one that stays as it is.
+ * @throws RangeError when the invented register holds no such company: choose more rows
+ */
+export function chooseWatched(changes: readonly TrueChange[], unchangedCompany: string): Watched[] {
+  const companies = changes.filter(isCompany);
+  const updated = noticeOfColumn.map(({ column, evento }) => ({
+    ruc: companyWith(column, (change) => change.op === 'u' && change.columns.join() === column),
+    expected: { evento, campo: column },
+  }));
+  return [
+    ...updated,
+    { ruc: companyWith('alta', ({ op }) => op === 'c'), expected: { evento: 'ruc.alta', campo: 'ruc' } },
+    { ruc: companyWith('baja', ({ op }) => op === 'd'), expected: { evento: 'ruc.baja', campo: 'ruc' } },
+    { ruc: unchangedCompany, expected: null },
+  ];
+
+  function companyWith(what: string, matches: (change: TrueChange) => boolean): string {
+    const found = companies.find(matches);
+    if (!found) throw new RangeError(`the invented register has no company with ${what}: choose more rows`);
+    return found.ruc;
+  }
+}
+
+export interface Received {
+  evento: string;
+  ruc: string;
+  campo: string;
+  deliveryId: string;
+  verified: boolean;
+  sawNewState: boolean;
+}
+
+/** What is wrong with the notices that came; empty when each expected one came, verified, and none besides. */
+export function faultsOf(watched: readonly Watched[], received: readonly Received[]): string[] {
+  const wanted = watched.filter(({ expected }) => expected !== null);
+  const missing = wanted.filter(({ ruc, expected }) => !received.some((notice) => isThat(notice, ruc, expected)));
+  const unwanted = received.filter((notice) => !wanted.some(({ ruc, expected }) => isThat(notice, ruc, expected)));
+  const deliveries = new Map<string, string>();
+  for (const { evento, ruc, deliveryId } of received)
+    deliveries.set(`${evento} ${ruc} ${deliveryId}`, `${evento} ${ruc}`);
+  const notices = [...deliveries.values()];
+  const repeated = notices.filter((notice, index) => notices.indexOf(notice) !== index);
+  return [
+    ...missing.map(({ ruc, expected }) => `missing: ${expected?.evento} of ${ruc}`),
+    ...unwanted.map(({ evento, ruc }) => `not expected: ${evento} of ${ruc}`),
+    ...repeated.map((notice) => `came under two delivery ids: ${notice}`),
+    ...received
+      .filter(({ verified }) => !verified)
+      .map(({ evento, ruc }) => `signature not valid: ${evento} of ${ruc}`),
+    ...received
+      .filter(({ sawNewState }) => !sawNewState)
+      .map(({ evento, ruc }) => `the look-up made on arrival still showed the old state: ${evento} of ${ruc}`),
+  ];
+}
+
+function isThat(notice: Received, ruc: string, expected: Watched['expected']): boolean {
+  return notice.ruc === ruc && notice.evento === expected?.evento && notice.campo === expected.campo;
+}

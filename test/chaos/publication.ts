@@ -1,0 +1,155 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
+import { padron } from '../../deploy/local/demo/operator.ts';
+import { type TwoDays, type WrittenDay, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
+import { waitUntil } from '../../deploy/local/demo/waiting.ts';
+import { chooseWatched, faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
+import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
+import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
+
+export const victims = ['worker', 'consumers', 'kafka', 'clickhouse'] as const;
+type Victim = (typeof victims)[number];
+
+export interface Kill {
+  day: 1 | 2;
+  victim: Victim;
+  /** Where the publication stood when the victim was killed. */
+  publication: string;
+  materialised: boolean;
+}
+
+export interface ChaosReport {
+  kills: Kill[];
+  /** Everything that is not as it would be without a kill; empty is the only good outcome. */
+  faults: string[];
+  notices: { expected: number; arrived: number; repeated: number };
+  rows: { state: number; history: number };
+}
+
+const publishTimeoutMs = 600_000;
+const noticeTimeoutMs = 180_000;
+
+/**
+ * Publishes two days of a register of `rows` rows and, in the middle of each, kills -9 every victim in turn and starts
+ * it again. Afterwards state, history and notices must be those of an undisturbed run.
+ */
+export async function runChaos(rows: number, log: (line: string) => void): Promise<ChaosReport> {
+  const directory = mkdtempSync(path.join(tmpdir(), 'padron-chaos-'));
+  const changes = { inserted: 60, deleted: 40, updated: Math.min(90 + Math.round(rows / 200), 8_000) };
+  const days = await writeTwoDays(path.join(directory, 'site'), rows, changes);
+  const chain = await startChain({ directory: path.join(directory, 'chain'), log });
+  const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'padron-chaos', 2);
+  try {
+    const watched = chooseWatched(days.second.changes, days.unchangedCompany);
+    await chain.customer.createList(
+      'Proveedores',
+      watched.map(({ ruc }) => ruc),
+    );
+    const webhook = await chain.customer.createWebhook(`${chain.receiver.origin}/avisos`);
+    chain.receiver.trust(webhook.secreto);
+    const kills = [
+      ...(await publishUnderFire(chain, pool, days.first, 1, log)),
+      ...(await publishUnderFire(chain, pool, days.second, 2, log)),
+    ];
+    return await inspect(chain, days, watched, kills);
+  } finally {
+    await pool.end();
+    await chain.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function publishUnderFire(chain: Chain, pool: Pool, day: WrittenDay, number: 1 | 2, log: (line: string) => void) {
+  let isFinal = false;
+  const published = withinTime(chain.publish(day.path, day.lastModified, log), publishTimeoutMs).finally(() => {
+    isFinal = true;
+  });
+  const kills: Kill[] = [];
+  const fire = (async () => {
+    await waitUntil(async () => isFinal || (await isUnderWay(pool, number)), 120_000);
+    for (const victim of victims) {
+      const at = await whereItStands(pool, number);
+      if (isFinal) break;
+      log(
+        `day ${number}: kill -9 ${victim} while the publication is ${at.publication}, materialised ${at.materialised}`,
+      );
+      kills.push({ day: number, victim, ...at });
+      await killAndRestart(chain, victim);
+    }
+  })();
+  const [row] = await Promise.all([published, fire]);
+  if (row.state !== 'publicada') throw new Error(`day ${number} ended ${row.state}: ${row.state_reason}`);
+  return kills;
+}
+
+async function killAndRestart(chain: Chain, victim: Victim): Promise<void> {
+  const owner = victim === 'worker' || victim === 'consumers' ? chain.product : chain.stack;
+  const host = owner as { kill(name: Victim): Promise<void>; restart(name: Victim): Promise<void> };
+  await host.kill(victim);
+  await sleep(500);
+  await host.restart(victim);
+}
+
+async function isUnderWay(pool: Pool, edition: number): Promise<boolean> {
+  return (await whereItStands(pool, edition)).publication === 'publicando';
+}
+
+async function whereItStands(pool: Pool, edition: number): Promise<{ publication: string; materialised: boolean }> {
+  const { rows } = await pool.query<{ publication: string; materialised: boolean | null }>(
+    `SELECT p.state AS publication, e.materializada_at IS NOT NULL AS materialised
+     FROM publication p LEFT JOIN edition e ON e.publication_id = p.id AND e.number = $1
+     ORDER BY p.id DESC LIMIT 1`,
+    [edition],
+  );
+  return { publication: rows[0]?.publication ?? 'not seen yet', materialised: rows[0]?.materialised ?? false };
+}
+
+async function inspect(chain: Chain, days: TwoDays, watched: readonly Watched[], kills: Kill[]): Promise<ChaosReport> {
+  const expected = watched.filter((company) => company.expected !== null).length;
+  await waitUntil(() => faultsOf(watched, arrived(chain)).length === 0, noticeTimeoutMs);
+  // Long enough for a notice too many to show itself.
+  await sleep(3_000);
+  const { CLICKHOUSE_URL } = chain.stack.endpoints;
+  const state = await readState(CLICKHOUSE_URL);
+  const history = await readHistory(CLICKHOUSE_URL);
+  const told = (changes: readonly { ruc: string; op: string }[]) => changes.map(({ ruc, op }) => `${op} ${ruc}`);
+  const [truth, found] = [new Set(told(days.second.changes)), told(history)];
+  const editions = await padron<{ number: number }[]>(['editions', 'list'], chain.environment);
+  return {
+    kills,
+    faults: [
+      ...differences(await readPublication(days.second.path), state),
+      ...found.filter((change) => !truth.delete(change)).map((change) => `change too many: ${change}`),
+      ...[...truth].map((change) => `change missing: ${change}`),
+      ...faultsOf(watched, arrived(chain)),
+      ...(editions.length === 2 ? [] : [`${editions.length} editions instead of 2`]),
+    ],
+    notices: {
+      expected,
+      arrived: chain.received.length,
+      repeated: chain.received.length - new Set(chain.received.map(({ deliveryId }) => deliveryId)).size,
+    },
+    rows: { state: state.size, history: history.length },
+  };
+}
+
+// A look-up made on arrival may meet an engine that was just killed: what it shows is the end-to-end test's matter.
+function arrived(chain: Chain) {
+  return chain.received.map((notice) => ({ ...notice, sawNewState: true }));
+}
+
+async function withinTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {
+  const timeout = new AbortController();
+  const late = sleep(timeoutMs, undefined, { signal: timeout.signal }).then(() => {
+    throw new Error(`not done within ${timeoutMs} ms`);
+  });
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    timeout.abort();
+  }
+}

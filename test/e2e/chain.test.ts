@@ -1,0 +1,198 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
+import { padron } from '../../deploy/local/demo/operator.ts';
+import type { Notice } from '../../deploy/local/demo/receiver.ts';
+import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
+import { waitUntil } from '../../deploy/local/demo/waiting.ts';
+import { chooseWatched, faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
+import { processNames } from '../../deploy/local/product.ts';
+import { ruc as rucSchemas } from '../../schemas/http/ruc.ts';
+import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
+
+// The demo's chain, asserted in full: a publication, the next one, the changes through Kafka, the state in ClickHouse,
+// signed notices at a customer's receiver, look-ups. And what no log, metric, error or notice may hold.
+
+const rows = 4_000;
+const baselineEvents = 0;
+let directory: string;
+let chain: Chain;
+let days: TwoDays;
+let watched: Watched[];
+let person: { ruc: string; name: string };
+const answers: string[] = [];
+
+beforeAll(async () => {
+  directory = mkdtempSync(path.join(tmpdir(), 'padron-e2e-'));
+  days = await writeTwoDays(path.join(directory, 'site'), rows);
+  watched = chooseWatched(days.second.changes, days.unchangedCompany);
+  person = await personWhoseRowChanges();
+  chain = await startChain({ directory: path.join(directory, 'chain'), log: () => undefined });
+}, 180_000);
+
+afterAll(async () => {
+  await chain?.stop();
+  rmSync(directory, { recursive: true, force: true });
+}, 60_000);
+
+async function personWhoseRowChanges() {
+  const second = await readPublication(days.second.path);
+  const change = days.second.changes.find(({ op, ruc }) => op === 'u' && ruc.startsWith('10'));
+  return { ruc: change!.ruc, name: second.get(change!.ruc)![0]! };
+}
+
+describe('before anything is published', () => {
+  it('a look-up is 503, never 404', async () => {
+    const { status, body } = await chain.customer.lookUp(watched[0]!.ruc);
+    expect(status).toBe(503);
+    expect(body).toMatchObject({ code: 'padron_no_disponible' });
+  });
+
+  it('a customer subscribes', async () => {
+    await chain.customer.createList(
+      'Proveedores',
+      watched.map(({ ruc }) => ruc),
+    );
+    const webhook = await chain.customer.createWebhook(`${chain.receiver.origin}/avisos`);
+    chain.receiver.trust(webhook.secreto);
+  });
+});
+
+describe('the first publication', () => {
+  it('becomes edition 1: every row a baseline, no event, state equal to the file', async () => {
+    const row = await chain.publish(days.first.path, days.first.lastModified);
+    expect(row).toMatchObject({ state: 'publicada', rows: days.first.rows, rejected: 0, duplicates: 0 });
+    const state = await readState(chain.stack.endpoints.CLICKHOUSE_URL);
+    expect(differences(await readPublication(days.first.path), state)).toEqual([]);
+    expect(await readHistory(chain.stack.endpoints.CLICKHOUSE_URL)).toEqual([]);
+    expect(await chain.customer.events()).toHaveLength(baselineEvents);
+    expect(chain.receiver.notices).toHaveLength(0);
+  });
+
+  it('published again unchanged makes no edition', async () => {
+    const row = await chain.publish(days.first.path, days.first.lastModified);
+    expect(row.state).toBe('publicada');
+    expect(await padron<unknown[]>(['editions', 'list'], chain.environment)).toHaveLength(1);
+  });
+});
+
+describe('the next publication', () => {
+  it('becomes edition 2 with exactly the true changes', async () => {
+    const row = await chain.publish(days.second.path, days.second.lastModified);
+    expect(row).toMatchObject({ state: 'publicada', rows: days.second.rows });
+    const state = await readState(chain.stack.endpoints.CLICKHOUSE_URL);
+    const [before, after] = [await readPublication(days.first.path), await readPublication(days.second.path)];
+    expect(differences(after, state)).toEqual([]);
+    const history = await readHistory(chain.stack.endpoints.CLICKHOUSE_URL);
+    expect(history.map(({ ruc, op }) => `${op} ${ruc}`)).toEqual(
+      days.second.changes.map(({ ruc, op }) => `${op} ${ruc}`),
+    );
+    for (const change of history) {
+      expect(change.edition).toBe(2);
+      expect(change.before).toEqual(before.get(change.ruc) ?? null);
+      expect(change.after).toEqual(after.get(change.ruc) ?? null);
+    }
+  });
+
+  it('sends each expected notice, verified, after the look-up shows the new state, and no other', async () => {
+    const expected = watched.filter((company) => company.expected !== null).length;
+    await waitUntil(() => chain.received.length >= expected, 30_000);
+    expect(faultsOf(watched, chain.received)).toEqual([]);
+    expect(chain.received).toHaveLength(expected);
+  });
+
+  it('notices say what the specification says', () => {
+    for (const notice of chain.receiver.notices) expectSpecifiedNotice(notice);
+  });
+
+  it('history of events has the same, each delivered', async () => {
+    const events = await chain.customer.events();
+    expect(events.map(({ evento, datos }) => `${evento} ${datos.ruc}`).sort()).toEqual(
+      chain.received.map(({ evento, ruc }) => `${evento} ${ruc}`).sort(),
+    );
+    for (const event of events) expect(event).toMatchObject({ entregas: [{ estado: 'entregada' }] });
+  });
+
+  it('look-ups answer by their schema, with the date of the edition', async () => {
+    const { status, body } = await chain.customer.lookUp(watched[0]!.ruc);
+    expect(status).toBe(200);
+    rucSchemas.answer.parse(body);
+    expect(body.meta?.fecha_dato).toBe(limaDate(days.second.lastModified));
+    const gone = watched.find(({ expected }) => expected?.evento === 'ruc.baja')!;
+    const missing = await chain.customer.lookUp(gone.ruc);
+    expect(missing.status).toBe(404);
+    expect(missing.body).toMatchObject({ encontrado: false, meta: { fecha_dato: limaDate(days.second.lastModified) } });
+  });
+});
+
+describe('natural persons', () => {
+  it('are answered only under a contract', async () => {
+    const refused = await chain.customer.lookUp(person.ruc);
+    expect(refused.status).toBe(403);
+    answers.push(JSON.stringify(refused.body));
+    const account = await padron<{ id: number }>(
+      ['accounts', 'create', '--name', 'Con contrato', '--plan', 'free', '--contract', 'CT-2026-001'],
+      chain.environment,
+    );
+    const { token } = await padron<{ token: string }>(
+      ['tokens', 'create', '--account', String(account.id)],
+      chain.environment,
+    );
+    const response = await fetch(`${chain.product.apiUrl}/id/v1/ruc/${person.ruc}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(((await response.json()) as { data: { nombre: string } }).data.nombre).toBe(person.name);
+  });
+
+  it('leave no name and no RUC in any log, metric, error or notice', async () => {
+    for (const name of processNames) {
+      const metrics = await fetch(`${chain.product.urls[name]}/metrics`);
+      answers.push(await metrics.text());
+    }
+    for (const notice of chain.receiver.notices) answers.push(notice.raw.toString('utf8'));
+    const texts = [
+      ...answers,
+      ...filesBelow(chain.stack.directory, /logs/).map((file) => readFileSync(file, 'latin1')),
+    ];
+    expect(texts.length).toBeGreaterThan(8);
+    for (const secret of [person.ruc, person.name, chain.token.split('_').at(-1)!]) {
+      expect(texts.filter((text) => text.includes(secret))).toEqual([]);
+    }
+  });
+});
+
+function expectSpecifiedNotice({ headers, body, deliveryId }: Notice): void {
+  const notice = body as Record<string, unknown>;
+  expect(Object.keys(notice).sort()).toEqual([
+    'correccion',
+    'datos',
+    'evento',
+    'id',
+    'ocurrido_en',
+    'posicion',
+    'watchlist',
+  ]);
+  expect(headers['x-service-event']).toBe(notice.evento);
+  expect(headers['webhook-id']).toBe(deliveryId);
+  expect(headers['x-service-signature']).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/);
+  expect(headers['webhook-signature']).toBe(headers['x-service-signature']);
+  expect(headers['webhook-timestamp']).toBe(headers['x-service-timestamp']);
+  expect(headers['user-agent']).toMatch(/^Padron-Webhooks\//);
+  expect(notice.ocurrido_en).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?-05:00$/);
+  expect(Object.keys(notice.datos as object).sort()).toEqual(['antes', 'campo', 'despues', 'fecha_dato', 'ruc']);
+  expect(notice.watchlist).toMatchObject({ nombre: 'Proveedores', referencia: 'demo' });
+}
+
+function limaDate(at: Date): string {
+  return new Intl.DateTimeFormat('en-CA', { timeZone: 'America/Lima' }).format(at);
+}
+
+function filesBelow(folder: string, pattern: RegExp): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => path.join(folder, name))
+    .filter((file) => pattern.test(file) && statSync(file).isFile());
+}
