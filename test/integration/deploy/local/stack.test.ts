@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { repositoryRoot } from '../../../../deploy/local/config.ts';
+import { type Endpoints, endpointsSchema } from '../../../../deploy/local/endpoints.ts';
+import { engineNames } from '../../../../deploy/local/engines/context.ts';
+import { type Stack, startStack } from '../../../../deploy/local/stack.ts';
+import { marks, readAll, writeAll } from './marks.ts';
+
+// These tests end and kill engines, so they run stacks of their own, one after another in the same folder.
+
+let directory: string;
+let stack: Stack | undefined;
+const children: ChildProcess[] = [];
+const lines: string[] = [];
+
+beforeAll(() => {
+  directory = mkdtempSync(path.join(tmpdir(), 'padron-stack-'));
+});
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await stack?.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const start = () => startStack({ directory, addresses: {}, log: (line) => lines.push(line) });
+
+/** Numbers of the processes whose command line names the stack's folder (Linux only: elsewhere none is found). */
+function processesOfFolder(): number[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && existsSync(`/proc/${name}/cmdline`))
+    .filter((name) => readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(directory))
+    .map(Number);
+}
+
+test('an orderly stop leaves no process and the next start finds all data on the same ports', async () => {
+  stack = await start();
+  await writeAll(stack.endpoints, 'before_stop');
+  const { endpoints } = stack;
+  await expect(start()).rejects.toThrow(`a stack already runs in ${directory}`);
+  await stack.stop();
+  expect(lines.filter((line) => line.includes('was killed'))).toEqual([]);
+  expect(processesOfFolder()).toEqual([]);
+  stack = await start();
+  expect(stack.endpoints).toEqual(endpoints);
+  await readAll(stack.endpoints, 'before_stop');
+});
+
+test.each(engineNames)('%s keeps what it acknowledged over kill -9 and comes back on the same port', async (engine) => {
+  const running = stack!;
+  const name = `before_kill_${engine}`;
+  await marks[engine].write(running.endpoints, name);
+  await running.kill(engine);
+  await running.restart(engine);
+  await marks[engine].read(running.endpoints, name);
+  await marks[engine].write(running.endpoints, `${name}_after`);
+});
+
+test('a database starts though its pid file names a living process of somebody else', async () => {
+  const running = stack!;
+  await running.kill('registry');
+  await running.kill('postgres');
+  const file = path.join(directory, 'postgres', 'postmaster.pid');
+  const [, ...rest] = readFileSync(file, 'utf8').split('\n');
+  writeFileSync(file, [String(process.pid), ...rest].join('\n'));
+  await running.restart('postgres');
+  await running.restart('registry');
+  await marks.postgres.read(running.endpoints, 'before_stop');
+  await running.stop();
+  stack = undefined;
+});
+
+test('kill -9 of the stack itself: the next start ends what is left, and all data is whole', async () => {
+  const { child, endpoints } = await startInChild();
+  await writeAll(endpoints, 'before_crash');
+  child.kill('SIGKILL');
+  mkdirSync(path.join(directory, 'postgres.new')); // as if it had died in the middle of making a database
+  stack = await start();
+  expect(stack.endpoints).toEqual(endpoints);
+  await readAll(stack.endpoints, 'before_crash');
+  await readAll(stack.endpoints, 'before_stop');
+  await stack.stop();
+  stack = undefined;
+  expect(processesOfFolder()).toEqual([]);
+});
+
+test('loss of power: everything dies at once, and all data is whole', async () => {
+  const { child, endpoints } = await startInChild();
+  await writeAll(endpoints, 'before_power_loss');
+  for (const pid of [child.pid!, ...processesOfFolder()]) killIfThere(pid);
+  stack = await start();
+  await readAll(stack.endpoints, 'before_power_loss');
+  await stack.stop();
+  stack = undefined;
+});
+
+test('a start that fails says why and leaves nothing running', async () => {
+  writeFileSync(path.join(directory, 'kafka', 'data', 'meta.properties'), 'nonsense');
+  await expect(start()).rejects.toThrow(/the local stack did not start:\nkafka: exit code 1; .*kafka\.log/);
+  expect(processesOfFolder()).toEqual([]);
+});
+
+test('a warm start needs neither Maven, Python nor a network', async () => {
+  const { PATH } = process.env;
+  const bare = mkdtempSync(path.join(tmpdir(), 'padron-path-'));
+  const fresh = mkdtempSync(path.join(tmpdir(), 'padron-fresh-'));
+  process.env.PATH = bare; // not even setpriv: as on macOS, the engines then have no parent-death signal
+  try {
+    const withoutTools = await startStack({ directory: fresh, engines: ['kafka', 'temporal'], addresses: {} });
+    await marks.temporal.write(withoutTools.endpoints, 'offline');
+    await withoutTools.stop();
+  } finally {
+    process.env.PATH = PATH;
+    for (const folder of [bare, fresh]) rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('two stacks start side by side', async () => {
+  const folders = [1, 2].map(() => mkdtempSync(path.join(tmpdir(), 'padron-pair-')));
+  const pair = await Promise.all(
+    folders.map((folder) => startStack({ directory: folder, engines: ['postgres'], addresses: {} })),
+  );
+  for (const one of pair) await marks.postgres.write(one.endpoints, 'mine');
+  expect(pair[0]!.endpoints.DATABASE_URL).not.toBe(pair[1]!.endpoints.DATABASE_URL);
+  for (const one of pair) await one.stop();
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+test('an engine whose address is given is used and not started', async () => {
+  const fresh = mkdtempSync(path.join(tmpdir(), 'padron-external-'));
+  const KAFKA_BROKERS = '127.0.0.1:9';
+  const external = await startStack({ directory: fresh, engines: ['kafka'], addresses: { KAFKA_BROKERS } });
+  expect(external.endpoints.KAFKA_BROKERS).toBe(KAFKA_BROKERS);
+  await expect(external.kill('kafka')).rejects.toThrow('kafka is not an engine of this stack');
+  await external.stop();
+  rmSync(fresh, { recursive: true, force: true });
+});
+
+async function startInChild(): Promise<{ child: ChildProcess; endpoints: Endpoints }> {
+  const program = fileURLToPath(new URL('./stack-process.ts', import.meta.url));
+  const child = spawn(process.execPath, ['--import', 'tsx', program, directory], {
+    cwd: repositoryRoot,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  for await (const line of createInterface({ input: child.stdout })) {
+    return { child, endpoints: endpointsSchema.parse(JSON.parse(line)) };
+  }
+  throw new Error('the stack in a process of its own did not start');
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // children of what was just killed
+  }
+}
