@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { clickhouseBlock, databaseBlock, egressBlock, processBlock } from '../deploy/runtime/config.ts';
+import { clickhouseBlock, databaseBlock, egressBlock, processBlock, temporalBlock } from '../deploy/runtime/config.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
 
 /** The api's settings: see deploy/runtime/config.ts for the shared blocks. */
@@ -8,6 +8,9 @@ export const apiConfiguration = z.object({
   ...databaseBlock.shape,
   ...clickhouseBlock.shape,
   ALLOW_PRIVATE_TARGETS: egressBlock.shape.ALLOW_PRIVATE_TARGETS,
+  /** Where a resumed webhook's delivery is woken; without it the worker's sweeper finds the webhook within its interval. */
+  TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),
+  TEMPORAL_NAMESPACE: temporalBlock.shape.TEMPORAL_NAMESPACE,
   /** Where callers reach this API; empty: addresses in answers are relative, and no webhook can be told from our own. */
   PUBLIC_BASE_URL: z
     .url({ protocol: /^https?$/ })

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Client, Connection } from '@temporalio/client';
 import { makeClickhouse } from '../deploy/runtime/clickhouse.ts';
 import { parseConfiguration } from '../deploy/runtime/config.ts';
 import type { EgressPolicy } from '../deploy/runtime/egress/policy.ts';
@@ -11,6 +12,7 @@ import { makeLogger } from '../deploy/runtime/log.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
+import { makeWake } from '../pipelines/watch/wake.ts';
 import { makeIdentify } from './accounts/callers.ts';
 import { makeApp } from './app.ts';
 import { makeCatalogue } from './catalogue.ts';
@@ -63,6 +65,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     checkTarget: makeCheckTarget(),
     makeSecret: makeWebhookSecret,
     sealSecret: (webhookId, secret) => sealSecret(keyRing, webhookId, secret),
+    wake: makeWakeOne(lifecycle),
   });
 
   const health = {
@@ -93,6 +96,21 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   );
   log.info({ port: (server.address() as AddressInfo).port }, 'listening');
 });
+
+// Connected with the first use, so that the API starts and answers look-ups without Temporal.
+function makeWakeOne(lifecycle: Lifecycle): WebhookParts['wake'] {
+  if (config.TEMPORAL_ADDRESS === undefined) return async () => {};
+  const connection = Connection.lazy({ address: config.TEMPORAL_ADDRESS });
+  lifecycle.onStop('temporal', () => connection.close());
+  const wake = makeWake(new Client({ connection, namespace: config.TEMPORAL_NAMESPACE }), {
+    inParallel: 1,
+    deadlineMs: 2_000,
+  });
+  return (webhookId) =>
+    wake([webhookId]).catch((error: unknown) =>
+      log.warn({ err: error, webhook: webhookId }, 'a wake-up did not arrive'),
+    );
+}
 
 function makeCheckTarget(): WebhookParts['checkTarget'] {
   const policy: EgressPolicy = {

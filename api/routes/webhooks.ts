@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import type { TargetProblem } from '../../deploy/runtime/egress/policy.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import type { SealedSecret } from '../../deploy/runtime/secrets.ts';
+import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../pipelines/watch/deliveries.ts';
 import {
   type CreateResult,
   createWebhook,
-  deleteWebhook,
+  discardHeld,
   listWebhooks,
   readWebhook,
   type Webhook,
 } from '../../pipelines/watch/webhooks.ts';
-import { newWebhook } from '../../schemas/http/webhooks.ts';
+import { noParameters } from '../../schemas/http/envelope.ts';
+import { newWebhook, resumption } from '../../schemas/http/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately } from '../answers.ts';
-import { bodyOf, readBody } from '../body.ts';
+import { bodyOf, optionalBodyOf, readBody } from '../body.ts';
 import type { Catalogue } from '../catalogue.ts';
 import { ApiProblem, notFound } from '../problems.ts';
 import { type ApiContext, type ApiRouter, access, callerOf, refuseQuery } from '../request.ts';
@@ -31,9 +33,11 @@ export interface WebhookParts {
   checkTarget: (url: string) => Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
   makeSecret: () => string;
   sealSecret: (webhookId: string, secret: string) => SealedSecret;
+  /** Tells the delivery workflow that there is work. Best effort: what it misses, the worker's sweeper finds. */
+  wake: (webhookId: string) => Promise<void>;
 }
 
-/** Webhooks of the caller's account: create, read, delete. */
+/** Webhooks of the caller's account: create, read, delete, pause, resume. */
 export function registerWebhookRoutes(router: ApiRouter, parts: WebhookParts): void {
   const { catalogue, pool } = parts;
   const mayWatch = access(parts.identify, 'crecimiento');
@@ -82,8 +86,29 @@ export function registerWebhookRoutes(router: ApiRouter, parts: WebhookParts): v
   router.delete(`${webhooksPath}/:webhook`, mayWatch, async (context) => {
     refuseQuery(context);
     const { accountId } = callerOf(context);
-    if (!(await deleteWebhook(pool, accountId, context.params.webhook ?? ''))) throw notFound('El webhook');
+    const id = context.params.webhook ?? '';
+    if (!(await inTransaction(pool, (client) => deleteWebhookIn(client, accountId, id)))) throw notFound('El webhook');
     context.status = 204;
+  });
+
+  router.post(`${webhooksPath}/:webhook/pausar`, mayWatch, readBody, async (context) => {
+    refuseQuery(context);
+    optionalBodyOf(context, noParameters);
+    const { id } = await requireWebhook(pool, context);
+    await pauseWebhook(pool, id, 'cliente');
+    answerPrivately(context, 200, shownWebhook(await requireWebhook(pool, context)), await registerMetaOf(catalogue));
+  });
+
+  // The customer's notice that the endpoint is fine. Repeatable: resuming what is not paused changes nothing.
+  router.post(`${webhooksPath}/:webhook/reanudar`, mayWatch, readBody, async (context) => {
+    refuseQuery(context);
+    const { pendientes } = optionalBodyOf(context, resumption);
+    const { id } = await requireWebhook(pool, context);
+    if (pendientes === 'ninguno') await discardHeld(pool, id, null);
+    else if (pendientes !== 'todos') await discardHeld(pool, id, new Date(pendientes.desde));
+    const { resumed } = await resumeWebhook(pool, id);
+    if (resumed) await parts.wake(id);
+    answerPrivately(context, 200, shownWebhook(await requireWebhook(pool, context)), await registerMetaOf(catalogue));
   });
 }
 

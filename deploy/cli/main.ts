@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { registerAccountsCommands } from './accounts.ts';
 import { makeContext } from './context.ts';
 import { explain } from './failures.ts';
+import { registerMigrateCommand } from './migrate.ts';
 import { registerTokensCommands } from './tokens.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
@@ -31,6 +32,7 @@ Examples:
   );
 
 // One line per noun.
+registerMigrateCommand(program, context);
 registerAccountsCommands(program, context);
 registerTokensCommands(program, context);
 

@@ -105,22 +105,23 @@ export async function listWebhooks(pool: Pool, accountId: number): Promise<Webho
 }
 
 /**
- * Marks it as deleted and cancels what was not sent, in one transaction. An attempt already under way ends by itself; its
- * result is kept. Repeatable; false: no such webhook of this account.
+ * Gives up what a paused webhook holds, or what it holds from before an instant; it is resumed after that. Dying between
+ * the two leaves it paused with less to send, and the repeat goes on. The webhook's row is locked first, as every change
+ * of its state does (deliveries.ts). Returns how many; repeatable.
  */
-export async function deleteWebhook(pool: Pool, accountId: number, id: string): Promise<boolean> {
+export async function discardHeld(pool: Pool, webhookId: string, before: Date | null): Promise<number> {
   return inTransaction(pool, async (client) => {
+    const paused = await client.query(
+      `SELECT 1 FROM webhook WHERE id = $1 AND estado = 'pausado' AND deleted_at IS NULL FOR NO KEY UPDATE`,
+      [webhookId],
+    );
+    if (paused.rowCount === 0) return 0;
     const { rowCount } = await client.query(
-      'UPDATE webhook SET deleted_at = now() WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
-      [accountId, id],
+      `UPDATE delivery SET estado = 'descartada', finished_at = now()
+       WHERE webhook_id = $1 AND estado = 'retenida' AND ($2::timestamptz IS NULL OR created_at < $2)`,
+      [webhookId, before],
     );
-    if (rowCount === 0) return false;
-    await client.query(
-      `UPDATE delivery SET estado = 'cancelada', next_due_at = NULL, finished_at = now()
-       WHERE webhook_id = $1 AND estado IN ('pendiente', 'retenida')`,
-      [id],
-    );
-    return true;
+    return rowCount ?? 0;
   });
 }
 

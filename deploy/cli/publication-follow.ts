@@ -1,0 +1,153 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
+import { z } from 'zod';
+import { finalStates, findPublication, type Publication } from '../../pipelines/editions/publications.ts';
+import { type FetchResult, publishWorkflowId } from '../../workflows/publication/messages.ts';
+import type { ScheduledRun } from '../../workflows/publication/schedule.ts';
+import type { Pool } from '../runtime/postgres.ts';
+import { CommandError } from './context.ts';
+
+const pollMs = 250;
+const progressEveryMs = 1_000;
+
+export interface Follow {
+  pool: Pool;
+  client: Client;
+  note(text: string): void;
+  deadline: number;
+}
+
+/** Nothing more will happen to it by itself: final, and when it became an edition, materialised and notified. */
+export function isSettled(publication: Publication): boolean {
+  if (!(finalStates as readonly string[]).includes(publication.state)) return false;
+  return publication.state !== 'publicada' || publication.avisada_at !== null;
+}
+
+/** Waits for a run of `fetch`, telling its progress. @throws CommandError when it failed */
+export async function followFetch(follow: Follow, run: ScheduledRun): Promise<FetchResult> {
+  const handle = follow.client.workflow.getHandle(run.workflowId, run.runId);
+  const result = handle.result() as Promise<FetchResult>;
+  let settled = false;
+  const ended = result.finally(() => {
+    settled = true;
+  });
+  ended.catch(() => {});
+  const teller = new Teller(follow, run.workflowId);
+  while (!settled) {
+    checkDeadline(follow);
+    await teller.tell();
+    await Promise.race([ended.catch(() => {}), delay(pollMs)]);
+  }
+  try {
+    return await ended;
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new CommandError(
+      `the fetch failed: ${cause instanceof Error ? (cause.cause instanceof Error ? cause.cause.message : cause.message) : cause}`,
+      `See workflow ${run.workflowId} on Temporal's page; the next scheduled run tries again.`,
+    );
+  }
+}
+
+/** Waits until a publication is settled, telling each state and the progress of each step. */
+export async function followPublication(follow: Follow, id: number): Promise<Publication> {
+  let told = '';
+  let teller: Teller | null = null;
+  for (;;) {
+    const publication = await findPublication(follow.pool, id);
+    if (publication === null) throw new CommandError(`publication ${id} is gone: it was the same as an earlier one`);
+    const state = stageOf(publication);
+    if (state !== told) follow.note(`publication ${id}: ${state}`);
+    told = state;
+    if (isSettled(publication)) return publication;
+    checkDeadline(follow);
+    teller ??= new Teller(follow, publishWorkflowId(publication.register));
+    await teller.tell();
+    await delay(pollMs);
+  }
+}
+
+function stageOf(publication: Publication): string {
+  const { state, edition } = publication;
+  if (edition === null) return publication.state_reason === null ? state : `${state} (${publication.state_reason})`;
+  if (publication.avisada_at !== null) return `${state}, edition ${edition} materialised and notified`;
+  if (publication.materializada_at !== null) return `${state}, edition ${edition} materialised`;
+  return `${state}, edition ${edition}`;
+}
+
+function checkDeadline(follow: Follow): void {
+  if (Date.now() < follow.deadline) return;
+  throw new CommandError(
+    'It takes longer than --timeout; the work goes on without this command.',
+    'See it with: npx padron publications list',
+  );
+}
+
+const progressSchema = z.union([
+  z
+    .object({ bytes: z.number(), declaredBytes: z.number().nullable() })
+    .transform(({ bytes, declaredBytes }) => `downloaded ${megabytes(bytes)}${share(bytes, declaredBytes)}`),
+  z
+    .object({ phase: z.string(), done: z.number(), total: z.number(), lines: z.number() })
+    .transform(({ phase, done, total, lines }) => `comparing: ${phase}${share(done, total)}, ${number(lines)} lines`),
+  z
+    .object({ rows: z.number(), totalRows: z.number(), rowsPerSecond: z.number() })
+    .transform(
+      ({ rows, totalRows, rowsPerSecond }) =>
+        `publishing: ${number(rows)} of ${number(totalRows)} rows, ${number(Math.round(rowsPerSecond))} rows/s`,
+    ),
+]);
+
+/** What the steps of a workflow report as their heartbeat, once a second and only when it changed. */
+class Teller {
+  readonly #follow: Follow;
+  readonly #workflowId: string;
+  #last = '';
+  #nextAt = 0;
+
+  constructor(follow: Follow, workflowId: string) {
+    this.#follow = follow;
+    this.#workflowId = workflowId;
+  }
+
+  async tell(): Promise<void> {
+    if (Date.now() < this.#nextAt) return;
+    this.#nextAt = Date.now() + progressEveryMs;
+    for (const line of await this.#lines()) {
+      if (line !== this.#last) this.#follow.note(`  ${line}`);
+      this.#last = line;
+    }
+  }
+
+  /** Progress is a courtesy: a workflow that has just ended, or a busy server, is no failure of the command. */
+  async #lines(): Promise<string[]> {
+    try {
+      const { raw } = await this.#follow.client.workflow.getHandle(this.#workflowId).describe();
+      return (raw.pendingActivities ?? []).flatMap((activity) => {
+        const lines = (activity.heartbeatDetails?.payloads ?? []).flatMap((payload) => {
+          const progress = progressSchema.safeParse(defaultPayloadConverter.fromPayload(payload));
+          return progress.success ? [progress.data] : [];
+        });
+        const attempt = activity.attempt ?? 1;
+        const failure = activity.lastFailure?.message;
+        if (attempt > 1 && failure) lines.push(`attempt ${attempt}, before it: ${failure}`);
+        return lines;
+      });
+    } catch {
+      return [];
+    }
+  }
+}
+
+function share(done: number, total: number | null): string {
+  return total === null || total === 0 ? '' : ` (${Math.floor((done / total) * 100)} %)`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`;
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en');
+}
