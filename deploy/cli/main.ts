@@ -3,8 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { registerAccountsCommands } from './accounts.ts';
 import { makeContext } from './context.ts';
+import { registerEditionsCommands } from './editions.ts';
 import { explain } from './failures.ts';
 import { registerMigrateCommand } from './migrate.ts';
+import { registerPublicationsCommands } from './publications.ts';
 import { registerTokensCommands } from './tokens.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
@@ -35,6 +37,8 @@ Examples:
 registerMigrateCommand(program, context);
 registerAccountsCommands(program, context);
 registerTokensCommands(program, context);
+registerPublicationsCommands(program, context);
+registerEditionsCommands(program, context);
 
 try {
   await program.parseAsync(process.argv);
