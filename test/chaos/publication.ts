@@ -6,7 +6,7 @@ import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
 import { padron } from '../../deploy/local/demo/operator.ts';
 import { type TwoDays, type WrittenDay, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
 import { waitUntil } from '../../deploy/local/demo/waiting.ts';
-import { chooseWatched, faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
+import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
 import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
 
@@ -43,7 +43,7 @@ export async function runChaos(rows: number, log: (line: string) => void): Promi
   const chain = await startChain({ directory: path.join(directory, 'chain'), log });
   const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'padron-chaos', 2);
   try {
-    const watched = chooseWatched(days.second.changes, days.unchangedCompany);
+    const { watched } = days;
     await chain.customer.createList(
       'Proveedores',
       watched.map(({ ruc }) => ruc),

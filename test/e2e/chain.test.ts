@@ -7,9 +7,9 @@ import { padron } from '../../deploy/local/demo/operator.ts';
 import type { Notice } from '../../deploy/local/demo/receiver.ts';
 import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
 import { waitUntil } from '../../deploy/local/demo/waiting.ts';
-import { chooseWatched, faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
+import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { processNames } from '../../deploy/local/product.ts';
-import { ruc as rucSchemas } from '../../schemas/http/ruc.ts';
+import { taxpayerAnswer } from '../../schemas/http/taxpayer.ts';
 import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
 
 // The demo's chain, asserted in full: a publication, the next one, the changes through Kafka, the state in ClickHouse,
@@ -27,7 +27,7 @@ const answers: string[] = [];
 beforeAll(async () => {
   directory = mkdtempSync(path.join(tmpdir(), 'padron-e2e-'));
   days = await writeTwoDays(path.join(directory, 'site'), rows);
-  watched = chooseWatched(days.second.changes, days.unchangedCompany);
+  watched = days.watched;
   person = await personWhoseRowChanges();
   chain = await startChain({ directory: path.join(directory, 'chain'), log: () => undefined });
 }, 180_000);
@@ -118,7 +118,7 @@ describe('the next publication', () => {
   it('look-ups answer by their schema, with the date of the edition', async () => {
     const { status, body } = await chain.customer.lookUp(watched[0]!.ruc);
     expect(status).toBe(200);
-    rucSchemas.answer.parse(body);
+    taxpayerAnswer.parse(body);
     expect(body.meta?.fecha_dato).toBe(limaDate(days.second.lastModified));
     const gone = watched.find(({ expected }) => expected?.evento === 'ruc.baja')!;
     const missing = await chain.customer.lookUp(gone.ruc);

@@ -10,7 +10,7 @@ import { type Chain, demoDirectory, startChain } from './chain.ts';
 import { printChanges, printLookup, printPublication, Steps } from './output.ts';
 import { writeTwoDays } from './two-days.ts';
 import { waitUntil } from './waiting.ts';
-import { chooseWatched, faultsOf, type Watched } from './watched.ts';
+import { faultsOf, type Watched } from './watched.ts';
 
 const help = `npm run demo: the whole service on this machine, from an official publication to a signed notice.
 
@@ -48,7 +48,7 @@ async function demo(foreground: Foreground): Promise<void> {
 
   steps.begin(`Writing two days of an invented register: ${rows.toLocaleString('en')} rows`);
   const days = await writeTwoDays(path.join(demoDirectory, 'site'), rows);
-  const watched = chooseWatched(days.second.changes, days.unchangedCompany);
+  const { watched } = days;
 
   steps.begin('A customer makes a watch list and a webhook through the public API');
   await subscribe(chain, watched, steps);
@@ -97,8 +97,12 @@ function conclude(chain: Chain, watched: readonly Watched[], steps: Steps, foreg
   const faults = faultsOf(watched, chain.received);
   steps.begin(faults.length === 0 ? pc.green('Every expected notice came, verified.') : pc.red('Not as expected:'));
   for (const fault of faults) steps.line(fault);
-  if (faults.length > 0) return foreground.fail('the demo did not show what it should');
-  if (values.exit) return foreground.end();
+  if (faults.length > 0) foreground.fail('the demo did not show what it should');
+  else if (values.exit) foreground.end();
+  else printWhatToTry(chain, watched, steps);
+}
+
+function printWhatToTry(chain: Chain, watched: readonly Watched[], steps: Steps): void {
   const authorization = `-H 'Authorization: Bearer ${chain.token}'`;
   steps.begin('The API stays up; Ctrl-C ends. Try:');
   for (const path of [

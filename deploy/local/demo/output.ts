@@ -42,7 +42,7 @@ export async function printChanges(steps: Steps, chain: Chain): Promise<void> {
 }
 
 export function printLookup(steps: Steps, { status, body }: Lookup, ruc: string): void {
-  if (status !== 200) return steps.line(`look-up of ${ruc}: ${status} ${body.detail}`);
   const { nombre, estado, condicion } = body.data ?? {};
-  steps.line(`look-up of ${ruc} as of ${body.meta?.fecha_dato}: ${nombre}, ${estado}, ${condicion}`);
+  if (status !== 200) steps.line(`look-up of ${ruc}: ${status} ${body.detail}`);
+  else steps.line(`look-up of ${ruc} as of ${body.meta?.fecha_dato}: ${nombre}, ${estado}, ${condicion}`);
 }

@@ -15,28 +15,19 @@ const noticeOfColumn = [
 
 const isCompany = ({ ruc }: { ruc: string }) => ruc.startsWith('20');
 
-/**
- * One company for each kind of change that day 2 holds, and one that stays as it is.
- * @throws RangeError when the invented register holds no such company: choose more rows
- */
-export function chooseWatched(changes: readonly TrueChange[], unchangedCompany: string): Watched[] {
+/** One company for each kind of change, and one that stays as it is; null when a kind has no company. */
+export function chooseWatched(changes: readonly TrueChange[], unchangedCompany: string): Watched[] | null {
   const companies = changes.filter(isCompany);
-  const updated = noticeOfColumn.map(({ column, evento }) => ({
-    ruc: companyWith(column, (change) => change.op === 'u' && change.columns.join() === column),
-    expected: { evento, campo: column },
-  }));
-  return [
-    ...updated,
-    { ruc: companyWith('alta', ({ op }) => op === 'c'), expected: { evento: 'ruc.alta', campo: 'ruc' } },
-    { ruc: companyWith('baja', ({ op }) => op === 'd'), expected: { evento: 'ruc.baja', campo: 'ruc' } },
+  const found = [
+    ...noticeOfColumn.map(({ column, evento }) => ({
+      ruc: companies.find(({ op, columns }) => op === 'u' && columns.join() === column)?.ruc,
+      expected: { evento, campo: column },
+    })),
+    { ruc: companies.find(({ op }) => op === 'c')?.ruc, expected: { evento: 'ruc.alta', campo: 'ruc' } },
+    { ruc: companies.find(({ op }) => op === 'd')?.ruc, expected: { evento: 'ruc.baja', campo: 'ruc' } },
     { ruc: unchangedCompany, expected: null },
   ];
-
-  function companyWith(what: string, matches: (change: TrueChange) => boolean): string {
-    const found = companies.find(matches);
-    if (!found) throw new RangeError(`the invented register has no company with ${what}: choose more rows`);
-    return found.ruc;
-  }
+  return found.every((one): one is Watched => one.ruc !== undefined) ? found : null;
 }
 
 export interface Received {
