@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inTransaction } from '../../../deploy/runtime/postgres.ts';
+import { type AccountEvent, writeEvents } from '../../../pipelines/watch/events.ts';
+import { eventId } from '../../../pipelines/watch/payload.ts';
+import { eventsAnswer } from '../../../schemas/http/events.ts';
+import { limaDay } from '../../../schemas/lima-time.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
+import { insertEdition } from '../../support/served-register.ts';
+import { type Surroundings, startSurroundings } from './surroundings.ts';
+
+const path = '/id/v1/watch/eventos';
+const firstRuc = '20990000019';
+const secondRuc = '20131312955';
+
+let around: Surroundings;
+let caller: TestCaller;
+let stranger: TestCaller;
+
+beforeAll(async () => {
+  around = await startSurroundings();
+  await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  caller = await makeCaller(around.pool, around.api.url);
+  stranger = await makeCaller(around.pool, around.api.url);
+});
+afterAll(() => around.stop());
+
+async function makeList(by: TestCaller): Promise<number> {
+  const { rows } = await around.pool.query<{ id: number }>(
+    'INSERT INTO watch_list (account_id, nombre) VALUES ($1, gen_random_uuid()::text) RETURNING id',
+    [by.accountId],
+  );
+  return rows[0]!.id;
+}
+
+/** Writes events as the watch consumer does: in one transaction, positions from the account's counter. */
+async function write(by: TestCaller, list: number, edition: number, rucs: string[], detectedAt: Date): Promise<void> {
+  const events = rucs.map(
+    (ruc): AccountEvent => ({
+      id: eventId('padron_reducido', edition, ruc, 'estado', list),
+      accountId: by.accountId,
+      register: 'padron_reducido',
+      edition,
+      ruc,
+      field: { evento: 'ruc.estado_cambiado', campo: 'estado', antes: 'ACTIVO', despues: 'SUSPENSIÓN TEMPORAL' },
+      list: { id: list, nombre: 'Lista', referencia: null },
+      fechaDato: limaDay(detectedAt),
+      ocurridoEn: detectedAt,
+    }),
+  );
+  await inTransaction(around.pool, async (client) => {
+    const day = limaDay(detectedAt);
+    await client.query('SELECT ensure_event_day($1)', [day]);
+    await writeEvents(client, day, detectedAt, events);
+  });
+}
+
+async function read(by: TestCaller, query: string) {
+  const response = await by.request(`${path}?${query}`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  return eventsAnswer.parse(await response.json());
+}
+
+describe('history of events', () => {
+  let list: number;
+  // 02:00 in Lima of the 27th is the day of the 27th there; 23:30 of the 26th is not.
+  const late = new Date('2026-11-27T04:30:00Z');
+  const night = new Date('2026-11-27T07:00:00Z');
+
+  test('an empty page has a cursor, which goes on when something comes', async () => {
+    const empty = await read(caller, '');
+    expect(empty).toMatchObject({ data: [], meta: { hay_mas: false, fecha_dato: '2026-11-26' } });
+    list = await makeList(caller);
+    await around.pool.query(
+      "INSERT INTO webhook (id, account_id, url, created_at) VALUES ('wh_uno', $1, 'https://x.test/', '2020-01-01')",
+      [caller.accountId],
+    );
+    await write(caller, list, 1, [firstRuc], late);
+    await write(caller, list, 2, [firstRuc, secondRuc], night);
+    const { data, meta } = await read(caller, `cursor=${empty.meta.cursor}`);
+    expect(data.map((event) => event.posicion)).toEqual([1, 2, 3]);
+    expect(data[0]).toEqual({
+      id: eventId('padron_reducido', 1, firstRuc, 'estado', list),
+      posicion: 1,
+      evento: 'ruc.estado_cambiado',
+      ocurrido_en: '2026-11-26T23:30:00-05:00',
+      datos: {
+        ruc: firstRuc,
+        campo: 'estado',
+        antes: 'ACTIVO',
+        despues: 'SUSPENSIÓN TEMPORAL',
+        fecha_dato: '2026-11-26',
+      },
+      watchlist: { id: list, nombre: 'Lista', referencia: null },
+      correccion: null,
+      entregas: [{ webhook: 'wh_uno', estado: 'pendiente' }],
+    });
+    expect(await read(caller, `cursor=${meta.cursor}`)).toMatchObject({ data: [], meta: { cursor: meta.cursor } });
+    expect((await read(stranger, '')).data).toEqual([]);
+  });
+
+  test.each([
+    ['desde=2026-11-27', [2, 3]],
+    ['hasta=2026-11-26', [1]],
+    ['desde=2026-11-26&hasta=2026-11-27', [1, 2, 3]],
+    ['desde=2026-11-27T07:00:00Z', [2, 3]],
+    ['hasta=2026-11-27T06:59:59.999Z', [1]],
+    ['desde=2026-11-26T23:30:00-05:00', [1, 2, 3]],
+    [`ruc=${secondRuc}`, [3]],
+    ['evento=ruc.estado_cambiado', [1, 2, 3]],
+    ['evento=ruc.baja', []],
+    ['lista=999999', []],
+    ['limite=2', [1, 2]],
+  ] as const)('filter %s', async (query, positions) => {
+    const { data } = await read(caller, query.replaceAll('+', '%2B'));
+    expect(data.map((event) => event.posicion)).toEqual(positions);
+  });
+
+  test('the filter by list is the list of the event', async () => {
+    expect((await read(caller, `lista=${list}`)).data).toHaveLength(3);
+  });
+
+  test.each([
+    ['limite=0', 'parametro_invalido'],
+    ['limite=501', 'parametro_invalido'],
+    ['desde=2026-02-30', 'parametro_invalido'],
+    ['desde=ayer', 'parametro_invalido'],
+    ['ruc=20990000018', 'parametro_invalido'],
+    ['evento=ruc.otro', 'parametro_invalido'],
+    ['lista=abc', 'parametro_invalido'],
+    ['cursor=eventos:1', 'parametro_invalido'],
+    [`cursor=${Buffer.from('listas:1').toString('base64url')}`, 'parametro_invalido'],
+    ['limite=1&limite=2', 'parametro_invalido'],
+    ['fecha=2026-11-26', 'parametro_desconocido'],
+  ] as const)('%s is refused', async (query, code) => {
+    const problem = await expectProblem(await caller.request(`${path}?${query}`), code);
+    expect(problem.errors).toHaveLength(1);
+  });
+
+  test('HEAD is answered as GET, other methods are not', async () => {
+    const head = await caller.request(path, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    await expectProblem(await caller.request(path, { method: 'DELETE' }), 'metodo_no_permitido');
+  });
+});
+
+test('a reader that follows the cursor while four writers commit in any order misses and repeats nothing', async () => {
+  const by = await makeCaller(around.pool, around.api.url);
+  const lists = await Promise.all([makeList(by), makeList(by), makeList(by), makeList(by)]);
+  const rounds = 12;
+  const rucs = Array.from({ length: 6 }, (_, index) => `2000000000${index}`);
+  let isWriting = true;
+  const writers = Promise.all(
+    lists.map(async (list) => {
+      for (let edition = 1; edition <= rounds; edition += 1)
+        await write(by, list, edition, rucs, new Date(Date.UTC(2026, 10, 20 + (edition % 5), 12)));
+    }),
+  ).finally(() => {
+    isWriting = false;
+  });
+
+  const seen: number[] = [];
+  let cursor: string | null = null;
+  for (;;) {
+    const writingBefore = isWriting;
+    const page = await read(by, `limite=37${cursor === null ? '' : `&cursor=${cursor}`}`);
+    seen.push(...page.data.map((event) => event.posicion));
+    cursor = page.meta.cursor;
+    if (!writingBefore && page.data.length === 0) break;
+  }
+  await writers;
+  const total = lists.length * rounds * rucs.length;
+  expect(seen).toEqual(Array.from({ length: total }, (_, index) => index + 1));
+});

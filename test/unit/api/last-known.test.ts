@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { makeLastKnown } from '../../../api/last-known.ts';
+
+const limits = { freshMs: 5_000, servesMs: 60_000, loadTimeoutMs: 50, retryAfterMs: 1_000, maxEntries: 2 };
+
+function makeBench() {
+  const store = { at: 0, value: 'first', isDown: false, isSilent: false, reads: 0 };
+  const known = makeLastKnown(
+    async (key: string) => {
+      store.reads += 1;
+      if (store.isDown) throw new Error('down');
+      if (store.isSilent) await new Promise(() => {});
+      return `${key}:${store.value}`;
+    },
+    limits,
+    () => store.at,
+  );
+  return { store, get: (key = 'a') => known.get(key) };
+}
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+test('callers at the same time share one read', async () => {
+  const { store, get } = makeBench();
+  await Promise.all([get(), get(), get()]);
+  expect(store.reads).toBe(1);
+});
+
+test('renewed in the background from half of its time on; never served past it', async () => {
+  const { store, get } = makeBench();
+  await get();
+  store.value = 'second';
+  store.at = 2_400;
+  expect(await get()).toBe('a:first');
+  expect(store.reads).toBe(1);
+  store.at = 2_600;
+  expect(await get()).toBe('a:first');
+  await settle();
+  expect(await get()).toBe('a:second');
+  store.value = 'third';
+  store.at = 2_600 + 5_001;
+  expect(await get()).toBe('a:third');
+});
+
+test('a store that is down: the last value for 60 s, then its error; asked once a second, not by each caller', async () => {
+  const { store, get } = makeBench();
+  await get();
+  store.isDown = true;
+  store.at = 10_000;
+  expect(await get()).toBe('a:first');
+  const reads = store.reads;
+  for (let caller = 0; caller < 100; caller += 1) expect(await get()).toBe('a:first');
+  expect(store.reads).toBe(reads);
+  store.at = 59_999;
+  expect(await get()).toBe('a:first');
+  store.at = 60_001;
+  await expect(get()).rejects.toThrow('down');
+  store.isDown = false;
+  store.value = 'back';
+  expect(await get()).toBe('a:back');
+});
+
+test('a store that is silent counts as down after its deadline', async () => {
+  const { store, get } = makeBench();
+  store.isSilent = true;
+  await expect(get()).rejects.toThrow('did not answer within 50 ms');
+});
+
+test('what was never read has nothing to serve', async () => {
+  const { store, get } = makeBench();
+  store.isDown = true;
+  await expect(get()).rejects.toThrow('down');
+});
+
+test('bounded: the entry renewed longest ago goes first', async () => {
+  const { store, get } = makeBench();
+  for (const key of ['a', 'b', 'c']) await get(key);
+  store.isDown = true;
+  store.at = 10_000;
+  await expect(get('a')).rejects.toThrow('down');
+  expect(await get('c')).toBe('c:first');
+});

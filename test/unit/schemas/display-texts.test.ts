@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { displayCondicion, displayEstado } from '../../../schemas/display-texts.ts';
+
+test.each([
+  ['ACTIVO', 'ACTIVO'],
+  ['BAJA PROV. POR OFICI', 'BAJA PROV. POR OFICIO'],
+  ['SUSPENSION TEMPORAL', 'SUSPENSIÓN TEMPORAL'],
+  ['SUSPENSIÓN TEMPORAL', 'SUSPENSIÓN TEMPORAL'],
+  ['ANUL.PROVI.-ACTO ILI', 'ANUL.PROVI.-ACTO ILÍCITO'],
+  ['BAJA MULT.INSCR. Y O', 'BAJA MULT.INSCR. Y OTROS'],
+  ['NUM. INTERNO IDENTIF', 'NÚM. INTERNO IDENTIF.'],
+  ['INHABILITADO-VENT.UN', 'INHABILITADO-VENT.ÚNICA'],
+  ['ANULACION - ERROR SU', 'ANULACIÓN - ERROR SUNAT'],
+  ['ANULACION - ACTO ILI', 'ANULACIÓN - ACTO ILÍCITO'],
+  [' BAJA  DE OFICIO ', 'BAJA DE OFICIO'],
+  // Not in any table seen: as it is, also a cut text whose end nobody knows.
+  ['PENDIENTE DE INI. DE', 'PENDIENTE DE INI. DE'],
+  ['BAJA PROVISIONAL', 'BAJA PROVISIONAL'],
+  ['', ''],
+])('estado %j is shown as %j', (stored, shown) => expect(displayEstado(stored)).toBe(shown));
+
+test.each([
+  ['HABIDO', 'HABIDO'],
+  ['NO HABIDO', 'NO HABIDO'],
+  ['NO HALLADO', 'NO HALLADO'],
+  ['NO HALLADO SE MUDO D', 'NO HALLADO SE MUDÓ DE DOMICILIO'],
+  ['NO HALLADO FALLECIO', 'NO HALLADO FALLECIÓ'],
+  ['NO HALLADO NO EXISTE', 'NO HALLADO NO EXISTE DOMICILIO'],
+  ['NO HALLADO NRO.PUERT', 'NO HALLADO NRO.PUERTA NO EXISTE'],
+  ['NO HALLADO DESTINATA', 'NO HALLADO DESTINATARIO DESCONOCIDO'],
+  ['NO HALLADO OTROS MOT', 'NO HALLADO OTROS MOTIVOS'],
+  ['NO EXISTE LA DIRECCI', 'NO EXISTE LA DIRECCIÓN DECLARADA'],
+  ['AUSENCIA DE PERSONA', 'AUSENCIA DE PERSONA CAPAZ'],
+  ['NO APLICABLE', 'NO APLICABLE'],
+  ['NO APLICABLE X TRAMI', 'NO APLICABLE X TRÁMITE DE REVERSIÓN'],
+  // A dash says unknown; it never becomes a state.
+  ['-', '-'],
+])('condicion %j is shown as %j', (stored, shown) => expect(displayCondicion(stored)).toBe(shown));
