@@ -25,7 +25,7 @@ export function takeLock(file: string): () => void {
   writeFileSync(prepared, mine);
   try {
     for (;;) {
-      if (linkIfAbsent(prepared, file)) return () => rmSync(file, { force: true });
+      if (linkIfAbsent(prepared, file)) return releaseOnce(file);
       const content = readIfPresent(file);
       if (content === undefined) continue;
       const owner = parseOwner(content);
@@ -35,6 +35,15 @@ export function takeLock(file: string): () => void {
   } finally {
     rmSync(prepared, { force: true });
   }
+}
+
+/** A second call does nothing: by then the lock may be somebody else's. */
+function releaseOnce(file: string): () => void {
+  let isMine = true;
+  return () => {
+    if (isMine) rmSync(file, { force: true });
+    isMine = false;
+  };
 }
 
 /** The living owner of a lock file, if there is one. */

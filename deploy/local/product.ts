@@ -48,7 +48,7 @@ const programs: Record<ProcessName, string> = {
   consumers: 'pipelines/consumers/main.ts',
   worker: 'workflows/main.ts',
 };
-const readyTimeoutMs = 60_000;
+const readyTimeoutMs = 120_000;
 const stopTimeoutMs = 30_000; // above the processes' own deadline (STOP_DEADLINE_MS)
 const migrateTimeoutMs = 120_000;
 const shownLines = 20;

@@ -46,7 +46,7 @@ export interface Stack {
   restart(engine: EngineName): Promise<void>;
 }
 
-const readyTimeoutMs = 90_000;
+const readyTimeoutMs = 180_000; // seconds on an idle machine, a minute where every core is busy
 const stopTimeoutMs = 20_000;
 const engines: Record<EngineName, Engine> = { postgres, kafka, registry, clickhouse, temporal };
 

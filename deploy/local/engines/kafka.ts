@@ -127,9 +127,6 @@ function writeConfiguration(context: EngineContext, folder: string, data: string
     'message.max.bytes': maxMessageBytes,
     'replica.fetch.max.bytes': maxMessageBytes,
     'group.initial.rebalance.delay.ms': 0,
-    // After kill -9 the controller refuses the broker until its old session ends.
-    'broker.session.timeout.ms': 6000,
-    'broker.heartbeat.interval.ms': 1000,
   };
   writeFileSync(
     file,

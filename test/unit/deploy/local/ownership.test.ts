@@ -55,7 +55,10 @@ test('a lock has one living owner', () => {
   expect(lockOwner(file)?.pid).toBe(process.pid);
   release();
   expect(lockOwner(file)).toBeUndefined();
-  takeLock(file)();
+  const releaseNext = takeLock(file);
+  release();
+  expect(lockOwner(file)?.pid).toBe(process.pid); // a release that comes twice is not the next owner's
+  releaseNext();
   expect(readdirSync(folder)).toEqual([]);
 });
 
