@@ -78,6 +78,10 @@ export class IndexBuilder {
     const base = this.#base;
     const from = base?.firstRank[bucket] ?? 0;
     const to = base?.firstRank[bucket + 1] ?? 0;
+    if (to === from && edits.count === 0) {
+      this.#buckets.push(0);
+      return;
+    }
     const words = this.#words;
     words.fill(0);
     if (base !== null && to > from) {

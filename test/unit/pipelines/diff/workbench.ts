@@ -1,0 +1,70 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import avro from 'avsc';
+import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
+import { compareEdition } from '../../../../pipelines/diff/compare.ts';
+import type { CompareInput, CompareResult } from '../../../../pipelines/diff/types.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+
+/** A working folder for one chain of editions. */
+export class Workbench {
+  readonly folder = mkdtempSync(join(tmpdir(), 'padron-diff-'));
+  readonly workDir = join(this.folder, 'work');
+  readonly outputDir = join(this.folder, 'out');
+  readonly publicationPath = join(this.folder, 'publication.zip');
+  readonly editions: CompareResult[] = [];
+
+  /** The input of the next edition. */
+  next(changes: Partial<CompareInput> = {}): CompareInput {
+    const last = this.editions.at(-1);
+    const edition = this.editions.length + 1;
+    return {
+      register: 'padron_reducido',
+      publicationPath: this.publicationPath,
+      workDir: this.workDir,
+      outputDir: this.outputDir,
+      base: last === undefined ? null : { edition: edition - 1, changeFileSha256: last.changeFile.sha256 },
+      edition,
+      detectedAt: 1_790_000_000_000 + edition,
+      ...changes,
+    };
+  }
+
+  async compare(changes: Partial<CompareInput> = {}): Promise<CompareResult> {
+    const result = await compareEdition(this.next(changes), () => {}, new AbortController().signal);
+    if (changes.edition === undefined) this.editions.push(result);
+    return result;
+  }
+
+  /** Publishes these lines (header added) and compares them as the next edition. */
+  async publish(lines: readonly (string | Uint8Array)[], lineEnd = '\n'): Promise<CompareResult> {
+    await writeLines(this.publicationPath, [header, ...lines], lineEnd);
+    return this.compare();
+  }
+
+  /** Working files by name: what must be equal when a rebuild or a second run made them. */
+  workFiles(workDir = this.workDir): Record<string, string> {
+    mkdirSync(workDir, { recursive: true });
+    const names = readdirSync(workDir).sort();
+    return Object.fromEntries(names.map((name) => [name, readFileSync(join(workDir, name)).toString('base64')]));
+  }
+
+  rejects(result: CompareResult): { line: number; reason: string; raw: string }[] {
+    if (result.rejectFile === null) return [];
+    const lines = readFileSync(result.rejectFile.path, 'utf8').trimEnd().split('\n');
+    return lines.map((line) => JSON.parse(line) as { line: number; reason: string; raw: string });
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Every record of a container file, by avsc alone: none of our own reading code. */
+export async function readContainer<T>(path: string): Promise<T[]> {
+  const records: T[] = [];
+  const decoder = avro.createFileDecoder(path);
+  for await (const record of decoder) records.push(JSON.parse(JSON.stringify(record)) as T);
+  return records;
+}

@@ -1,0 +1,192 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  cellsOfRow,
+  header,
+  keyAt,
+  noKey,
+  problemOfHeader,
+  problemOfLine,
+  rowBytes,
+  rucOfKey,
+} from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { hashOfRow, makeBatch, scanRows, slackBytes } from '../../../../pipelines/registers/padron-reducido/scan.ts';
+import { decodeWindows1252, encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
+import { padronReducido } from '../../../../schemas/registers.ts';
+import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
+
+const seed = { first: 12, second: 34 };
+const bytesOf = (line: string) => Uint8Array.from(line, (character) => character.charCodeAt(0) & 0xff);
+const problem = (line: Uint8Array) => problemOfLine(line, 0, line.length);
+
+/** Each line as the fast reader sees it: key (or null), and its text. */
+function scanned(lines: readonly Uint8Array[], lineEnd = '\n', rowsPerBatch = 3) {
+  const text = Buffer.concat([...lines.flatMap((line) => [line, Buffer.from(lineEnd)]), Buffer.alloc(slackBytes)]);
+  const bytes = new Uint8Array(text);
+  const view = new DataView(bytes.buffer);
+  const limit = bytes.length - slackBytes;
+  const found: { key: number | null; line: Uint8Array; hash: [number, number] }[] = [];
+  for (let position = 0; position < limit; ) {
+    const batch = makeBatch(rowsPerBatch);
+    position = scanRows(bytes, view, position, limit, batch, seed);
+    for (let row = 0; row < batch.count; row += 1) {
+      const key = batch.keys[row]!;
+      const line = bytes.slice(batch.starts[row], batch.ends[row]);
+      found.push({ key: key === noKey ? null : key, line, hash: [batch.hash1[row]!, batch.hash2[row]!] });
+    }
+  }
+  return found;
+}
+
+const column = (line: string, name: (typeof padronReducido.columns)[number]['name']) =>
+  cellsOfRow(encodeWindows1252(line), 0)[1 + padronReducido.columns.findIndex((one) => one.name === name)];
+
+describe('lines of the daily register', () => {
+  it('takes every official example, the nameless one too', () => {
+    const lines = officialExampleLines.map(encodeWindows1252);
+    expect(lines.map(problem)).toEqual(lines.map(() => null));
+    expect(scanned(lines).map(({ key }) => key && rucOfKey(key))).toEqual(
+      officialExampleLines.map((line) => line.slice(0, 11)),
+    );
+    expect(column(officialExampleLines[7], 'nombre')).toBe('');
+  });
+
+  it('reads bytes 0xD1, 0xC1, 0xD3 as Ñ, Á, Ó and leaves ? and quotes alone', () => {
+    const raw = bytesOf('10990000013|\xd1AHUIS \xc1NGEL AVIACI\xd3N "X ?\'|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|');
+    expect(problem(raw)).toBeNull();
+    expect(cellsOfRow(raw, 0)[1]).toBe('ÑAHUIS ÁNGEL AVIACIÓN "X ?\'');
+    expect(cellsOfRow(encodeWindows1252(officialExampleLines[3]), 0)[1]).toContain('     "FICTISUR S.A."');
+  });
+
+  it('shows the five undefined bytes as U+FFFD and the punctuation of Windows-1252 as it is', () => {
+    expect(decodeWindows1252(Uint8Array.of(0x81, 0x8d, 0x8f, 0x90, 0x9d), 0, 5)).toBe('\ufffd'.repeat(5));
+    expect(decodeWindows1252(Uint8Array.of(0x91, 0x96, 0xb4, 0xa0, 0x80), 0, 5)).toBe('‘–´\u00a0€');
+    const all = Uint8Array.from({ length: 224 }, (_, index) => index + 32);
+    const again = encodeWindows1252(decodeWindows1252(all, 0, all.length));
+    expect(decodeWindows1252(again, 0, again.length)).toBe(decodeWindows1252(all, 0, all.length));
+  });
+
+  it.each([20515397290, 20990000060, 20990000001])('takes %i, whose check digit stands for 10 or 11', (ruc) => {
+    expect(problem(bytesOf(`${ruc}|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|`))).toBeNull();
+  });
+
+  it('puts lot, flat, block, kind and name of zone where they belong', () => {
+    const line = officialExampleLines[4];
+    expect([column(line, 'lote'), column(line, 'dpto'), column(line, 'manzana')]).toEqual(['12', '901', 'B2']);
+    expect([column(line, 'tipo_zona'), column(line, 'nombre_zona'), column(line, 'kilometro')]).toEqual([
+      'Z.I.',
+      '-.-',
+      '-',
+    ]);
+  });
+
+  it('keeps leading zeros of ubigeo and number', () => {
+    const line = '20990000019|X|ACTIVO|HABIDO|010202|AV.|Y|-|-|055|-|-|-|-|-|';
+    expect([column(line, 'ubigeo'), column(line, 'numero')]).toEqual(['010202', '055']);
+  });
+
+  it('keeps cut and unknown states as they are written', () => {
+    expect(column(officialExampleLines[4], 'estado')).toBe('BAJA MULT.INSCR. Y O');
+    expect(column(officialExampleLines[6], 'estado')).toBe('BAJA PROV. POR OFICI');
+    expect(column(officialExampleLines[5], 'estado')).toBe('SUSPENSION TEMPORAL');
+  });
+
+  it.each([
+    ['123|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'ruc_format'],
+    ['00000000123|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'ruc_prefix'],
+    ['00990000017|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'ruc_prefix'],
+    ['20990000011|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'ruc_check_digit'],
+    ['209900000199|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'ruc_format'],
+    ['20-99000001-9|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'ruc_format'],
+    ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
+    ['20990000019|X|Y|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
+    ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|Z', 'text_after_last_cell'],
+    ['20990000019|X\tY|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'control_byte'],
+    [`20990000019|${'X'.repeat(1000)}|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|`, 'too_long'],
+    ['', 'ruc_format'],
+  ])('refuses %s: %s', (line, reason) => {
+    expect(problem(bytesOf(line))).toBe(reason);
+    expect(scanned([bytesOf(line)]).map(({ key }) => key)).toEqual([null]);
+  });
+
+  it('has a key for every RUC, in RUC order, and back', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 499_999_999 }), fc.integer({ min: 0, max: 499_999_999 }), (one, other) => {
+        const [a, b] = [rucOfKey(one), rucOfKey(other)];
+        expect(keyAt(bytesOf(a), 0, 11)).toBe(one);
+        expect(Math.sign(one - other)).toBe(a === b ? 0 : a < b ? -1 : 1);
+      }),
+    );
+  });
+
+  it('reads fast what it reads slowly, whatever the bytes', () => {
+    const good = fc.constantFrom(...officialExampleLines).map((line) => encodeWindows1252(line));
+    const changes = fc.array(
+      fc.tuple(fc.nat(200), fc.constantFrom(0, 9, 13, 31, 32, 48, 57, 124, 0x80, 0x81, 0xa0, 0xff)),
+      { maxLength: 2 },
+    );
+    const line = fc.tuple(good, changes, fc.constantFrom(0, 0, 0, -1, 1, 950)).map(([bytes, edits, longer]) => {
+      const edited = Uint8Array.from(bytes);
+      for (const [at, byte] of edits) edited[at % edited.length] = byte;
+      if (longer < 0) return edited.slice(0, longer);
+      return Buffer.concat([edited.subarray(0, 14), Buffer.alloc(longer, 'L'), edited.subarray(14)]);
+    });
+    fc.assert(
+      fc.property(fc.array(line, { minLength: 1, maxLength: 8 }), fc.constantFrom('\n', '\r\n'), (lines, lineEnd) => {
+        // A carriage return that ends up last belongs to the line end.
+        const clean = lines.map((one) => (one.at(-1) === 13 ? one.slice(0, -1) : one));
+        const found = scanned(clean, lineEnd);
+        expect(found.map(({ line: text }) => Buffer.from(text).toString('latin1'))).toEqual(
+          clean.map((text) => Buffer.from(text).toString('latin1')),
+        );
+        expect(found.map(({ key }) => key !== null)).toEqual(clean.map((text) => problem(text) === null));
+        for (const { key, line: text, hash } of found) {
+          if (key === null) continue;
+          const padded = Buffer.concat([text, Buffer.alloc(slackBytes, 0xee)]);
+          const into = new Int32Array(2);
+          hashOfRow(new DataView(new Uint8Array(padded).buffer), 0, text.length, seed, into);
+          expect([...into]).toEqual(hash);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('hashes rows that differ in one byte differently', () => {
+    const line = encodeWindows1252(officialExampleLines[1]);
+    const hashes = new Set<string>();
+    for (let at = 12; at < line.length - 1; at += 1) {
+      if (line[at] === 124) continue;
+      for (let byte = 65; byte < 91; byte += 1) {
+        if (byte === line[at]) continue;
+        const changed = Uint8Array.from(line);
+        changed[at] = byte;
+        hashes.add(scanned([changed])[0]!.hash.join());
+      }
+    }
+    const replaced: number[] = [...line.subarray(12, -1)].map((byte) => (byte === 124 ? 0 : byte >= 65 && byte < 91 ? 25 : 26));
+    expect(hashes.size).toBe(replaced.reduce((sum, count) => sum + count));
+  });
+});
+
+describe('the header', () => {
+  it('is the known one in Windows-1252 and nothing else', () => {
+    expect(problemOfHeader(encodeWindows1252(header))).toBeNull();
+    expect(problemOfHeader(Buffer.from(header, 'utf8'))).toMatch(/UTF-8 instead/);
+    expect(problemOfHeader(Buffer.concat([Buffer.from('\ufeff'), encodeWindows1252(header)]))).toMatch(/UTF-8 mark/);
+    expect(problemOfHeader(encodeWindows1252(header.replace('UBIGEO', 'UBICACION')))).toBe(
+      'column 5 is not called UBIGEO',
+    );
+    expect(problemOfHeader(encodeWindows1252(`${header}CORREO|`))).toBe('it has 16 columns, expected 15');
+  });
+
+  it('never quotes a person who stands in its place', () => {
+    expect(problemOfHeader(encodeWindows1252(officialExampleLines[0]))).toBe('the first line is a row');
+  });
+
+  it('writes a row back as it was read', () => {
+    for (const line of officialExampleLines) {
+      expect(decodeWindows1252(rowBytes(cellsOfRow(encodeWindows1252(line), 0)), 0, line.length)).toBe(line);
+    }
+  });
+});
