@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import type { Limits } from '../../deploy/local/clickhouse/limits.ts';
@@ -72,6 +71,8 @@ export interface RawAnswer {
   status: number;
   headers: http.IncomingHttpHeaders;
   body: string;
+  /** The body ended without its end. */
+  cut: boolean;
 }
 
 /** One request without a client library. `parameters` become the address's. */
@@ -90,5 +91,11 @@ export async function rawRequest(
   });
   request.end(options.body);
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  return { status: response.statusCode!, headers: response.headers, body: await text(response) };
+  let body = '';
+  response.setEncoding('utf8').on('data', (chunk) => {
+    body += chunk;
+  });
+  response.on('error', () => undefined);
+  await once(response, 'close');
+  return { status: response.statusCode!, headers: response.headers, body, cut: !response.complete };
 }

@@ -42,7 +42,7 @@ export async function command(
 export async function killQuery(engine: Engine, request: QueryRequest, text: string, reply: Reply): Promise<void> {
   const format = request.defaultFormat;
   try {
-    const bytes = await engine.runs.ask(engine.runs.rewriteKill(text, tokens(text)), format);
+    const bytes = await engine.runs.ask(engine.runs.rewriteKill(text, tokens(text)), format, request.parameters);
     reply.whole(format, bytes, { readRows: 0, readBytes: 0, writtenRows: 0, writtenBytes: 0, elapsedS: 0 });
   } catch (error) {
     throw asFailure(error);

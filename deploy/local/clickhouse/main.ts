@@ -62,7 +62,12 @@ async function main(options: z.infer<typeof optionsSchema>): Promise<void> {
   const end = () => {
     if (stopping) return;
     stopping = true;
-    void stop(server, engine).then((clean) => process.exit(clean ? 0 : 1));
+    void stop(server, engine).then((clean) => {
+      if (clean) process.exit(0);
+      // An orderly exit would wait for the engine's threads for ever.
+      process.stderr.write('clickhouse: a query did not end, the process is killed; nothing acknowledged is lost\n');
+      process.kill(process.pid, 'SIGKILL');
+    });
   };
   process.on('SIGTERM', end);
   process.on('SIGINT', end);

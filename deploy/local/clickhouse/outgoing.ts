@@ -3,10 +3,10 @@ import { failure, type QueryFailure } from './errors.ts';
 import type { Limits } from './limits.ts';
 import type { Reply, Summary } from './reply.ts';
 
-/** The engine itself lets go of a result in pieces of a megabyte, so more than this means that much more is coming. */
-const maxSmallBytes = 65_536;
-/** A piece that came early (progress rows) does not wait longer than this. */
-const maxSmallMs = 20;
+/** As a server's own buffer: a query that fails before it is full gets a clean error. The engine's pieces are as large. */
+const maxSmallBytes = 1_048_576;
+/** The first piece does not wait longer than this for the rest: some formats put out progress rows now and then. */
+const maxSmallMs = 1_000;
 
 /** The way of a result from its pipe to the caller. Whole rows only pass through: nothing here looks into them. */
 export class Outgoing {
@@ -20,6 +20,7 @@ export class Outgoing {
   #held: Buffer[] = [];
   #heldBytes = 0;
   #discarding = false;
+  #stream: Socket | undefined;
   #soon: NodeJS.Timeout | undefined;
   #stalled: NodeJS.Timeout | undefined;
 
@@ -34,6 +35,7 @@ export class Outgoing {
 
   /** @param stop ends the query, when its result grows too large or the caller does not read it */
   take(stream: Socket, stop: () => void): void {
+    this.#stream = stream;
     stream.on('error', () => undefined);
     stream.on('data', (chunk: Buffer) => {
       if (this.#discarding) return;
@@ -54,6 +56,7 @@ export class Outgoing {
     this.#discarding = true;
     this.#held = [];
     this.#rest();
+    this.#stream?.resume();
   }
 
   /** Waits until the pipe has ended and everything has been handed on. @throws QueryFailure 210 when it does not end */
@@ -108,7 +111,6 @@ export class Outgoing {
     this.#stalled = setTimeout(() => {
       this.overflow = failure(209, 'SOCKET_TIMEOUT', `The result was not read for ${sendTimeoutMs} ms`);
       stop();
-      stream.resume();
     }, sendTimeoutMs);
     this.#reply.onDrain(() => {
       clearTimeout(this.#stalled);

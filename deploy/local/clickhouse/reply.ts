@@ -15,6 +15,9 @@ export type Summary = {
 /** Bodies up to this size are compressed at once, without a stream. */
 const maxSyncGzipBytes = 65_536;
 
+/** So long the reader of a broken result has to read up to the error, before the connection is cut without a last chunk. */
+const breakOffAfterMs = 5_000;
+
 const contentTypes: Record<string, string> = {
   TabSeparated: 'text/tab-separated-values; charset=UTF-8',
   TSV: 'text/tab-separated-values; charset=UTF-8',
@@ -104,7 +107,8 @@ export class Reply {
     }
     const mark = '__exception__';
     const trailer = `\r\n${mark}\r\n${this.#tag}\r\n${text}${Buffer.byteLength(text)} ${this.#tag}\r\n${mark}\r\n`;
-    const breakOff = () => this.#response.socket?.end();
+    const { socket } = this.#response;
+    const breakOff = () => void setTimeout(() => socket?.destroy(), breakOffAfterMs).unref();
     if (this.#sink === this.#response) this.#response.write(trailer, breakOff);
     else this.#sink.once('end', breakOff).end(trailer);
   }

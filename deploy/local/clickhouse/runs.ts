@@ -51,10 +51,10 @@ export class Runs {
   }
 
   /** On a fresh connection, in no slot: a kill must get through when everything is taken. */
-  async ask(sql: string, format = 'TabSeparated'): Promise<Buffer> {
+  async ask(sql: string, format = 'TabSeparated', parameters: Record<string, string> = {}): Promise<Buffer> {
     const connection = await this.#connections.open({ database: 'system', settings: new Map() });
     try {
-      return (await this.#native.QueryAsyncConnection(connection, sql, format)).bytes;
+      return (await this.#native.QueryAsyncConnection(connection, sql, format, parameters)).bytes;
     } finally {
       this.#connections.drop({ connection });
     }
