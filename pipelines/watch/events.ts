@@ -11,7 +11,7 @@ export interface Written {
   /** Really new; a repeat of the batch writes none. */
   events: number;
   deliveries: number;
-  /** Webhooks that the batch has deliveries for, new or not. */
+  /** Active webhooks that the batch has deliveries for, new or not. */
   webhookIds: readonly string[];
 }
 
@@ -60,7 +60,8 @@ export async function writeEvents(
     );
   }
   const deliveries = await insertDeliveries(client, day, fresh, webhooks);
-  const webhookIds = webhooks.filter((webhook) => events.some((event) => isTold(webhook, event))).map(({ id }) => id);
+  const active = webhooks.filter(({ estado }) => estado === 'activo');
+  const webhookIds = active.filter((webhook) => events.some((event) => isTold(webhook, event))).map(({ id }) => id);
   return { events: fresh.length, deliveries, webhookIds };
 }
 

@@ -62,19 +62,41 @@ export class Round {
 
   async run(): Promise<RoundResult> {
     for (;;) {
-      await this.#recordFinished();
-      const ended = this.#stop.aborted || Date.now() >= this.#endsAt;
-      const claim = await this.#claim(ended);
-      if (this.#inFlight.size > 0) {
-        await this.#waitForOne();
-      } else if (this.#outcomes.length > 0) {
-        // May pause the webhook: the next claim sees it.
-        await this.#settleHealth();
-      } else {
-        const result = await this.#tryToEnd(claim, ended);
+      try {
+        const result = await this.#step();
         if (result !== null) return result;
+      } catch (error) {
+        await this.#surviveOrThrow(error);
       }
     }
+  }
+
+  async #step(): Promise<RoundResult | null> {
+    await this.#recordFinished();
+    const ended = this.#stop.aborted || Date.now() >= this.#endsAt;
+    const claim = await this.#claim(ended);
+    // An attempt may have ended while the claim was asked: its result comes first, or it would be lost with the round.
+    if (this.#finished.length > 0) return null;
+    if (this.#inFlight.size > 0) {
+      await this.#waitForOne();
+      return null;
+    }
+    if (this.#outcomes.length === 0) return this.#tryToEnd(claim, ended);
+    // May pause the webhook: the next claim sees it.
+    await this.#settleHealth();
+    return null;
+  }
+
+  /**
+   * PostgreSQL did not answer. While results wait to be written, a short absence should not make their receivers get them
+   * twice: tried again until the leases under which they were sent run out.
+   */
+  async #surviveOrThrow(error: unknown): Promise<void> {
+    const { limits, log } = this.#dependencies;
+    const holdsResults = this.#inFlight.size > 0 || this.#finished.length > 0;
+    if (!holdsResults || Date.now() >= this.#endsAt + limits.deliveryLeaseMs) throw error;
+    log.warn({ webhook: this.#webhookId, err: error }, 'a round waits for PostgreSQL');
+    await sleep(limits.lookAgainMs);
   }
 
   async #claim(ended: boolean): Promise<Claim> {
@@ -126,7 +148,12 @@ export class Round {
   async #recordFinished(): Promise<void> {
     const results = this.#finished.splice(0);
     if (results.length === 0) return;
-    await recordResults(this.#dependencies.pool, this.#webhookId, results);
+    try {
+      await recordResults(this.#dependencies.pool, this.#webhookId, results);
+    } catch (error) {
+      this.#finished.unshift(...results);
+      throw error;
+    }
     const at = new Date();
     for (const { success, httpStatus } of results) {
       this.#outcomes.push({ success, status: httpStatus, at });

@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { Registry } from 'prom-client';
+import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
+import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import { makeWake, type Wake } from '../../pipelines/watch/wake.ts';
+import { type DeliverySettings, defaultDeliverySettings } from '../../workflows/delivery/settings.ts';
+import { makeDeliveryWorker } from '../../workflows/delivery/worker.ts';
+import { freshNamespace } from './isolation.ts';
+import { batchOf, change, keyRing, makeWatchBench, row, silentLog, type WatchBench } from './watch-bench.ts';
+
+/** The watch bench with a delivery worker on a Temporal namespace of its own. */
+export interface DeliveryBench extends WatchBench {
+  authority: Authority;
+  client: Client;
+  wake: Wake;
+  /** An account whose one list watches these companies, and an edition that suspends them. */
+  scene: (rucs: readonly string[]) => Promise<{ account: number; announce: (ruc: string) => Promise<void> }>;
+  deliveries: (webhook: string) => Promise<DeliveryRow[]>;
+  attempts: (delivery: string) => Promise<AttemptRow[]>;
+  /** Polls until the check holds; its last failure is thrown after the deadline. */
+  eventually: (check: () => Promise<void>, timeoutMs?: number) => Promise<void>;
+  startWorker: (settings?: Partial<DeliverySettings>) => Promise<() => Promise<void>>;
+}
+
+export interface DeliveryRow {
+  id: string;
+  ruc: string;
+  estado: string;
+  intentos: number;
+  fallos_del_ciclo: number;
+  next_due_at: Date | null;
+}
+
+export interface AttemptRow {
+  number: number;
+  http_status: number | null;
+  failure: string | null;
+  response: Buffer | null;
+}
+
+const detectedAt = new Date('2026-11-27T09:20:31.250Z');
+
+/** The schedule and the limits of a test: the same shape, in fractions of seconds. */
+export const quickSettings: Partial<DeliverySettings> = {
+  schedule: { delaysMs: [200, 300, 400], jitter: 0.2, retryAfterCapMs: 60_000 },
+  exchange: { exchangeTimeoutMs: 1_500, maxBodyBytes: 16_384 },
+  round: {
+    ...defaultDeliverySettings.round,
+    claimWindowMs: 4_000,
+    deliveryLeaseMs: 4_000,
+    workLeaseMs: 8_000,
+    lookAgainMs: 100,
+  },
+  sweepEveryMs: 500,
+  sweepGraceSeconds: 1,
+  stopMs: 5_000,
+};
+
+export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryBench> {
+  const bench = await makeWatchBench(endpoints);
+  const namespace = await freshNamespace(endpoints);
+  const authority = await makeAuthority('Test authority');
+  const connection = await Connection.connect({ address: endpoints.TEMPORAL_ADDRESS });
+  const native = await NativeConnection.connect({ address: endpoints.TEMPORAL_ADDRESS });
+  const client = new Client({ connection, namespace });
+  const wake = makeWake(client, { inParallel: 10, deadlineMs: 5_000 });
+  let edition = 0;
+  return {
+    ...bench,
+    authority,
+    client,
+    wake,
+    scene: async (rucs) => {
+      edition += 1;
+      const number = edition;
+      await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+      await bench.edition(number, '2026-11-26', detectedAt);
+      const account = await bench.account();
+      await bench.list(account, 'Proveedores', rucs);
+      const handle = bench.handler({ wake });
+      const after = row({ estado: 'SUSPENSION TEMPORAL' });
+      return { account, announce: (ruc) => handle(batchOf([change(number, ruc, detectedAt, { after })])) };
+    },
+    deliveries: async (webhook) => {
+      const { rows } = await bench.pool.query<DeliveryRow>(
+        `SELECT id, ruc, estado, intentos, fallos_del_ciclo, next_due_at FROM delivery
+         WHERE webhook_id = $1 ORDER BY position`,
+        [webhook],
+      );
+      return rows;
+    },
+    attempts: async (delivery) => {
+      const { rows } = await bench.pool.query<AttemptRow>(
+        'SELECT number, http_status, failure, response FROM attempt WHERE delivery_id = $1 ORDER BY number',
+        [delivery],
+      );
+      return rows;
+    },
+    eventually,
+    startWorker: async (settings = {}) => {
+      const worker = await makeDeliveryWorker(native, {
+        pool: bench.pool,
+        client,
+        namespace,
+        keyRing,
+        policy: { allowPrivateTargets: true, extraCaPem: authority.caPem },
+        version: '0.0.0-test',
+        log: silentLog,
+        metrics: new Registry(),
+        settings: { ...quickSettings, ...settings },
+      });
+      const running = worker.run();
+      return async () => {
+        worker.stop();
+        await running;
+      };
+    },
+    close: async () => {
+      await native.close();
+      await connection.close();
+      await bench.close();
+    },
+  };
+}
+
+async function eventually(check: () => Promise<void>, timeoutMs = 20_000): Promise<void> {
+  const until = Date.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await sleep(30);
+    }
+  }
+}

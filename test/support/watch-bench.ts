@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import { migratePostgres } from '../../deploy/runtime/migrate.ts';
+import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
+import { makeWebhookSecret, parseKeyRing, sealSecret } from '../../deploy/runtime/secrets.ts';
+import type { BatchHandler, ChangeBatch } from '../../pipelines/consumers/loop.ts';
+import { makeWatchHandler, type WatchDependencies } from '../../pipelines/consumers/watch.ts';
+import { makeWatchMetrics } from '../../pipelines/consumers/watch-metrics.ts';
+import { type Change, encodeChange, type Row } from '../../pipelines/stream/codec.ts';
+import { padronReducido } from '../../schemas/registers.ts';
+import { freshDatabase } from './isolation.ts';
+
+export const silentLog = pino({ level: 'silent' });
+export const keyRing = parseKeyRing(
+  `k2:${randomBytes(32).toString('base64')},k1:${randomBytes(32).toString('base64')}`,
+);
+
+/** A migrated database of its own and short ways to fill it as the API and the catalogue would. */
+export interface WatchBench {
+  pool: Pool;
+  databaseUrl: string;
+  account: () => Promise<number>;
+  list: (account: number, nombre: string, rucs: readonly string[]) => Promise<number>;
+  webhook: (account: number, url: string, options?: WebhookOptions) => Promise<{ id: string; secret: string }>;
+  edition: (number: number, fechaDato: string, detectedAt: Date) => Promise<void>;
+  handler: (overrides?: Partial<WatchDependencies>) => BatchHandler;
+  close: () => Promise<void>;
+}
+
+interface WebhookOptions {
+  rate?: number;
+  inFlight?: number;
+  eventos?: string[];
+  listas?: number[];
+}
+
+// Lists and webhooks of a bench are older than its editions, unless a test says otherwise.
+const yesterday = () => new Date(Date.now() - 86_400_000);
+
+export async function makeWatchBench(endpoints: Endpoints): Promise<WatchBench> {
+  const database = await freshDatabase(endpoints);
+  await migratePostgres(database.DATABASE_URL);
+  const pool = makePool(database.DATABASE_URL, 'watch-bench', 20);
+  let next = 0;
+  return {
+    pool,
+    databaseUrl: database.DATABASE_URL,
+    account: async () => {
+      const { rows } = await pool.query<{ id: number }>(
+        `INSERT INTO account (name, plan) VALUES ('Prueba', 'crecimiento') RETURNING id`,
+      );
+      return rows[0]!.id;
+    },
+    list: async (account, nombre, rucs) => {
+      const { rows } = await pool.query<{ id: number }>(
+        'INSERT INTO watch_list (account_id, nombre, referencia, created_at) VALUES ($1, $2, $3, $4) RETURNING id',
+        [account, nombre, `ref-${nombre}`, yesterday()],
+      );
+      const id = rows[0]!.id;
+      await pool.query('INSERT INTO watch_member (list_id, ruc, added_at) SELECT $1, unnest($2::text[]), $3', [
+        id,
+        rucs,
+        yesterday(),
+      ]);
+      return id;
+    },
+    webhook: async (account, url, options = {}) => {
+      next += 1;
+      const id = `wh_test_${next}`;
+      const secret = makeWebhookSecret();
+      await pool.query(
+        `INSERT INTO webhook (id, account_id, url, limite_por_segundo, en_vuelo, eventos, listas, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+        [id, account, url, options.rate ?? 200, options.inFlight ?? 10, options.eventos, options.listas, yesterday()],
+      );
+      const { keyId, sealed } = sealSecret(keyRing, id, secret);
+      await pool.query('INSERT INTO webhook_secret (webhook_id, number, key_id, sealed) VALUES ($1, 1, $2, $3)', [
+        id,
+        keyId,
+        sealed,
+      ]);
+      return { id, secret };
+    },
+    edition: async (number, fechaDato, detectedAt) => {
+      const { rows } = await pool.query<{ id: number }>(
+        `INSERT INTO publication (register) VALUES ('padron_reducido') RETURNING id`,
+      );
+      await pool.query(
+        `INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at,
+           change_file_sha256, parser_version, columns, changes, counts)
+         VALUES ('padron_reducido', $1, $2, $3, $4, $4, 'x', 1, '{}', 0, '{}')`,
+        [number, rows[0]!.id, fechaDato, detectedAt],
+      );
+    },
+    handler: (overrides = {}) =>
+      makeWatchHandler({
+        pool,
+        lastKnownRows: async () => new Map(),
+        materialisedOffset: async () => Number.MAX_SAFE_INTEGER,
+        wake: async () => {},
+        log: silentLog,
+        metrics: makeWatchMetrics(new Registry()),
+        limits: { holdMs: 2_000, holdPollMs: 10 },
+        ...overrides,
+      }),
+    close: async () => {
+      await pool.end();
+      await database.drop();
+    },
+  };
+}
+
+export function row(cells: Partial<Record<string, string>> = {}): Row {
+  const empty = Object.fromEntries(padronReducido.columns.map(({ name }) => [name, '-']));
+  return {
+    ...empty,
+    nombre: 'EMPRESA DE PRUEBA S.A.C.',
+    estado: 'ACTIVO',
+    condicion: 'HABIDO',
+    ubigeo: '150101',
+    ...cells,
+  };
+}
+
+export function change(edition: number, ruc: string, detectedAt: Date, parts: Partial<Change>): Change {
+  return { edition, op: 'u', seq: 0, ruc, before: row(), after: row(), line: 2, detectedAt, corrects: null, ...parts };
+}
+
+/** A fetched batch of one partition, as the loop gives it. */
+export function batchOf(changes: readonly Change[], partition = 0, firstOffset = 0): ChangeBatch {
+  return {
+    register: 'padron_reducido',
+    topic: 'register.padron_reducido.changes',
+    partition,
+    firstOffset: String(firstOffset),
+    lastOffset: String(firstOffset + changes.length - 1),
+    messages: changes.map((each, index) => ({ offset: String(firstOffset + index), value: encodeChange(each, 7) })),
+    heartbeat: async () => {},
+    isStale: () => false,
+  };
+}
