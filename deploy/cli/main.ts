@@ -1,13 +1,9 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { registerAccountsCommands } from './accounts.ts';
 import { makeContext } from './context.ts';
-import { registerEditionsCommands } from './editions.ts';
 import { explain } from './failures.ts';
-import { registerMigrateCommand } from './migrate.ts';
-import { registerPublicationsCommands } from './publications.ts';
-import { registerTokensCommands } from './tokens.ts';
+import { registerNouns } from './nouns.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const localDirectory = process.env.PADRON_LOCAL_DIR || path.join(repository, '.local');
@@ -33,14 +29,8 @@ Examples:
   $ npx padron tokens create --account 1 --json`,
   );
 
-// One line per noun.
-registerMigrateCommand(program, context);
-registerAccountsCommands(program, context);
-registerTokensCommands(program, context);
-registerPublicationsCommands(program, context);
-registerEditionsCommands(program, context);
-
 try {
+  await registerNouns(program, context, process.argv[2]);
   await program.parseAsync(process.argv);
 } catch (error) {
   process.stderr.write(`${explain(error)}\n`);

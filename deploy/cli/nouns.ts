@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import type { CommandContext } from './context.ts';
+
+type RegisterCommands = (program: Command, context: CommandContext) => void;
+
+/** Loaded only when asked for: the clients of Kafka and Temporal take a second to load, which `accounts` never uses. */
+const nouns: Readonly<Record<string, () => Promise<RegisterCommands>>> = {
+  migrate: async () => (await import('./migrate.ts')).registerMigrateCommand,
+  accounts: async () => (await import('./accounts.ts')).registerAccountsCommands,
+  tokens: async () => (await import('./tokens.ts')).registerTokensCommands,
+  publications: async () => (await import('./publications.ts')).registerPublicationsCommands,
+  editions: async () => (await import('./editions.ts')).registerEditionsCommands,
+};
+
+/** The commands of the noun that stands first on the command line; of all nouns when it is none of them (--help, a typing error). */
+export async function registerNouns(program: Command, context: CommandContext, first: string | undefined) {
+  const asked = first === undefined ? undefined : nouns[first];
+  for (const load of asked ? [asked] : Object.values(nouns)) (await load())(program, context);
+}
