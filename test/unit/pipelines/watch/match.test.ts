@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Change, Row } from '../../../../pipelines/stream/codec.ts';
+import { eventsOf } from '../../../../pipelines/watch/match.ts';
+import { padronReducido } from '../../../../schemas/registers.ts';
+
+const row = (cells: Record<string, string> = {}): Row => ({
+  ...Object.fromEntries(padronReducido.columns.map(({ name }) => [name, '-'])),
+  nombre: 'EMPRESA DE PRUEBA S.A.C.',
+  estado: 'ACTIVO',
+  condicion: 'HABIDO',
+  ...cells,
+});
+const change = (parts: Partial<Change>): Change => ({
+  edition: 2,
+  op: 'u',
+  seq: 0,
+  ruc: '20990000019',
+  before: row(),
+  after: row(),
+  line: 2,
+  detectedAt: new Date(0),
+  corrects: null,
+  ...parts,
+});
+const events = (parts: Partial<Change>, lastKnown: Row | null = null) =>
+  eventsOf(padronReducido, change(parts), lastKnown);
+
+describe('events of a change', () => {
+  it('alta and baja, and no field events beside them', () => {
+    expect(events({ op: 'c', before: null })).toEqual([
+      { evento: 'ruc.alta', campo: 'ruc', antes: null, despues: '20990000019' },
+    ]);
+    expect(events({ op: 'd', after: null })).toEqual([
+      { evento: 'ruc.baja', campo: 'ruc', antes: '20990000019', despues: null },
+    ]);
+  });
+
+  it('a status that becomes BAJA is a change of status; the texts are as people read them', () => {
+    expect(events({ after: row({ estado: 'BAJA DE OFICIO' }) })).toEqual([
+      { evento: 'ruc.estado_cambiado', campo: 'estado', antes: 'ACTIVO', despues: 'BAJA DE OFICIO' },
+    ]);
+    expect(events({ before: row({ estado: 'SUSPENSION TEMPORAL' }) })[0]).toMatchObject({
+      antes: 'SUSPENSIÓN TEMPORAL',
+    });
+    expect(events({ after: row({ condicion: 'NO HALLADO SE MUDO D' }) })[0]).toMatchObject({
+      evento: 'ruc.condicion_cambiada',
+      despues: 'NO HALLADO SE MUDÓ DE DOMICILIO',
+    });
+  });
+
+  it('the first filling of an empty value has nothing before it', () => {
+    expect(events({ before: row({ condicion: '' }) })).toEqual([
+      { evento: 'ruc.condicion_cambiada', campo: 'condicion', antes: null, despues: 'HABIDO' },
+    ]);
+  });
+
+  it('a RUC that returns tells what differs from its last row', () => {
+    const lastKnown = row({ nombre: 'NOMBRE ANTERIOR S.A.', ubigeo: '150101' });
+    expect(events({ op: 'c', before: null }, lastKnown).map(({ evento }) => evento)).toEqual([
+      'ruc.alta',
+      'ruc.nombre_cambiado',
+    ]);
+    expect(events({ op: 'c', before: null }, row())).toHaveLength(1);
+  });
+
+  it('nothing of baselines and natural persons, whatever changed', () => {
+    expect(events({ op: 'r', before: null })).toEqual([]);
+    for (const ruc of ['10458741239', '15458741239', '17458741239']) {
+      expect(events({ ruc, after: row({ nombre: 'OTRO' }) })).toEqual([]);
+      expect(events({ ruc, op: 'd', after: null })).toEqual([]);
+    }
+  });
+});
+
+// An independent statement of the rule, for every pair of rows.
+const order = ['estado', 'condicion', 'nombre'] as const;
+const cell = fc.constantFrom(
+  '',
+  '-',
+  'ACTIVO',
+  ' ACTIVO',
+  'ACTIVO  ',
+  'HABIDO',
+  'A  B',
+  'A B',
+  'A\u00a0B',
+  'É',
+  'E\u0301',
+  'BAJA DEFINITIVA',
+);
+const anyRow = fc.record(Object.fromEntries(padronReducido.columns.map(({ name }) => [name, cell])));
+
+it('one event per watched column whose text differs, in the order estado, condicion, nombre', () => {
+  const plain = (text: string) =>
+    text
+      .split(/\s+/)
+      .filter((word) => word !== '')
+      .join(' ')
+      .normalize('NFC');
+  fc.assert(
+    fc.property(anyRow, anyRow, (before, after) => {
+      const expected = order.filter((column) => plain(before[column]!) !== plain(after[column]!));
+      expect(events({ before, after }).map(({ campo }) => campo)).toEqual(expected);
+    }),
+  );
+});

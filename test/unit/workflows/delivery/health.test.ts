@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { defaultHealthRule, type Health, judge, type Outcome } from '../../../../workflows/delivery/health.ts';
+
+const healthy: Health = { failuresInARow: 0, firstFailureAt: null };
+const start = Date.UTC(2026, 10, 27);
+const hourMs = 3_600_000;
+const failed = (hours: number, status: number | null = 500): Outcome => ({
+  success: false,
+  status,
+  at: new Date(start + hours * hourMs),
+});
+const succeeded = (hours: number): Outcome => ({ success: true, status: 204, at: new Date(start + hours * hourMs) });
+const run = (outcomes: readonly Outcome[], health = healthy) => judge(health, outcomes, defaultHealthRule);
+
+describe('an endpoint is paused', () => {
+  it('by 20 failures in a row of which the first is 24 h old, not by one of the two alone', () => {
+    const within = Array.from({ length: 100 }, (_, index) => failed(index / 10));
+    expect(run(within).pause).toBeNull();
+    const slow = Array.from({ length: 19 }, (_, index) => failed(index * 2));
+    expect(run(slow).pause).toBeNull();
+    expect(run([...slow, failed(36)]).pause).toBe('fallos');
+    const exact = [...Array.from({ length: 19 }, () => failed(0)), failed(24)];
+    expect(run(exact).pause).toBe('fallos');
+  });
+
+  it('by a 410 at once, even if a success follows in the same round', () => {
+    expect(run([failed(0, 410)]).pause).toBe('respuesta_410');
+    expect(run([failed(0, 410), succeeded(0)]).pause).toBe('respuesta_410');
+  });
+
+  it('not while any success stands between: 99 failures, a quiet day, one failure counts them all; a success none', () => {
+    const many = run(Array.from({ length: 99 }, () => failed(0)));
+    expect(many.pause).toBeNull();
+    expect(run([failed(25)], many.health).pause).toBe('fallos');
+    expect(run([succeeded(1), failed(25)], many.health)).toEqual({
+      health: { failuresInARow: 1, firstFailureAt: new Date(start + 25 * hourMs) },
+      pause: null,
+    });
+  });
+});
+
+it('folding outcomes one by one or together gives the same health', () => {
+  const outcome = fc.record({ success: fc.boolean(), hours: fc.integer({ min: 0, max: 48 }) });
+  fc.assert(
+    fc.property(fc.array(outcome, { maxLength: 60 }), (drawn) => {
+      const outcomes = drawn.map(({ success, hours }) => (success ? succeeded(hours) : failed(hours)));
+      const together = run(outcomes).health;
+      const oneByOne = outcomes.reduce((health, each) => run([each], health).health, healthy);
+      expect(oneByOne).toEqual(together);
+    }),
+  );
+});

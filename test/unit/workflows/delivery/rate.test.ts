@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { allowance, type RateState, spend, waitMs } from '../../../../workflows/delivery/rate.ts';
+
+it('never lets more leave in any stretch of time than the rate and a tenth of a second allow', () => {
+  const perSecond = fc.integer({ min: 1, max: 200 });
+  const steps = fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 200 });
+  fc.assert(
+    fc.property(perSecond, steps, (rate, pauses) => {
+      let state: RateState = { emptyAtMs: 0 };
+      let now = 1_000_000;
+      const began = now;
+      let sent = 0;
+      for (const pause of pauses) {
+        now += pause;
+        const free = allowance(state, now, rate);
+        state = spend(state, now, rate, free);
+        sent += free;
+        expect(sent).toBeLessThanOrEqual(((now - began) / 1_000) * rate + Math.max(1, rate / 10) + 1e-6);
+      }
+    }),
+  );
+});
+
+it('says truly when one more may leave, so nobody waits for ever', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 5_000 }), (rate, ahead) => {
+      const state = { emptyAtMs: 1_000_000 + ahead };
+      const wait = waitMs(state, 1_000_000, rate);
+      expect(allowance(state, 1_000_000 + wait, rate)).toBeGreaterThanOrEqual(1);
+      if (wait > 1) expect(allowance(state, 1_000_000 + wait - 2, rate)).toBe(0);
+    }),
+  );
+});
+
+it('reaches the rate over time', () => {
+  let state: RateState = { emptyAtMs: 0 };
+  let sent = 0;
+  for (let now = 0; now < 10_000; now += 5) {
+    const free = allowance(state, now, 200);
+    state = spend(state, now, 200, free);
+    sent += free;
+  }
+  expect(sent).toBeGreaterThanOrEqual(2_000);
+  expect(sent).toBeLessThanOrEqual(2_020);
+});
