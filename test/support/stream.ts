@@ -3,20 +3,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Kafka } from 'kafkajs';
+import { Registry } from 'prom-client';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { makeKafka } from '../../deploy/runtime/kafka.ts';
 import { type Logger, makeLogger } from '../../deploy/runtime/log.ts';
 import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
+import { type BatchHandler, type LoopLimits, type RunningLoop, runLoop } from '../../pipelines/consumers/loop.ts';
+import { makeLoopMetrics } from '../../pipelines/consumers/loop-metrics.ts';
+import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import { ContainerWriter } from '../../pipelines/diff/container.ts';
 import { changeSchema } from '../../pipelines/diff/schema.ts';
 import { avroType, type Change } from '../../pipelines/stream/codec.ts';
+import { materializeGroup } from '../../pipelines/stream/groups.ts';
 import { connectOffsets } from '../../pipelines/stream/kafka.ts';
 import type { StreamOffsets } from '../../pipelines/stream/ports.ts';
 import { prepareStream, type SchemaIds } from '../../pipelines/stream/prepare.ts';
+import { type PublishOutcome, publishInChild } from '../../pipelines/stream/publish.ts';
 import { connectRegistry, type SchemaRegistry } from '../../pipelines/stream/schema-registry.ts';
-import { padronReducido } from '../../schemas/registers.ts';
+import { changesTopic, padronReducido } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from './isolation.ts';
 
@@ -143,4 +149,72 @@ export function baseline(count: number, edition = 1): Change[] {
     detectedAt: new Date('2026-11-20T08:00:00Z'),
     corrects: null,
   }));
+}
+
+/** Starts materialize in this process; `around` wraps its handler. Failures of the loop are collected. */
+export async function startMaterialize(
+  bench: StreamBench,
+  options: { around?: (handle: BatchHandler) => BatchHandler; limits?: Partial<LoopLimits> } = {},
+): Promise<RunningLoop & { failures: Error[]; metrics: Registry }> {
+  const metrics = new Registry();
+  const failures: Error[] = [];
+  const handle = makeMaterializeHandler(bench.clickhouse, metrics);
+  const loop = await runLoop({
+    kafka: bench.kafka,
+    group: materializeGroup(bench.prefix),
+    topics: [{ topic: changesTopic(bench.prefix, 'padron_reducido'), register: 'padron_reducido' }],
+    knownSchemaIds: new Set([bench.ids.changes]),
+    handle: options.around?.(handle) ?? handle,
+    log: bench.log,
+    metrics: makeLoopMetrics(metrics),
+    onFailure: (error) => failures.push(error),
+    limits: { sessionTimeoutMs: 6_000, heartbeatMs: 500, ...options.limits },
+  });
+  return { ...loop, failures, metrics };
+}
+
+/** Publishes a frozen edition to its end. */
+export function publishTestEdition(bench: StreamBench, edition: number, changeFile: string): Promise<PublishOutcome> {
+  const input = { register: 'padron_reducido', edition, changeFile } as const;
+  return publishInChild(publishParts(bench), input, () => {}, new AbortController().signal);
+}
+
+/** The current rows in ClickHouse: RUC to the cells in order, null where it disappeared. */
+export async function currentState(bench: StreamBench): Promise<Map<string, string[] | null>> {
+  const result = await bench.clickhouse.query({
+    query: `SELECT toString(ruc) AS ruc, is_deleted, row FROM taxpayer ORDER BY ruc, version DESC LIMIT 1 BY ruc`,
+    format: 'JSONEachRow',
+  });
+  const rows = await result.json<{ ruc: string; is_deleted: number; row: string }>();
+  return new Map(rows.map(({ ruc, is_deleted, row }) => [ruc, is_deleted ? null : (JSON.parse(row) as string[])]));
+}
+
+/** What the state must be after these changes, in order. */
+export function expectedState(...editions: readonly (readonly Change[])[]): Map<string, string[] | null> {
+  const state = new Map<string, string[] | null>();
+  for (const { ruc, after } of editions.flat()) state.set(ruc, after && Object.values(after));
+  return new Map([...state].sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** A day after the baseline: every tenth company changes, every fiftieth disappears, some appear. */
+export function nextDay(base: readonly Change[], edition: number): Change[] {
+  const changes: Change[] = [];
+  const add = (change: Omit<Change, 'edition' | 'seq' | 'detectedAt' | 'corrects'>) =>
+    changes.push({
+      ...change,
+      edition,
+      seq: changes.length,
+      detectedAt: new Date('2026-11-21T08:00:00Z'),
+      corrects: null,
+    });
+  base.forEach(({ ruc, after }, index) => {
+    if (index % 50 === 0) add({ op: 'd', ruc, before: after, after: null, line: null });
+    else if (index % 10 === 0)
+      add({ op: 'u', ruc, before: after, after: { ...after!, estado: 'BAJA DEFINITIVA' }, line: index });
+  });
+  for (let index = 0; index < 20; index += 1) {
+    const after = inventedRow(`NUEVA ${index}\\/ÑANDÚ E.I.R.L.`);
+    add({ op: 'c', ruc: inventedRuc(5_000_000 + index), before: null, after, line: index });
+  }
+  return changes;
 }

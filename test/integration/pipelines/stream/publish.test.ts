@@ -1,61 +1,183 @@
-import { Registry } from 'prom-client';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type RunningLoop, runLoop } from '../../../../pipelines/consumers/loop.ts';
-import { makeLoopMetrics } from '../../../../pipelines/consumers/loop-metrics.ts';
-import { makeMaterializeHandler } from '../../../../pipelines/consumers/materialize.ts';
-import { materializeGroup } from '../../../../pipelines/stream/groups.ts';
-import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
+import { appendFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { editionPartitions } from '../../../../pipelines/editions/partitions.ts';
+import { avroType, headerBytes } from '../../../../pipelines/stream/codec.ts';
+import { checkMaterialised, countAtVersion } from '../../../../pipelines/stream/materialised.ts';
+import { editionsToRepublish } from '../../../../pipelines/stream/progress.ts';
 import { publishInChild } from '../../../../pipelines/stream/publish.ts';
-import { changesTopic } from '../../../../schemas/registers.ts';
+import { editionsTopic } from '../../../../schemas/registers.ts';
 import {
   baseline,
+  currentState,
+  expectedState,
   freezeTestEdition,
   makeStreamBench,
+  nextDay,
   publishParts,
+  publishTestEdition,
   type StreamBench,
+  startMaterialize,
 } from '../../../support/stream.ts';
 
-let bench: StreamBench;
-let loop: RunningLoop | undefined;
-beforeAll(async () => {
-  bench = await makeStreamBench(inject('endpoints'));
-});
+const register = 'padron_reducido';
+const benches: StreamBench[] = [];
+const newBench = async () => {
+  const bench = await makeStreamBench(inject('endpoints'));
+  benches.push(bench);
+  return bench;
+};
 afterAll(async () => {
-  await loop?.stop();
-  await bench.close();
+  for (const bench of benches) await bench.close();
 });
 
-test('a first edition goes from its change file to the state', async () => {
-  const changes = baseline(20_000);
+describe('two editions', () => {
+  const first = baseline(20_000);
+  const second = nextDay(first, 2);
+  let bench: StreamBench;
+  beforeAll(async () => {
+    bench = await newBench();
+  });
+
+  test('go from change file to state and history', async () => {
+    const outcome = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, first));
+    expect(outcome.rows).toBe(first.length);
+    expect(outcome.rowsByPartition.every((rows) => rows > 2_500)).toBe(true);
+    expect(await checkMaterialised(bench, register, 1)).toBe('not_yet');
+    const loop = await startMaterialize(bench);
+    await expect.poll(() => checkMaterialised(bench, register, 1), { timeout: 60_000 }).toBe('materialised');
+    await publishTestEdition(bench, 2, await freezeTestEdition(bench, 2, second));
+    await expect.poll(() => checkMaterialised(bench, register, 2), { timeout: 60_000 }).toBe('materialised');
+    await loop.stop();
+    expect(loop.failures).toEqual([]);
+    expect(await currentState(bench)).toEqual(expectedState(first, second));
+    const result = await bench.clickhouse.query({
+      query: `SELECT op, count() AS rows, countIf(before IS NULL) AS without_before, countIf(after IS NULL) AS without_after,
+        any(toString(detected_at)) AS at FROM register_change FINAL GROUP BY op ORDER BY op`,
+      format: 'JSONEachRow',
+    });
+    const count = (op: string) => second.filter((change) => change.op === op).length;
+    const at = '2026-11-21 08:00:00.000';
+    expect(await result.json()).toEqual([
+      { op: 'c', rows: count('c'), without_before: count('c'), without_after: 0, at },
+      { op: 'u', rows: count('u'), without_before: 0, without_after: 0, at },
+      { op: 'd', rows: count('d'), without_before: 0, without_after: count('d'), at },
+    ]);
+  });
+
+  test('are told to the editions topic with their ends, and a repeat changes nothing but the ends', async () => {
+    const before = await editionPartitions(bench.pool, register, 2);
+    const { rows } = await bench.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
+    await publishTestEdition(bench, 2, `${bench.folder}/${rows[0].change_file_sha256}.avro`);
+    const after = await editionPartitions(bench.pool, register, 2);
+    const raised = after.map(({ end_offset }, partition) => end_offset - before[partition]!.end_offset);
+    expect(raised).toEqual(before.map((partition) => partition.rows));
+    expect(after.map((partition) => partition.rows)).toEqual(before.map((partition) => partition.rows));
+    const again = await bench.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
+    expect(again.rows).toEqual(rows);
+    expect(await checkMaterialised(bench, register, 2)).toBe('not_yet');
+    const loop = await startMaterialize(bench);
+    await expect.poll(() => checkMaterialised(bench, register, 2), { timeout: 60_000 }).toBe('materialised');
+    await loop.stop();
+    expect(await currentState(bench)).toEqual(expectedState(first, second));
+    const told = await editionRecords(bench);
+    expect(told.map(({ edition }) => edition)).toEqual([1, 2, 2]);
+    expect(told.at(-1)).toMatchObject({
+      register,
+      rows: second.length,
+      change_file_sha256: rows[0].change_file_sha256,
+      end_offsets: after.map(({ end_offset }) => end_offset),
+    });
+  });
+
+  test('a state with a missing taxpayer is an error, not a wait', async () => {
+    await bench.pool.query('UPDATE edition SET changes = changes + 1 WHERE number = 2');
+    await expect(checkMaterialised(bench, register, 2)).rejects.toMatchObject({
+      code: 'materialised_count_differs',
+      retryable: false,
+    });
+    expect(await countAtVersion(bench.clickhouse, register, 2)).toBe(second.length);
+  });
+});
+
+test('a publisher killed in the middle is run again, from the beginning or from what was acknowledged', async () => {
+  const bench = await newBench();
+  const changes = baseline(120_000);
   const changeFile = await freezeTestEdition(bench, 1, changes);
+  const input = { register, edition: 1, changeFile } as const;
+  let acknowledgedBlocks = 0;
+  const abort = new AbortController();
+  const report = (progress: { acknowledgedBlocks: number }) => {
+    acknowledgedBlocks = progress.acknowledgedBlocks;
+    if (acknowledgedBlocks > 0) abort.abort(new Error('killed by the test'));
+  };
+  await expect(publishInChild(publishParts(bench), input, report, abort.signal)).rejects.toThrow('killed by the test');
+  const ends = await bench.offsets.ends(`${bench.prefix}register.padron_reducido.changes`);
+  const inKafka = ends.reduce((sum, end) => sum + end);
+  expect(inKafka).toBeGreaterThan(0);
+  expect(inKafka).toBeLessThan(changes.length);
+  expect(await editionPartitions(bench.pool, register, 1)).toEqual([]);
   const outcome = await publishInChild(
     publishParts(bench),
-    { register: 'padron_reducido', edition: 1, changeFile },
+    { ...input, acknowledgedBlocks },
     () => {},
     new AbortController().signal,
   );
-  expect(outcome.rows).toBe(20_000);
-  expect(outcome.rowsByPartition.reduce((sum, rows) => sum + rows)).toBe(20_000);
-  expect(await checkMaterialised(bench, 'padron_reducido', 1)).toBe('not_yet');
-  const metrics = new Registry();
-  loop = await runLoop({
-    kafka: bench.kafka,
-    group: materializeGroup(bench.prefix),
-    topics: [{ topic: changesTopic(bench.prefix, 'padron_reducido'), register: 'padron_reducido' }],
-    knownSchemaIds: new Set([bench.ids.changes]),
-    handle: makeMaterializeHandler(bench.clickhouse, metrics),
-    log: bench.log,
-    metrics: makeLoopMetrics(metrics),
-    onFailure: (error) => {
-      throw error;
+  expect(outcome.rows).toBe(changes.length);
+  expect(outcome.endOffsets.reduce((sum, end) => sum + end)).toBeGreaterThanOrEqual(changes.length);
+  const loop = await startMaterialize(bench);
+  await expect.poll(() => checkMaterialised(bench, register, 1), { timeout: 60_000 }).toBe('materialised');
+  await loop.stop();
+  expect(await currentState(bench)).toEqual(expectedState(changes));
+});
+
+test('a change file that is not the frozen one sends nothing', async () => {
+  const bench = await newBench();
+  const changeFile = await freezeTestEdition(bench, 1, baseline(100));
+  appendFileSync(changeFile, 'x');
+  await expect(publishTestEdition(bench, 1, changeFile)).rejects.toMatchObject({
+    code: 'change_file_differs',
+    retryable: false,
+  });
+  expect(await bench.offsets.ends(`${bench.prefix}register.padron_reducido.changes`)).toEqual([0, 0, 0, 0, 0, 0]);
+});
+
+test('editions that the log lost are found, oldest first, and stay found until each is published again', async () => {
+  const bench = await newBench();
+  const files = [
+    await freezeTestEdition(bench, 1, baseline(300)),
+    await freezeTestEdition(bench, 2, nextDay(baseline(300), 2)),
+  ];
+  await publishTestEdition(bench, 1, files[0]!);
+  await publishTestEdition(bench, 2, files[1]!);
+  expect(await editionsToRepublish(bench, register)).toEqual([]);
+  // As if the log had lost its end: what was noted lies beyond what is there.
+  await bench.pool.query('UPDATE edition_partition SET end_offset = end_offset + 40 WHERE partition = 3');
+  expect(await editionsToRepublish(bench, register)).toEqual([1, 2]);
+  const again = (edition: number) =>
+    publishInChild(
+      publishParts(bench),
+      { register, edition, changeFile: files[edition - 1]!, again: true },
+      () => {},
+      new AbortController().signal,
+    );
+  await again(1);
+  // The log's end lies beyond edition 2's old one by now; it must be published again all the same.
+  expect(await editionsToRepublish(bench, register)).toEqual([2]);
+  await again(2);
+  expect(await editionsToRepublish(bench, register)).toEqual([]);
+});
+
+async function editionRecords(bench: StreamBench): Promise<Record<string, unknown>[]> {
+  const consumer = bench.kafka.consumer({ groupId: `${bench.prefix}reader` });
+  await consumer.connect();
+  await consumer.subscribe({ topic: editionsTopic(bench.prefix, register), fromBeginning: true });
+  const found: Record<string, unknown>[] = [];
+  await consumer.run({
+    eachMessage: async ({ message }) => {
+      found.push(avroType('edition').fromBuffer(message.value!.subarray(headerBytes)) as Record<string, unknown>);
     },
   });
-  await expect.poll(() => checkMaterialised(bench, 'padron_reducido', 1), { timeout: 30_000 }).toBe('materialised');
-  const result = await bench.clickhouse.query({
-    query: 'SELECT ruc, register, version, is_deleted, row FROM taxpayer WHERE ruc = {ruc:UInt64}',
-    query_params: { ruc: changes[7]!.ruc },
-    format: 'JSONEachRow',
-  });
-  const rows = await result.json<Record<string, unknown>>();
-  expect(JSON.parse(String(rows[0]!.row))).toEqual(Object.values(changes[7]!.after!));
-});
+  await expect.poll(() => found.length, { timeout: 15_000 }).toBe(3);
+  await consumer.disconnect();
+  return found;
+}

@@ -1,0 +1,94 @@
+import kafkajs from 'kafkajs';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { schemaText } from '../../../../pipelines/stream/codec.ts';
+import { changesOutput } from '../../../../pipelines/stream/outputs.ts';
+import { checkStream, prepareStream } from '../../../../pipelines/stream/prepare.ts';
+import { SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
+import { makeStreamBench, type StreamBench } from '../../../support/stream.ts';
+
+const register = 'padron_reducido';
+let bench: StreamBench;
+beforeAll(async () => {
+  bench = await makeStreamBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+
+test('a stream that was prepared is accepted, and preparing it again changes nothing', async () => {
+  expect(await checkStream(bench, register)).toEqual(bench.ids);
+  expect(await prepareStream(bench, register)).toEqual(bench.ids);
+});
+
+test('a schema that an earlier reader or writer could not live with is refused by the registry', async () => {
+  const { subject } = changesOutput(bench.prefix, register);
+  const withField = (field: object) => {
+    const schema = JSON.parse(schemaText(register));
+    schema.fields.push(field);
+    return JSON.stringify(schema);
+  };
+  const needed = withField({ name: 'new_field', type: 'string' });
+  await expect(bench.registry.register(subject, needed)).rejects.toMatchObject({
+    code: 'schema_incompatible',
+    retryable: false,
+  });
+  const removed = JSON.parse(schemaText(register));
+  removed.fields = removed.fields.filter(({ name }: { name: string }) => name !== 'detected_at');
+  await expect(bench.registry.register(subject, JSON.stringify(removed))).rejects.toMatchObject({
+    code: 'schema_incompatible',
+  });
+  const optional = withField({ name: 'new_field', type: ['null', 'string'], default: null });
+  const id = await bench.registry.register(subject, optional);
+  expect(id).not.toBe(bench.ids.changes);
+  // Transitive: compatible with the newest alone is not enough.
+  expect(await bench.registry.idOf(subject, schemaText(register))).toBe(bench.ids.changes);
+});
+
+test('a topic that could lose records is refused, with the command that repairs it', async () => {
+  const { topic } = changesOutput(bench.prefix, register);
+  const admin = bench.kafka.admin();
+  await admin.connect();
+  const set = (value: string) =>
+    admin.alterConfigs({
+      validateOnly: false,
+      resources: [
+        {
+          type: kafkajs.ConfigResourceTypes.TOPIC,
+          name: topic,
+          configEntries: [
+            { name: 'cleanup.policy', value: 'delete' },
+            { name: 'retention.ms', value },
+            { name: 'retention.bytes', value: '-1' },
+            { name: 'max.message.bytes', value: '8388608' },
+          ],
+        },
+      ],
+    });
+  await set('604800000');
+  const error = await checkStream(bench, register).catch((caught: unknown) => caught);
+  expect(error).toMatchObject({ code: 'topic_settings_differ', retryable: false });
+  expect(String(error)).toContain('retention.ms is 604800000, must be -1');
+  expect(String(error)).toContain(`--entity-name ${topic} --add-config retention.ms=-1`);
+  await set('-1');
+  await checkStream(bench, register);
+  await admin.disconnect();
+});
+
+test('a topic with another number of partitions, or none at all, is refused', async () => {
+  await bench.pool.query('UPDATE register_head SET partitions = 7');
+  await expect(checkStream(bench, register)).rejects.toMatchObject({ code: 'topic_settings_differ' });
+  await bench.pool.query('UPDATE register_head SET partitions = 6');
+  const elsewhere = { ...bench, prefix: `${bench.prefix}nowhere.` };
+  await expect(checkStream(elsewhere, register)).rejects.toMatchObject({ code: 'topic_missing' });
+});
+
+test('a registry that gives an archived id to another schema is refused', async () => {
+  const { subject } = changesOutput(bench.prefix, register);
+  const archive = new SchemaArchive(bench.archiveUrl);
+  await archive.put(subject, bench.ids.changes, schemaText(register));
+  await expect(archive.put(subject, bench.ids.changes, '{"type":"string"}')).rejects.toMatchObject({
+    code: 'schema_differs',
+  });
+  // As if the registry had been lost: the archive knows an id that it does not.
+  await archive.put(subject, 999_999, schemaText(register));
+  await expect(checkStream(bench, register)).rejects.toMatchObject({ code: 'schema_differs', retryable: false });
+  await expect(prepareStream(bench, register)).rejects.toMatchObject({ code: 'schema_differs' });
+});
