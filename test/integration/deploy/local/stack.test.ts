@@ -1,5 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -120,8 +129,9 @@ test('a warm start needs neither Maven, Python nor a network', async () => {
   }
 });
 
-test('two stacks start side by side', async () => {
+test('two stacks start side by side, in a folder open to all and in a closed one', async () => {
   const folders = [1, 2].map(() => mkdtempSync(path.join(tmpdir(), 'padron-pair-')));
+  chmodSync(folders[0]!, 0o755); // started by root, PostgreSQL runs with another account, which cannot enter the other
   const pair = await Promise.all(
     folders.map((folder) => startStack({ directory: folder, engines: ['postgres'], addresses: {} })),
   );
