@@ -25,6 +25,7 @@ export class Classifier {
   readonly #rejects: RejectList;
   readonly #batch = makeBatch(rowsPerBatch);
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
+  readonly #differs = new Int32Array(rowsPerBatch);
 
   constructor(base: EditionIndex | null, seed: HashSeed, spill: Spill, rejects: RejectList) {
     this.#base = base;
@@ -42,6 +43,7 @@ export class Classifier {
     while (position < region.limit) {
       position = scanRows(region.bytes, region.view, position, region.limit, this.#batch, this.#seed);
       this.#base?.lookUp(this.#batch, this.#ranks);
+      this.#base?.compareHashes(this.#batch, this.#ranks, this.#differs);
       this.#sort(region);
       this.lines += this.#batch.count;
     }
@@ -49,10 +51,10 @@ export class Classifier {
 
   #sort(region: LineRegion): void {
     const { bytes, view } = region;
-    const { keys, starts, ends, hash1, hash2, count } = this.#batch;
+    const { keys, starts, ends, count } = this.#batch;
     const ranks = this.#ranks;
+    const differs = this.#differs;
     const seen = this.seen;
-    const entries = this.#base?.entries ?? new Int32Array(0);
     for (let row = 0; row < count; row += 1) {
       const key = keys[row]!;
       const start = starts[row]!;
@@ -65,10 +67,9 @@ export class Classifier {
       if (rank >= 0) {
         const bit = 1 << (rank & 31);
         const marked = seen[rank >>> 5]!;
-        const same = entries[rank * 3] === hash1[row] && entries[rank * 3 + 1] === hash2[row];
         seen[rank >>> 5] = marked | bit;
         if ((marked & bit) === 0) {
-          if (same) continue;
+          if (differs[row] === 0) continue;
         } else {
           // The last line of a RUC counts. So a repeat is looked at even when it equals the base: an earlier one may
           // have gone to the spill, and the merge takes the last it finds there.

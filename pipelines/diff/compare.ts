@@ -12,6 +12,7 @@ import { finishEdition, neededFiles } from './edition-files.ts';
 import { type EditionIndex, openIndex } from './edition-index.ts';
 import { CompareError } from './errors.ts';
 import { IndexBuilder } from './index-builder.ts';
+import { InflateThread } from './inflate-thread.ts';
 import { endOfLine, regionsOf } from './lines.ts';
 import { Merge } from './merge.ts';
 import { RejectList } from './reject-file.ts';
@@ -43,16 +44,22 @@ export async function compareEdition(
   mkdirSync(input.outputDir, { recursive: true });
   const publication = await openPublication(input.publicationPath, limits);
   report({ phase: 'index', done: 0, total: 1, lines: 0 });
-  const base = input.base === null ? null : openBase(input);
-  const attempt = randomUUID();
-  const work = makeParts(input, base, publication, attempt, limits);
+  // Started before the index is read, so that both happen at once.
+  const inflating =
+    publication.textBytes < limits.minThreadTextBytes ? null : new InflateThread(input.publicationPath, limits);
+  let work: Parts | null = null;
   try {
-    await scan(publication, work.classifier, report, signal);
+    const base = input.base === null ? null : openBase(input);
+    const attempt = randomUUID();
+    work = makeParts(input, base, publication, attempt, limits);
+    const chunks = inflating?.chunks() ?? publication.chunks();
+    await scan(publication, chunks, work.classifier, report, signal);
     await merge(work.merge, work.classifier.lines, report, signal);
     report({ phase: 'finish', done: 0, total: 1, lines: work.classifier.lines });
     return finish(input, base, work, attempt, limits);
   } finally {
-    work.discard();
+    await inflating?.close();
+    work?.discard();
   }
 }
 
@@ -123,6 +130,7 @@ function newSeed(input: CompareInput, publication: PublishedText): { first: numb
 
 async function scan(
   publication: PublishedText,
+  chunks: AsyncIterable<Uint8Array>,
   classifier: Classifier,
   report: (progress: Progress) => void,
   signal: AbortSignal,
@@ -130,7 +138,7 @@ async function scan(
   let headerSeen = false;
   let bytes = 0;
   let reportedAt = 0;
-  for await (const region of regionsOf(publication.chunks())) {
+  for await (const region of regionsOf(chunks)) {
     signal.throwIfAborted();
     bytes += region.limit - region.from;
     if (!headerSeen) {

@@ -81,6 +81,21 @@ export class EditionIndex {
     }
   }
 
+  /**
+   * Zero in `differs` where a known key's hash is the batch's. Nothing here depends on what is read, so that the
+   * processor has many cache misses in flight at once; deciding in this loop made it twice as slow.
+   */
+  compareHashes(batch: RowBatch, ranks: Int32Array, differs: Int32Array): void {
+    const { entries } = this;
+    const { hash1, hash2, count } = batch;
+    // An empty base knows no key and has no entry 0 to read.
+    if (entries.length === 0) return;
+    for (let row = 0; row < count; row += 1) {
+      const at = Math.max(ranks[row]!, 0) * 3;
+      differs[row] = (entries[at]! ^ hash1[row]!) | (entries[at + 1]! ^ hash2[row]!);
+    }
+  }
+
   /** Keys of a range whose rank is not marked in `seen`, ascending. */
   unseenKeys(bucket: number, seen: Int32Array): number[] {
     const keys: number[] = [];

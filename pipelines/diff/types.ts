@@ -5,6 +5,8 @@ export interface CompareLimits {
   /** Largest text that a publication may declare or inflate to. */
   maxTextBytes: number;
   maxEntries: number;
+  /** Text from which on inflating has a thread of its own; below, starting one takes longer than it saves. */
+  minThreadTextBytes: number;
   /** Lines listed in the reject file; all are counted. */
   maxRejectLines: number;
   /** Bytes of each rejected line that are kept. */
@@ -18,6 +20,7 @@ export interface CompareLimits {
 export const compareLimits: CompareLimits = {
   maxTextBytes: 8 * 2 ** 30,
   maxEntries: 100,
+  minThreadTextBytes: 64 * 2 ** 20,
   maxRejectLines: 100_000,
   maxRejectBytes: 2_000,
   maxBucketBytes: 512 * 2 ** 20,

@@ -19,7 +19,7 @@ export interface PublishedText {
 }
 
 /** zlib's default of 16 KB makes inflating three times as slow. */
-const chunkBytes = 2 << 20;
+export const chunkBytes = 2 << 20;
 const readBytes = 1 << 20;
 const stored = 0;
 const deflated = 8;
@@ -95,9 +95,13 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
   const file = createReadStream(path, { start, end: start + entry.compressedSize - 1, highWaterMark: readBytes });
   let text: Readable = file;
   if (entry.compressionMethod === deflated) {
+    // One piece of read-ahead: the stream would join several into one by copying them.
     // Inflates on a thread of libuv's pool while the caller works on the piece before. An error of either stream
     // destroys both and reaches the loop below; leaving the loop early destroys both too.
-    const options: ZlibOptions & TransformOptions = { chunkSize: chunkBytes, readableHighWaterMark: 4 * chunkBytes };
+    const options: ZlibOptions & TransformOptions = {
+      chunkSize: chunkBytes,
+      readableHighWaterMark: chunkBytes,
+    };
     const inflate = createInflateRaw(options);
     text = pipeline(file, inflate, () => {});
   }

@@ -1,7 +1,10 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compareInChild } from '../../../../pipelines/diff/child.ts';
+import { compareEdition } from '../../../../pipelines/diff/compare.ts';
 import { CompareError } from '../../../../pipelines/diff/errors.ts';
+import { InflateThread } from '../../../../pipelines/diff/inflate-thread.ts';
+import { rucOfKey } from '../../../../pipelines/registers/padron-reducido/format.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
 import { type Fault, writeFault } from '../../../fixtures/padron-reducido/faults.ts';
 import { Workbench } from './workbench.ts';
@@ -89,6 +92,40 @@ describe('a publication that compares, for the gates to judge', () => {
     const result = await publishFault('other_prefix');
     expect(result).toMatchObject({ rejectedByReason: { ruc_prefix: 1 }, unchanged: 7, deleted: 0 });
     expect(bench.rejects(result)).toMatchObject([{ line: 2, reason: 'ruc_prefix' }]);
+  });
+});
+
+describe('with inflating on a thread of its own', () => {
+  const limits = { minThreadTextBytes: 1 };
+
+  it('finds the same', async () => {
+    const lines = Array.from(
+      { length: 60_000 },
+      (_, index) => `${rucOfKey(index * 7_001)}|N ${index}|A|H|${'-|'.repeat(11)}`,
+    );
+    const here = await bench.publish(lines);
+    expect(await bench.compare({ base: null, edition: 1, detectedAt: 1_790_000_000_001, limits })).toEqual(here);
+  });
+
+  it('brings a fault back as the same typed error, and a vanished file as an error', async () => {
+    await bench.publish(rows);
+    await writeFault('bad_crc', bench.publicationPath, rows);
+    await expect(bench.compare({ limits })).rejects.toMatchObject({ code: 'zip_crc', isPublicationFault: true });
+    await bench.publish(rows);
+    const input = bench.next({ limits });
+    const vanish = () => rmSync(bench.publicationPath, { force: true });
+    await expect(compareEdition(input, vanish, new AbortController().signal)).rejects.toThrow(/ENOENT/);
+  });
+
+  it('ends with an error when the thread dies', async () => {
+    await bench.publish(rows);
+    const thread = new InflateThread(bench.publicationPath, { maxTextBytes: 1e9, maxEntries: 10 });
+    const pieces = thread.chunks();
+    await thread.close();
+    const readAll = async () => {
+      for await (const piece of pieces) expect(piece.length).toBeGreaterThan(0);
+    };
+    await expect(readAll()).rejects.toThrow('ended early');
   });
 });
 
