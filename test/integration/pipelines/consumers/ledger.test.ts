@@ -1,0 +1,218 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import type { BatchHandler, ChangeBatch } from '../../../../pipelines/consumers/loop.ts';
+import { InsertFailed } from '../../../../pipelines/consumers/materialize.ts';
+import { encodeChange } from '../../../../pipelines/stream/codec.ts';
+import { materializeGroup } from '../../../../pipelines/stream/groups.ts';
+import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
+import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
+import { changesTopic } from '../../../../schemas/registers.ts';
+import {
+  baseline,
+  currentState,
+  expectedState,
+  freezeTestEdition,
+  inventedRow,
+  inventedRuc,
+  makeStreamBench,
+  publishTestEdition,
+  type StreamBench,
+  startMaterialize,
+} from '../../../support/stream.ts';
+
+const register = 'padron_reducido';
+/** Many batches out of few rows. */
+const smallBatches = { maxBytesPerPartition: 64 * 1024, maxBytesPerFetch: 256 * 1024, minBytes: 1 };
+
+let bench: StreamBench;
+let topic: string;
+beforeEach(async () => {
+  bench = await makeStreamBench(inject('endpoints'));
+  topic = changesTopic(bench.prefix, register);
+});
+afterEach(() => bench.close());
+
+/** Every (partition, offset) that a handler finished, and how often. */
+class Ledger {
+  readonly #times = new Map<string, number>();
+
+  write({ partition, messages }: ChangeBatch): void {
+    for (const { offset } of messages) {
+      const key = `${partition}/${offset}`;
+      this.#times.set(key, (this.#times.get(key) ?? 0) + 1);
+    }
+  }
+  size(): number {
+    return this.#times.size;
+  }
+  missing(ends: readonly number[]): string[] {
+    return ends.flatMap((end, partition) =>
+      Array.from({ length: end }, (_, offset) => `${partition}/${offset}`).filter((key) => !this.#times.has(key)),
+    );
+  }
+  repeated(): number {
+    return [...this.#times.values()].filter((times) => times > 1).length;
+  }
+}
+
+const into =
+  (ledger: Ledger, delayMs = 0) =>
+  (handle: BatchHandler): BatchHandler =>
+  async (batch) => {
+    await handle(batch);
+    if (delayMs > 0) await sleep(delayMs);
+    ledger.write(batch);
+  };
+
+const committedAll = async (ends: readonly number[]) => {
+  const committed = await bench.offsets.committed(materializeGroup(bench.prefix), topic);
+  return ends.every((end, partition) => committed[partition] === end);
+};
+
+test('every offset is handled when a second consumer comes and the first one stops in the middle', async () => {
+  const changes = baseline(60_000);
+  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
+  const ledger = new Ledger();
+  const first = await startMaterialize(bench, { around: into(ledger, 50), limits: smallBatches });
+  await expect.poll(() => ledger.size(), { timeout: 60_000 }).toBeGreaterThan(2_000);
+  const second = await startMaterialize(bench, { around: into(ledger, 50), limits: smallBatches });
+  await expect.poll(() => second.ready(), { timeout: 60_000 }).toBe(null);
+  await first.stop();
+  await expect.poll(() => committedAll(endOffsets), { timeout: 90_000 }).toBe(true);
+  await second.stop();
+  expect(ledger.missing(endOffsets)).toEqual([]);
+  // A rebalance repeats at most the batches that were being handled.
+  expect(ledger.repeated()).toBeLessThan(changes.length / 4);
+  expect([...first.failures, ...second.failures]).toEqual([]);
+  expect(await checkMaterialised(bench, register, 1)).toBe('materialised');
+  expect(await currentState(bench)).toEqual(expectedState(changes));
+});
+
+test('a consumer killed between insert and commit leaves a state that the repeat makes right', async () => {
+  const changes = baseline(20_000);
+  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/support/dying-consumer.ts'], {
+    env: { ...bench.environment, SCHEMA_ID: String(bench.ids.changes) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await new Promise<void>((resolve) => createInterface({ input: child.stdout }).once('line', () => resolve()));
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  child.kill('SIGKILL');
+  await ended;
+  expect((await currentState(bench)).size).toBeGreaterThan(0);
+  expect(await bench.offsets.committed(materializeGroup(bench.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
+  const ledger = new Ledger();
+  const loop = await startMaterialize(bench, { around: into(ledger) });
+  await expect.poll(() => committedAll(endOffsets), { timeout: 60_000 }).toBe(true);
+  await loop.stop();
+  expect(ledger.missing(endOffsets)).toEqual([]);
+  expect(await checkMaterialised(bench, register, 1)).toBe('materialised');
+  expect(await currentState(bench)).toEqual(expectedState(changes));
+});
+
+test('reading everything again from the beginning changes nothing', async () => {
+  const changes = baseline(5_000);
+  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
+  for (let round = 0; round < 2; round += 1) {
+    const ledger = new Ledger();
+    const loop = await startMaterialize(bench, { around: into(ledger) });
+    await expect.poll(() => ledger.missing(endOffsets).length, { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => committedAll(endOffsets), { timeout: 60_000 }).toBe(true);
+    await loop.stop();
+    const admin = bench.kafka.admin();
+    await admin.connect();
+    await admin.resetOffsets({ groupId: materializeGroup(bench.prefix), topic, earliest: true });
+    await admin.disconnect();
+    expect(await currentState(bench)).toEqual(expectedState(changes));
+  }
+});
+
+test('an engine that does not answer is tried again in place, and the batch is committed once it does', async () => {
+  const changes = baseline(1_000);
+  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
+  let failures = 4;
+  const loop = await startMaterialize(bench, {
+    around: (handle) => async (batch) => {
+      if (failures > 0) {
+        failures -= 1;
+        throw new InsertFailed('taxpayer', { code: 'ECONNREFUSED' });
+      }
+      await handle(batch);
+    },
+    limits: { retryFirstMs: 50 },
+  });
+  await expect.poll(() => committedAll(endOffsets), { timeout: 60_000 }).toBe(true);
+  await loop.stop();
+  expect(failures).toBe(0);
+  expect(loop.failures).toEqual([]);
+  expect(await currentState(bench)).toEqual(expectedState(changes));
+});
+
+test('a bug in a handler ends the process instead of losing the batch', async () => {
+  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(10)));
+  const loop = await startMaterialize(bench, {
+    around: () => async () => {
+      throw new TypeError('a bug');
+    },
+  });
+  await expect.poll(() => loop.failures.length, { timeout: 30_000 }).toBeGreaterThan(0);
+  expect(String(loop.failures[0])).toContain('a bug');
+  await loop.stop();
+  expect(await bench.offsets.committed(materializeGroup(bench.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
+});
+
+test('a partition that makes no progress is told to the process', async () => {
+  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(10)));
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const loop = await startMaterialize(bench, { around: () => () => held, limits: { noProgressMs: 3_000 } });
+  await expect.poll(() => loop.failures[0], { timeout: 60_000 }).toMatchObject({ code: 'partition_stuck' });
+  release();
+  await loop.stop();
+});
+
+describe('a record that cannot be decoded', () => {
+  const good = (number: number) => ({
+    edition: 1,
+    op: 'r' as const,
+    seq: number,
+    ruc: inventedRuc(number),
+    before: null,
+    after: inventedRow(`EMPRESA ${number}`),
+    line: null,
+    detectedAt: new Date(0),
+    corrects: null,
+  });
+
+  test.each([
+    ['is damaged', (value: Buffer) => value.subarray(0, 20)],
+    [
+      'has a schema that nobody knows',
+      (value: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, 99, 99]), value.subarray(5)]),
+    ],
+    ['has no header', (value: Buffer) => value.subarray(5)],
+  ])('%s: what stands before it is committed, its partition stops there, others go on', async (_, damage) => {
+    const sender = new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 30_000 });
+    const record = (number: number, partition: number, change = (value: Buffer) => value) => ({
+      key: Buffer.from(inventedRuc(number)),
+      value: change(encodeChange(good(number), bench.ids.changes)),
+      partition,
+    });
+    await sender.send(topic, [record(1, 0), record(2, 0), record(3, 0, damage), record(4, 0), record(5, 1)]);
+    const loop = await startMaterialize(bench);
+    await expect.poll(() => loop.stoppedPartitions(), { timeout: 60_000 }).toEqual([`${topic}/0`]);
+    await sender.send(topic, [record(6, 0), record(7, 1)]);
+    await sender.close();
+    await expect
+      .poll(() => bench.offsets.committed(materializeGroup(bench.prefix), topic), { timeout: 30_000 })
+      .toEqual([2, 2, 0, 0, 0, 0]);
+    expect(await loop.metrics.metrics()).toMatch(/padron_consumer_partition_stopped\{[^}]*partition="0"[^}]*\} 1/);
+    await loop.stop();
+    expect(loop.failures).toEqual([]);
+    expect([...(await currentState(bench)).keys()]).toEqual([1, 2, 5, 7].map(inventedRuc).sort());
+  });
+});
