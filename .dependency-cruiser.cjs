@@ -1,7 +1,7 @@
 // The house's import direction: schemas ← deploy/runtime ← pipelines ← workflows ← api ← deploy/{local,cli}.
 const layers = ['^schemas/', '^deploy/runtime/', '^pipelines/', '^workflows/', '^api/', '^deploy/(local|cli)/'];
 
-const onlyDownwards = layers.map((from, level) => ({
+const onlyDownwards = layers.slice(0, -1).map((from, level) => ({
   name: `only-downwards-from-${from.replace(/[^a-z]+/g, '-')}`,
   severity: 'error',
   comment: 'a layer imports itself and the layers before it',

@@ -4,17 +4,12 @@ import { pathToFileURL } from 'node:url';
 import { type Addresses, readLocalConfig } from './config.ts';
 import { readOrMakeCredentials } from './credentials.ts';
 import type { Endpoints } from './endpoints.ts';
-import { clickhouse } from './engines/clickhouse.ts';
-import { type Engine, type EngineContext, type EngineName, engineNames } from './engines/context.ts';
-import { kafka } from './engines/kafka.ts';
-import { postgres } from './engines/postgres.ts';
-import { registry } from './engines/registry.ts';
-import { temporal } from './engines/temporal.ts';
+import { type EngineContext, type EngineName, engineNames } from './engines/context.ts';
 import { endLeftovers } from './leftovers.ts';
 import { LockHeldError, takeLock } from './lock.ts';
 import { choosePorts, type Ports } from './ports.ts';
 import type { Log } from './programs.ts';
-import { SupervisedProcess, type SuperviseOptions } from './supervise.ts';
+import { enginesWithNeeded, RunningEngines } from './running-engines.ts';
 
 export type { Endpoints, EngineName };
 
@@ -46,9 +41,8 @@ export interface Stack {
   restart(engine: EngineName): Promise<void>;
 }
 
-const readyTimeoutMs = 180_000; // seconds on an idle machine, a minute where every core is busy
 const stopTimeoutMs = 20_000;
-const engines: Record<EngineName, Engine> = { postgres, kafka, registry, clickhouse, temporal };
+const readyTimeoutMs = 180_000; // seconds on an idle machine, a minute where every core is busy
 
 /** Starts the engines in a folder and resolves when all serve. If one fails, the others are stopped and it throws. */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -61,7 +55,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   try {
     await endLeftovers(folders.run, log);
     const context = await makeContext(directory, options, log);
-    const wanted = withNeeded(options.engines ?? engineNames).filter(
+    const wanted = enginesWithNeeded(options.engines ?? engineNames).filter(
       (engine) => !engine.addressNames.every((name) => context.external[name]),
     );
     for (const engine of wanted) Object.assign(context.endpoints, engine.endpoints(context), context.external);
@@ -135,88 +129,4 @@ async function makeContext(directory: string, options: StackOptions, log: Log): 
       WORK_DIR: external.WORK_DIR ?? work,
     },
   };
-}
-
-function withNeeded(names: readonly EngineName[]): Engine[] {
-  const all = new Set(names);
-  for (const name of names) for (const needed of engines[name].after) all.add(needed);
-  return engineNames.filter((name) => all.has(name)).map((name) => engines[name]);
-}
-
-/** The engines of one stack as processes, started as soon as what they need serves and stopped in reverse. */
-class RunningEngines {
-  readonly #context: EngineContext;
-  readonly #wanted: readonly Engine[];
-  readonly #options: SuperviseOptions;
-  readonly #processes = new Map<EngineName, SupervisedProcess>();
-
-  constructor(context: EngineContext, wanted: readonly Engine[], options: SuperviseOptions) {
-    this.#context = context;
-    this.#wanted = wanted;
-    this.#options = options;
-  }
-
-  async startAll(): Promise<void> {
-    const starts = new Map<EngineName, Promise<void>>();
-    for (const engine of this.#wanted) {
-      const needed = engine.after.map((name) => starts.get(name));
-      starts.set(
-        engine.name,
-        Promise.all(needed).then(() => this.#start(engine)),
-      );
-    }
-    const outcomes = await Promise.allSettled(starts.values());
-    const failures = outcomes
-      .filter((outcome) => outcome.status === 'rejected')
-      .map((outcome) => outcome.reason as Error);
-    if (failures.length === 0) return;
-    await this.stopAll();
-    const messages = [...new Set(failures.map((failure) => failure.message))];
-    throw new Error(`the local stack did not start:\n${messages.join('\n')}`, { cause: failures[0] });
-  }
-
-  async stopAll(): Promise<void> {
-    const stops = new Map<EngineName, Promise<void>>();
-    for (const engine of [...this.#wanted].reverse()) {
-      const users = this.#wanted
-        .filter((other) => other.after.includes(engine.name))
-        .map((other) => stops.get(other.name));
-      stops.set(
-        engine.name,
-        Promise.all(users).then(() => this.#stop(engine.name)),
-      );
-    }
-    await Promise.all(stops.values());
-  }
-
-  async kill(name: EngineName): Promise<void> {
-    await this.#process(name).kill();
-  }
-
-  async restart(name: EngineName): Promise<void> {
-    this.#process(name);
-    await this.#stop(name);
-    await this.#start(engines[name]);
-  }
-
-  async #start(engine: Engine): Promise<void> {
-    const startedAt = Date.now();
-    const launch = await engine.prepare(this.#context);
-    const started = new SupervisedProcess(launch, this.#options);
-    this.#processes.set(engine.name, started);
-    await started.waitUntilReady();
-    await engine.finish?.(this.#context);
-    this.#context.programs.log(`${engine.name}: up in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
-  }
-
-  async #stop(name: EngineName): Promise<void> {
-    const stopped = (await this.#processes.get(name)?.stop()) ?? true;
-    if (!stopped) this.#context.programs.log(`${name}: did not end within ${stopTimeoutMs} ms and was killed`);
-  }
-
-  #process(name: EngineName): SupervisedProcess {
-    const found = this.#processes.get(name);
-    if (!found) throw new Error(`${name} is not an engine of this stack`);
-    return found;
-  }
 }
