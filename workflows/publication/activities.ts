@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { asActivity } from './activity-errors.ts';
+import { type BeatLimits, beating } from './beating.ts';
 import { type CompareParts, comparePublication } from './compare-step.ts';
 import { awaitMaterialised, awaitNotified, type EditionParts, publishEdition } from './edition-steps.ts';
 import { type FetchParts, fetchPublication, probe } from './fetch-steps.ts';
@@ -13,6 +14,7 @@ import { wakePublish } from './wake.ts';
 export interface PublicationParts extends FetchParts, CompareParts, EditionParts {
   client: Client;
   log: Logger;
+  beats: BeatLimits;
   /** Seconds and outcome (done, failed, cancelled) of each run of a step. */
   observe(step: string, outcome: string, seconds: number): void;
 }
@@ -28,18 +30,20 @@ export function makePublicationActivities(parts: PublicationParts) {
   return {
     probe: step('probe', (register: RegisterName) => probe(parts, register, signal())),
     fetchPublication: step('fetchPublication', (...[register, id]: Ids) =>
-      fetchPublication(parts, register, id, beat, signal()),
+      beating(parts.beats, (report, signal) => fetchPublication(parts, register, id, report, signal)),
     ),
     wakePublish: step('wakePublish', (register: RegisterName) => wakePublish(parts.client, register)),
     nextWork: step('nextWork', (register: RegisterName) => nextWork(parts, register)),
     verifyPublication: step('verifyPublication', (...[register, id]: Ids) => verifyPublication(parts, register, id)),
     comparePublication: step('comparePublication', (...[register, id]: Ids) =>
-      comparePublication(parts, register, id, beat, signal()),
+      beating(parts.beats, (report, signal) => comparePublication(parts, register, id, report, signal)),
     ),
     judgePublication: step('judgePublication', (...[register, id]: Ids) => judgePublication(parts, register, id)),
     freezePublication: step('freezePublication', (...[, id]: Ids) => freezePublication(parts, id)),
     publishEdition: step('publishEdition', (register: RegisterName, edition: number, mode: 'once' | 'again') =>
-      publishEdition(parts, { register, edition, mode, acknowledgedBlocks: acknowledgedBefore() }, beat, signal()),
+      beating(parts.beats, (report, signal) =>
+        publishEdition(parts, { register, edition, mode, acknowledgedBlocks: acknowledgedBefore() }, report, signal),
+      ),
     ),
     awaitMaterialised: step('awaitMaterialised', (...[register, edition]: Ids) =>
       awaitMaterialised(parts, register, edition, beat, signal()),

@@ -15,6 +15,7 @@ import { editionsToRepublish, groupPassed } from '../../pipelines/stream/progres
 import { publishInChild, type PublishParts as StreamParts } from '../../pipelines/stream/publish.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { PublicationParts } from './activities.ts';
+import { type BeatLimits, defaultBeatLimits } from './beating.ts';
 import type { RegisterSource } from './fetch-steps.ts';
 import { dailyRegisterGates, type GateSettings } from './gates.ts';
 import { makePublicationMetrics } from './metrics.ts';
@@ -24,6 +25,7 @@ export interface PublicationSettings {
   gates: Readonly<Record<RegisterName, GateSettings>>;
   /** Until an edition is materialised and notified. */
   waits: { pollEveryMs: number; waitAtMostMs: number };
+  beats: BeatLimits;
 }
 
 export const defaultPublicationSettings: PublicationSettings = {
@@ -40,6 +42,7 @@ export const defaultPublicationSettings: PublicationSettings = {
   },
   gates: { padron_reducido: dailyRegisterGates },
   waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
+  beats: defaultBeatLimits,
 };
 
 export interface PublicationDependencies {

@@ -43,6 +43,9 @@ export async function makePublicationWorker(
     maxConcurrentActivityTaskExecutions: activitySlots,
     maxConcurrentWorkflowTaskExecutions: 10,
     maxCachedWorkflows: 50,
+    // An operator who follows a publication sees its progress in the heartbeats.
+    maxHeartbeatThrottleInterval: '2 seconds',
+    defaultHeartbeatThrottleInterval: '2 seconds',
     shutdownGraceTime: options.graceMs,
     shutdownForceTime: options.graceMs + options.stopMs,
   });

@@ -12,29 +12,30 @@ export const archivedSignal = defineSignal(archivedSignalName);
 
 /** Steps that ask PostgreSQL or start something: short, tried again until they succeed. */
 const quick = proxyActivities<PublicationActivities>({
-  startToCloseTimeout: '1 minute',
+  startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
 /** The official site is asked again for most of a morning; after that the next scheduled run asks. */
 const site = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '6 hours',
-  heartbeatTimeout: '30 seconds',
+  heartbeatTimeout: '20 seconds',
   scheduleToCloseTimeout: '20 hours',
-  retry: { initialInterval: '10 seconds', backoffCoefficient: 2, maximumInterval: '10 minutes' },
+  // A worker that stopped is tried again at once; a site that is down, ever more rarely.
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 minutes' },
 });
 
-/** Steps in a child process. Its progress is the heartbeat; a silent one is killed and the step runs again. */
+/** Steps in a child process, which is killed when the worker goes, the step is cancelled or no progress is made. */
 const heavy = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
-  heartbeatTimeout: '1 minute',
-  retry: { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '2 minutes' },
+  heartbeatTimeout: '20 seconds',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '2 minutes' },
 });
 
 /** Each call waits for about a minute by itself and says `false` when it was not enough. */
 const waiting = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '3 minutes',
-  heartbeatTimeout: '30 seconds',
+  heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 

@@ -1,0 +1,176 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { writePublication } from '../../../deploy/local/demo/register/publication.ts';
+import { listEditions } from '../../../pipelines/editions/editions.ts';
+import { readHead } from '../../../pipelines/editions/heads.ts';
+import { listPublications } from '../../../pipelines/editions/publications.ts';
+import { PublicationBench, register } from '../../support/publication-bench.ts';
+import { readPublication, readState } from '../../support/register-state.ts';
+
+const rows = 3_000;
+const changes = { inserted: 12, deleted: 7, updated: 40 };
+let bench: PublicationBench;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'padron-publication-'));
+  bench = await PublicationBench.start(inject('endpoints'));
+});
+afterAll(async () => {
+  await bench?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Writes day `day` and puts it on the site at its time of publication (02:38 in Lima). */
+async function putDay(day: number): Promise<{ path: string; published: Date }> {
+  const path = join(folder, `day-${day}.zip`);
+  await writePublication({ path, rows, seed: 5, day, changes });
+  const published = new Date(Date.UTC(2026, 9, day, 7, 38, 0));
+  bench.site.publish(await readFile(path), published);
+  return { path, published };
+}
+
+async function expectState(path: string): Promise<void> {
+  const state = await readState(bench.stream.environment.CLICKHOUSE_URL!);
+  expect(state).toEqual(await readPublication(path));
+}
+
+const editions = () => listEditions(bench.stream.pool, { register, maxRows: 100 });
+
+describe('a register from its site to ClickHouse', () => {
+  it('takes the first publication as edition 1', async () => {
+    const { path, published } = await putDay(1);
+    const { publication } = await bench.run();
+    expect(publication).toMatchObject({
+      state: 'publicada',
+      edition: 1,
+      rows,
+      rejected: 0,
+      duplicates: 0,
+      fecha_dato: '2026-10-01',
+      published_at: published,
+    });
+    expect(publication!.avisada_at).not.toBeNull();
+    await expectState(path);
+  });
+
+  it('finds nothing new while the site keeps its file', async () => {
+    const before = bench.site.requests.length;
+    expect((await bench.run()).outcome).toBe('nothing_new');
+    expect(bench.site.requests.slice(before).map((request) => request.method)).toEqual(['HEAD']);
+    expect(await editions()).toHaveLength(1);
+  });
+
+  it('takes the next one as the difference, with its gates and counts', async () => {
+    const { path } = await putDay(2);
+    const { publication } = await bench.run();
+    expect(publication).toMatchObject({ state: 'publicada', edition: 2, fecha_dato: '2026-10-02' });
+    expect(publication!.gates.every((gate) => gate.passed)).toBe(true);
+    expect(publication!.gates.map((gate) => gate.gate)).toContain('changed.company');
+    const [second] = await editions();
+    expect(second).toMatchObject({
+      number: 2,
+      changes: changes.inserted + changes.deleted + changes.updated,
+      counts: { inserted: changes.inserted, deleted: changes.deleted, updated: changes.updated },
+    });
+    await expectState(path);
+  });
+
+  it('moves only the date when the same bytes are published again', async () => {
+    const later = new Date(Date.UTC(2026, 9, 3, 7, 38, 0));
+    bench.site.publish(bench.site.file!.bytes, later);
+    const { publication } = await bench.run();
+    expect(publication).toMatchObject({
+      state: 'repetida',
+      edition: null,
+      state_reason: 'the same bytes as edition 2',
+    });
+    expect(await readHead(bench.stream.pool, register)).toMatchObject({
+      edition: 2,
+      fecha_dato: '2026-10-03',
+      published_at: later,
+    });
+  });
+
+  it('quarantines an older file that the site went back to', async () => {
+    await putDay(1);
+    bench.site.publish(Buffer.concat([await readFile(join(folder, 'day-1.zip'))]), new Date(Date.UTC(2026, 8, 30)));
+    const { publication } = await bench.run();
+    expect(publication).toMatchObject({ state: 'en_cuarentena' });
+    expect(publication!.state_reason).toMatch(/^date: the site went back to an older file/);
+    expect(await editions()).toHaveLength(2);
+  });
+
+  it('recognises a version that it had before, without taking it again', async () => {
+    await putDay(2);
+    const before = bench.site.requests.filter((request) => request.method === 'GET').length;
+    expect((await bench.run()).outcome).toBe('nothing_new');
+    expect(bench.site.requests.filter((request) => request.method === 'GET')).toHaveLength(before);
+  });
+
+  it('rebuilds the index when WORK_DIR was lost', async () => {
+    await rm(bench.workDir, { recursive: true });
+    const { path } = await putDay(4);
+    const { publication } = await bench.run();
+    expect(publication).toMatchObject({ state: 'publicada', edition: 3 });
+    await expectState(path);
+  });
+
+  it('goes on after the worker stopped at any step, and downloads nothing twice', async () => {
+    const { path } = await putDay(5);
+    bench.site.misbehave({ mode: 'stall', afterBytes: 20_000, times: 1 });
+    const running = bench.run();
+    running.catch(() => {});
+    const gets = () => bench.site.requests.filter((request) => request.method === 'GET');
+    const before = gets().length;
+    // Stops it in the download, then again and again wherever it is.
+    for (let stops = 0; stops < 2; stops += 1) {
+      while (gets().length === before) await new Promise((resolve) => setTimeout(resolve, 20));
+      await bench.stopWorker();
+      await bench.startWorker();
+    }
+    const { publication } = await running;
+    expect(publication).toMatchObject({ state: 'publicada', edition: 4 });
+    const ranges = gets()
+      .slice(before)
+      .map((request) => request.range);
+    expect(ranges[0]).toBeNull();
+    expect(ranges.slice(1).every((range) => range !== null)).toBe(true);
+    await expectState(path);
+  });
+
+  it('waits for consumers that are away, and takes two publications in order after that', async () => {
+    await bench.stopConsumers('SIGKILL');
+    await putDay(6);
+    const first = bench.run();
+    while ((await editions())[0]!.number < 5) await new Promise((resolve) => setTimeout(resolve, 50));
+    const { path } = await putDay(7);
+    const second = bench.run();
+    for (
+      let waited = 0;
+      (await listPublications(bench.stream.pool, { register, state: 'descargada', maxRows: 9 })).length === 0;
+      waited += 1
+    ) {
+      expect(waited).toBeLessThan(200);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    // The next edition is not made before this one is materialised.
+    expect((await editions()).map((edition) => edition.number)).toEqual([5, 4, 3, 2, 1]);
+    await bench.startConsumers();
+    expect((await first).publication).toMatchObject({ state: 'publicada', edition: 5 });
+    expect((await second).publication).toMatchObject({ state: 'publicada', edition: 6 });
+    await expectState(path);
+  });
+
+  it('finds open work after Temporal lost its data', async () => {
+    const { pool } = bench.stream;
+    const { path } = await putDay(8);
+    // The worker is away: the file is archived by hand, as a fetch would have, and no workflow knows of it.
+    const { publication } = await bench.run();
+    await pool.query('UPDATE edition SET avisada_at = NULL WHERE number = $1', [publication!.edition]);
+    expect((await bench.settled(publication!.id)).avisada_at).not.toBeNull();
+    await expectState(path);
+  });
+});
