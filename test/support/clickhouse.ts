@@ -96,6 +96,6 @@ export async function rawRequest(
     body += chunk;
   });
   response.on('error', () => undefined);
-  await once(response, 'close');
+  await new Promise((resolve) => response.once('close', resolve));
   return { status: response.statusCode!, headers: response.headers, body, cut: !response.complete };
 }

@@ -2,8 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { failure } from './errors.ts';
+import type { Limits } from './limits.ts';
 import type { QueryRequest } from './request.ts';
 import { readStatement, type Statement } from './statement.ts';
+import { chunksOf } from './upload.ts';
 
 /** `data` is what the caller sent for an INSERT: first these bytes, then the rest of the stream. */
 export type Incoming = { statement: Statement; text: string; data: { head: Uint8Array; rest: Readable } };
@@ -13,18 +15,15 @@ export type Incoming = { statement: Statement; text: string; data: { head: Uint8
  * read here, however long they are.
  * @throws QueryFailure 229 when the text without data is longer than maxQueryBytes
  */
-export async function readIncoming(
-  message: IncomingMessage,
-  request: QueryRequest,
-  maxQueryBytes: number,
-): Promise<Incoming> {
+export async function readIncoming(message: IncomingMessage, request: QueryRequest, limits: Limits): Promise<Incoming> {
+  const { maxQueryBytes } = limits;
   const body = decompressed(message);
   if (request.query !== '') {
     const statement = attempt(request.query);
     if (statement?.kind === 'insert-data') return withData(statement, Buffer.from(request.query), request.query, body);
   }
   const prefix = request.query === '' ? Buffer.alloc(0) : Buffer.from(`${request.query}\n`);
-  const { bytes, complete } = await readUpTo(body, maxQueryBytes);
+  const { bytes, complete } = await readUpTo(body, limits);
   if (isForm(message)) {
     readForm(bytes, String(message.headers['content-type']), request);
     return {
@@ -73,13 +72,13 @@ function decompressed(message: IncomingMessage): Readable {
   return message.pipe(decoder);
 }
 
-async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buffer; complete: boolean }> {
+async function readUpTo(body: Readable, limits: Limits): Promise<{ bytes: Buffer; complete: boolean }> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-    chunks.push(chunk as Buffer);
-    length += (chunk as Buffer).length;
-    if (length > maxBytes) return { bytes: Buffer.concat(chunks), complete: false };
+  for await (const chunk of chunksOf(body, limits.uploadIdleTimeoutMs)) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > limits.maxQueryBytes) return { bytes: Buffer.concat(chunks), complete: false };
   }
   return { bytes: Buffer.concat(chunks), complete: true };
 }

@@ -45,7 +45,7 @@ export async function openEngine(dataFolder: string, database: string, limits: L
   // Held until the end: the engine leaves the directory with its last connection.
   const keeper = openFirst(native, dataPath, folder);
   // Only now: before the directory is ours, the folder's files may be another process's.
-  const spool = new Spool(path.join(folder, 'spool'), limits.maxBodyBytes);
+  const spool = new Spool(path.join(folder, 'spool'), limits);
   await spool.prepare();
   const ask = async (sql: string) => (await native.QueryAsyncConnection(keeper, sql, 'TSVRaw')).bytes.toString().trim();
   // The engine's own default kind of database is none that migrations can be written for.

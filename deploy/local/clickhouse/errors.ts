@@ -25,13 +25,9 @@ export function asFailure(error: unknown, ours: string[] = []): QueryFailure {
   if (error instanceof QueryFailure) return error;
   let text = error instanceof Error ? error.message : String(error);
   for (const added of ours) text = text.replaceAll(added, '');
-  const innermost = text.lastIndexOf('Code: ');
-  const nested = /^(Code: \d+\. DB::Exception: )+Code: \d+\. DB::/.test(text) && innermost > 0;
-  if (nested)
-    text = text
-      .slice(innermost)
-      .replace(/(\(version [^)]*\)\. )?\([A-Z0-9_]+\)$/, '')
-      .trimEnd();
+  text = text
+    .replace(/^(?:Code: \d+\. DB::Exception: )+(?=Code: \d+\. DB::)/, '')
+    .replace(/(\([A-Z0-9_]+\))(?: \(version [^)]*\)\. \([A-Z0-9_]+\))+$/, '$1');
   const code = Number(/^Code: (\d+)\./.exec(text)?.[1] ?? 0);
   if (code === 0) return new QueryFailure(1001, `Code: 1001. DB::Exception: ${text}. (STD_EXCEPTION)`);
   return new QueryFailure(code, text);

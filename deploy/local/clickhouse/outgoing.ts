@@ -86,8 +86,10 @@ export class Outgoing {
 
   complete(summary: Summary): void {
     this.#rest();
-    if (this.#discarding) return;
-    if (this.#reply.begun) this.#reply.finish();
+    // The query may have ended well before it could be stopped.
+    if (this.overflow !== undefined) this.#reply.fail(this.overflow);
+    else if (this.#discarding) return;
+    else if (this.#reply.begun) this.#reply.finish();
     else this.#reply.whole(this.#format, Buffer.concat(this.#held), summary);
   }
 

@@ -7,6 +7,7 @@ import { checkInlineValues, insert, insertData } from './insert.ts';
 import { Reply } from './reply.ts';
 import { type Account, authenticate, type QueryRequest, readRequest } from './request.ts';
 import { select } from './select.ts';
+import { readToNowhere } from './upload.ts';
 
 /** The HTTP interface over an engine. Listening is the caller's business. */
 export function makeServer(engine: Engine, account: Account): Server {
@@ -34,14 +35,10 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
     reply = new Reply(response, { ...about, queryId: request.queryId, gzip: request.gzip });
     // As on a server: a GET must not change anything.
     if (message.method !== 'POST' && !request.settings.has('readonly')) request.settings.set('readonly', '2');
-    const upload = watchUpload(message, engine.limits.uploadIdleTimeoutMs);
-    message.once('end', upload.end);
-    response.once('close', upload.end);
     await serve(engine, message, request, reply, gone.signal);
   } catch (error) {
     if (gone.signal.aborted) return;
-    // The rest of a body that was refused would be read as the next request.
-    if (!message.complete) response.setHeader('Connection', 'close');
+    await readToNowhere(message, engine.limits.uploadIdleTimeoutMs);
     reply.fail(asFailure(error));
   }
 }
@@ -53,7 +50,7 @@ async function serve(
   reply: Reply,
   signal: AbortSignal,
 ): Promise<void> {
-  const incoming = await readIncoming(message, request, engine.limits.maxQueryBytes);
+  const incoming = await readIncoming(message, request, engine.limits);
   const { statement, text } = incoming;
   switch (statement.kind) {
     case 'select':
@@ -71,16 +68,4 @@ async function serve(
       return command(engine, request, { text, format: undefined, changesConnection: false }, reply, signal);
     }
   }
-}
-
-/** Cuts an upload of which nothing has come for so long; what follows treats it as any cut upload. */
-function watchUpload(message: IncomingMessage, idleTimeoutMs: number): { end: () => void } {
-  let seen = message.socket.bytesRead;
-  const timer = setInterval(() => {
-    const now = message.socket.bytesRead;
-    // Not read by us is not the caller's fault: it may wait for its turn to upload.
-    if (now === seen && message.readableFlowing !== false && !message.complete) message.destroy();
-    seen = now;
-  }, idleTimeoutMs);
-  return { end: () => clearInterval(timer) };
 }

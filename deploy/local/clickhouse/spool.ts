@@ -1,9 +1,11 @@
 import { createWriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type Readable, Transform } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { failure } from './errors.ts';
+import type { Limits } from './limits.ts';
+import { chunksOf } from './upload.ts';
 
 /**
  * Insert bodies on disk. Inline data is never given to the engine: it cuts it at the first blank line and runs the rest as
@@ -11,12 +13,12 @@ import { failure } from './errors.ts';
  */
 export class Spool {
   readonly folder: string;
-  readonly #maxBodyBytes: number;
+  readonly #limits: Limits;
   #count = 0;
 
-  constructor(folder: string, maxBodyBytes: number) {
+  constructor(folder: string, limits: Limits) {
     this.folder = folder;
-    this.#maxBodyBytes = maxBodyBytes;
+    this.#limits = limits;
   }
 
   /** Also removes what a process that was killed has left behind: none of it had been acknowledged. */
@@ -32,23 +34,26 @@ export class Spool {
   async store(head: Uint8Array, body: Readable): Promise<string> {
     this.#count += 1;
     const file = path.join(this.folder, `body-${this.#count}`);
-    const maxBodyBytes = this.#maxBodyBytes;
-    let bytes = head.length;
-    const count = new Transform({
-      transform(chunk: Buffer, _encoding, done) {
-        bytes += chunk.length;
-        if (bytes > maxBodyBytes)
-          done(failure(307, 'TOO_MANY_BYTES', `The insert body is larger than ${maxBodyBytes} bytes`));
-        else done(null, chunk);
-      },
-    });
-    if (head.length > 0) count.push(head);
+    const target = createWriteStream(file, { mode: 0o600, highWaterMark: 1_048_576 });
     try {
-      await pipeline(body, count, createWriteStream(file, { mode: 0o600, highWaterMark: 1_048_576 }));
+      await pipeline(this.#limited(head, body), target);
       return file;
     } catch (error) {
       await this.remove(file);
       throw error;
+    }
+  }
+
+  /** Leaves the body open when it is too large, so that the caller can still be told. */
+  async *#limited(head: Uint8Array, body: Readable): AsyncGenerator<Uint8Array> {
+    const { maxBodyBytes, uploadIdleTimeoutMs } = this.#limits;
+    let bytes = head.length;
+    if (bytes > 0) yield head;
+    for await (const chunk of chunksOf(body, uploadIdleTimeoutMs)) {
+      bytes += chunk.length;
+      if (bytes > maxBodyBytes)
+        throw failure(307, 'TOO_MANY_BYTES', `The insert body is larger than ${maxBodyBytes} bytes`);
+      yield chunk;
     }
   }
 

@@ -19,11 +19,11 @@ export function readStatement(sql: string): Statement {
   const all: Token[] = [];
   let end = sql.length;
   for (const token of tokens(sql)) {
-    if (end < sql.length) throw several(token, sql);
     if (token.text === ';') {
-      end = token.start;
+      end = Math.min(end, token.start);
       continue;
     }
+    if (end < sql.length) throw several(token, sql);
     all.push(token);
     const insert = all.length > 1 && isWord(all[0]!, 'INSERT') ? insertWithData(sql, all) : undefined;
     if (insert !== undefined) return insert;
