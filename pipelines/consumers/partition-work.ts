@@ -137,7 +137,7 @@ export class PartitionWork {
   /** Dying before the commit repeats the batch; dying after it repeats nothing. Never the other way round. */
   async #commit(payload: EachBatchPayload, batch: ChangeBatch, began: number): Promise<void> {
     const { group, log, metrics } = this.#options;
-    const { topic, partition, firstOffset, lastOffset, messages } = batch;
+    const { register, topic, partition, firstOffset, lastOffset, messages } = batch;
     const handled = performance.now();
     const next = String(BigInt(lastOffset) + 1n);
     await payload.commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: next }] }] });
@@ -148,6 +148,7 @@ export class PartitionWork {
     log.info(
       {
         group,
+        register,
         topic,
         partition,
         firstOffset,

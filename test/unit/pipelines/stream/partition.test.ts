@@ -33,11 +33,7 @@ test('places are fixed for ever', () => {
   const places = ['20100070970', '20131312955', '10000000001', '15000000003'].map((ruc) =>
     partitionOf(Buffer.from(ruc), 0, 11, 6),
   );
-  expect(places).toEqual(
-    ['20100070970', '20131312955', '10000000001', '15000000003'].map(
-      (ruc) => (theirs(Buffer.from(ruc)) & 0x7fffffff) % 6,
-    ),
-  );
+  expect(places).toEqual([0, 5, 1, 1]);
   const counts = new Array(6).fill(0);
   for (let ruc = 20_100_000_000; ruc < 20_100_006_000; ruc += 1)
     counts[partitionOf(Buffer.from(String(ruc)), 0, 11, 6)] += 1;

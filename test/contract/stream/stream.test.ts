@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { KafkaChunkSender } from '../../../pipelines/stream/kafka.ts';
+import type { ChunkSender, StreamOffsets } from '../../../pipelines/stream/ports.ts';
+import { makeStreamBench, type StreamBench } from '../../support/stream.ts';
+
+// What any client behind pipelines/stream/ports.ts must do; a second client is a second entry here.
+const clients = [
+  {
+    name: 'kafkajs',
+    sender: (bench: StreamBench): ChunkSender => new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 10_000 }),
+    offsets: (bench: StreamBench): StreamOffsets => bench.offsets,
+  },
+];
+
+describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) => {
+  let bench: StreamBench;
+  let topic: string;
+  let sender: ChunkSender;
+  let offsets: StreamOffsets;
+  beforeAll(async () => {
+    bench = await makeStreamBench(inject('endpoints'));
+    topic = `${bench.prefix}register.padron_reducido.changes`;
+    sender = makeSender(bench);
+    offsets = makeOffsets(bench);
+  });
+  afterAll(async () => {
+    await sender.close();
+    await bench.close();
+  });
+
+  const record = (partition: number, value: Buffer) => ({ key: Buffer.from('20100070970'), value, partition });
+
+  async function read(count: number): Promise<{ partition: number; offset: number; key: string; value: Buffer }[]> {
+    const consumer = bench.kafka.consumer({ groupId: `${bench.prefix}reader-${count}` });
+    const found: { partition: number; offset: number; key: string; value: Buffer }[] = [];
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    await consumer.run({
+      eachMessage: async ({ partition, message }) => {
+        found.push({ partition, offset: Number(message.offset), key: String(message.key), value: message.value! });
+      },
+    });
+    await expect.poll(() => found.length, { timeout: 30_000 }).toBeGreaterThanOrEqual(count);
+    await sleep(300);
+    await consumer.disconnect();
+    return found.sort((one, other) => one.partition - other.partition || one.offset - other.offset);
+  }
+
+  test('a topic without records ends at 0, and a group that never committed stands at 0', async () => {
+    expect(await offsets.ends(topic)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(await offsets.committed(`${bench.prefix}nobody`, topic)).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+
+  test('records keep their bytes, key, partition and order; the ends tell how many there are', async () => {
+    const sizes = [0, 1, 63, 64, 127, 128, 8_191, 8_192, 100_000];
+    const values = sizes.map((size, index) => Buffer.alloc(size, index + 1));
+    await sender.send(
+      topic,
+      values.map((value, index) => record(index % 2 === 0 ? 2 : 4, value)),
+    );
+    await sender.send(topic, [record(2, Buffer.from('last'))]);
+    expect(await offsets.ends(topic)).toEqual([0, 0, 6, 0, 4, 0]);
+    const found = await read(10);
+    expect(found.map(({ partition, offset }) => `${partition}/${offset}`)).toEqual([
+      ...[0, 1, 2, 3, 4, 5].map((offset) => `2/${offset}`),
+      ...[0, 1, 2, 3].map((offset) => `4/${offset}`),
+    ]);
+    expect(found.every(({ key }) => key === '20100070970')).toBe(true);
+    const even = values.filter((_, index) => index % 2 === 0);
+    const odd = values.filter((_, index) => index % 2 === 1);
+    expect(found.map(({ value }) => value)).toEqual([...even, Buffer.from('last'), ...odd]);
+  });
+
+  test('a chunk of many thousand records arrives whole', async () => {
+    const before = await offsets.ends(topic);
+    const chunk = Array.from({ length: 12_000 }, (_, index) => record(index % 6, Buffer.from(`value ${index}`)));
+    await sender.send(topic, chunk);
+    const after = await offsets.ends(topic);
+    expect(after.map((end, partition) => end - before[partition]!)).toEqual(new Array(6).fill(2_000));
+  });
+
+  test('a chunk that cannot be sent is a typed error that may be tried again, and the sender goes on afterwards', async () => {
+    const before = (await offsets.ends(topic))[5]!;
+    await expect(sender.send(topic, [record(5, Buffer.alloc(9 * 1024 * 1024))])).rejects.toMatchObject({
+      code: 'send_failed',
+      retryable: true,
+    });
+    await sender.send(topic, [record(5, Buffer.from('after'))]);
+    expect((await offsets.ends(topic))[5]).toBe(before + 1);
+  });
+});

@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
+import {
+  baseline,
+  currentState,
+  expectedState,
+  freezeTestEdition,
+  makeStreamBench,
+  nextDay,
+  publishTestEdition,
+  type StreamBench,
+} from '../../../support/stream.ts';
+
+const register = 'padron_reducido';
+const name = 'EMPRESA 3 "Ñ" S.A.C.';
+let bench: StreamBench;
+beforeAll(async () => {
+  bench = await makeStreamBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+
+interface Consumers {
+  process: ChildProcess;
+  url: string;
+  lines: string[];
+  ended: Promise<number | null>;
+}
+
+async function startConsumers(): Promise<Consumers> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
+    // No Temporal here: notices need it, starting does not.
+    env: { ...bench.environment, TEMPORAL_ADDRESS: '127.0.0.1:1', LOG_LEVEL: 'debug' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const port = await new Promise<number>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(line);
+      if (line.includes('"listening"')) resolve(JSON.parse(line).port);
+    });
+    void ended.then(() => reject(new Error(`consumers ended: ${lines.join('\n')}`)));
+  });
+  return { process: child, url: `http://127.0.0.1:${port}`, lines, ended };
+}
+
+test('the process serves its health, materialises, survives a kill and stops cleanly', async () => {
+  const first = baseline(60_000);
+  const second = nextDay(first, 2);
+  const consumers = await startConsumers();
+  const status = async (path: string) => (await fetch(`${consumers.url}${path}`)).status;
+  expect(await status('/healthz')).toBe(200);
+  await expect.poll(() => status('/readyz'), { timeout: 60_000 }).toBe(200);
+  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, first));
+  // In the middle of its work, or just after: both must come out the same.
+  consumers.process.kill('SIGKILL');
+  await consumers.ended;
+  const again = await startConsumers();
+  await expect.poll(() => checkMaterialised(bench, register, 1), { timeout: 100_000 }).toBe('materialised');
+  await publishTestEdition(bench, 2, await freezeTestEdition(bench, 2, second));
+  await expect.poll(() => checkMaterialised(bench, register, 2), { timeout: 60_000 }).toBe('materialised');
+  expect(await currentState(bench)).toEqual(expectedState(first, second));
+  const metrics = await (await fetch(`${again.url}/metrics`)).text();
+  expect(metrics).toMatch(/padron_consumer_rows_total\{[^}]*materialize[^}]*\} \d+/);
+  expect(metrics).toMatch(/padron_materialize_insert_seconds_count\{[^}]*table="register_change"/);
+  again.process.kill('SIGTERM');
+  expect(await again.ended).toBe(0);
+  const committed = again.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'batch committed');
+  expect(committed.length).toBeGreaterThan(0);
+  expect(committed[0]).toMatchObject({
+    register,
+    rows: expect.any(Number),
+    handleMs: expect.any(Number),
+    lag: expect.any(Number),
+  });
+  expect(`${[...consumers.lines, ...again.lines].join('\n')}${metrics}`).not.toContain(name.slice(0, 9));
+}, 300_000);
+
+test('a topic with other settings keeps it from starting', async () => {
+  await bench.pool.query('UPDATE register_head SET partitions = 5');
+  const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
+    env: { ...bench.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(1);
+  expect(output).toContain('topic_settings_differ');
+  await bench.pool.query('UPDATE register_head SET partitions = 6');
+});
+
+test('--check-config tells everything that is missing at once', async () => {
+  const run = async (env: Record<string, string>) => {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts', '--check-config'], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    return { code: await new Promise((resolve) => child.once('close', resolve)), output };
+  };
+  const missing = await run({});
+  expect(missing.code).toBe(1);
+  for (const variable of ['DATABASE_URL', 'CLICKHOUSE_URL', 'KAFKA_BROKERS'])
+    expect(missing.output).toContain(variable);
+  expect(await run({ ...bench.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' })).toEqual({
+    code: 0,
+    output: 'configuration ok\n',
+  });
+});
