@@ -1,4 +1,4 @@
-import { type ClickHouseClient, createClient } from '@clickhouse/client';
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 
 export type { ClickHouseClient };
 
@@ -33,6 +33,8 @@ export function makeClickhouse(
     request_timeout: options.requestTimeoutMs,
     max_open_connections: options.connections,
     compression: { request: false, response: false },
+    // The client's own log writes queries with their parameters, RUCs among them, to the console.
+    log: { level: ClickHouseLogLevel.OFF },
     // Below the server's own idle timeout, so that a socket is never reused while the server closes it.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
   });

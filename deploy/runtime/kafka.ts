@@ -1,5 +1,5 @@
 import { Kafka, type logCreator, logLevel } from 'kafkajs';
-import type { Logger } from './log.ts';
+import { describeError, type Logger } from './log.ts';
 
 /** A kafkajs client with every default we rely on set; its log goes to ours. */
 export function makeKafka(brokers: string, clientId: string, log: Logger): Kafka {
@@ -20,7 +20,9 @@ function toPino(log: Logger): logCreator {
   return () =>
     ({ level, log: entry }) => {
       const { message, error, broker, groupId } = entry;
-      const fields = { kafkajs: { error: String(error ?? ''), broker, groupId } };
+      const fields = {
+        kafkajs: { error: error instanceof Error ? describeError(error) : String(error ?? ''), broker, groupId },
+      };
       if (level <= logLevel.ERROR) log.error(fields, message);
       else if (level === logLevel.WARN) log.warn(fields, message);
       else log.debug(fields, message);

@@ -1,3 +1,4 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { type Logger, pino } from 'pino';
 
 export type { Logger };
@@ -21,8 +22,12 @@ export function makeLogger(process: string, level: string): Logger {
   });
 }
 
-/** Name, code, message and stack; never other properties, where engines' errors quote rows and parameters. */
+/**
+ * Name, code, message and stack; never other properties, where engines' errors quote rows and parameters. ClickHouse
+ * quotes them in its message too, so of that error only the code and its name are told.
+ */
 export function describeError(error: unknown): Record<string, unknown> {
+  if (error instanceof ClickHouseError) return { name: 'ClickHouseError', code: error.code, type: error.type };
   if (!(error instanceof Error)) return { message: String(error) };
   const { code, cause } = error as Error & { code?: unknown };
   return {

@@ -18,16 +18,14 @@ export function makeLastKnownRows(clickhouse: ClickHouseClient): LastKnownRows {
     if (rucs.length === 0) return new Map();
     const result = await clickhouse.query({
       // No FINAL: a repeated row of one change is the same row.
-      query: `SELECT toString(ruc) AS ruc, argMax(before, edition) AS before FROM register_change
+      query: `SELECT toString(ruc) AS key, argMax(before, edition) AS last FROM register_change
         WHERE register = {register: UInt8} AND ruc IN {rucs: Array(UInt64)} AND op = 'd' AND edition < {edition: UInt64}
         GROUP BY ruc`,
-      query_params: { register: register.code, rucs, edition: beforeEdition },
+      query_params: { register: register.code, rucs: rucs.map(Number), edition: beforeEdition },
       format: 'JSONEachRow',
     });
-    const rows = await result.json<{ ruc: string; before: string | null }>();
-    return new Map(
-      rows.flatMap(({ ruc, before }) => (before === null ? [] : [[ruc, unpack(register, before)] as const])),
-    );
+    const rows = await result.json<{ key: string; last: string | null }>();
+    return new Map(rows.flatMap(({ key, last }) => (last === null ? [] : [[key, unpack(register, last)] as const])));
   };
 }
 

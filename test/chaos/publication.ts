@@ -38,7 +38,7 @@ const noticeTimeoutMs = 180_000;
  */
 export async function runChaos(rows: number, log: (line: string) => void): Promise<ChaosReport> {
   const directory = mkdtempSync(path.join(tmpdir(), 'padron-chaos-'));
-  const changes = { inserted: 60, deleted: 40, updated: Math.min(90 + Math.round(rows / 200), 8_000) };
+  const changes = { inserted: 30, deleted: 30, updated: 65 + Math.round(rows / 250) };
   const days = await writeTwoDays(path.join(directory, 'site'), rows, changes);
   const chain = await startChain({ directory: path.join(directory, 'chain'), log });
   const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'padron-chaos', 2);
