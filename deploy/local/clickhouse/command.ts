@@ -17,18 +17,14 @@ export async function command(
   const format = about.format ?? request.defaultFormat;
   try {
     const result = await onConnection(engine, request, about.changesConnection, async (connection) => {
-      const run = engine.runs.begin(request.queryId);
-      const stop = () => void engine.runs.kill(run);
-      signal.addEventListener('abort', stop, { once: true });
-      try {
-        const sql = `${run.tag}${about.text}`;
-        return await engine.native.QueryAsyncConnection(connection, sql, format, request.parameters);
-      } catch (error) {
-        throw asFailure(error, [run.tag]);
-      } finally {
-        engine.runs.end(run);
-        signal.removeEventListener('abort', stop);
-      }
+      const { runs, native } = engine;
+      return runs.during(request.queryId, signal, async ({ tag }) => {
+        try {
+          return await native.QueryAsyncConnection(connection, `${tag}${about.text}`, format, request.parameters);
+        } catch (error) {
+          throw asFailure(error, [tag]);
+        }
+      });
     });
     const { rowsRead, bytesRead, elapsed } = result;
     const summary = { readRows: rowsRead, readBytes: bytesRead, writtenRows: 0, writtenBytes: 0, elapsedS: elapsed };

@@ -56,17 +56,14 @@ export async function insert(
     // The call that counts rows binds no parameters: they are SET, and the connection is not used again.
     result = await onConnection(engine, request, parameters.size > 0, async (connection) => {
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
-      const run = engine.runs.begin(request.queryId);
-      const stop = () => void engine.runs.kill(run);
-      signal.addEventListener('abort', stop, { once: true });
-      try {
-        return await engine.native.InsertRawAsyncConnection(connection, `${run.tag}${sql}`, nothing, false);
-      } catch (error) {
-        throw asFailure(error, [ours, run.tag]);
-      } finally {
-        engine.runs.end(run);
-        signal.removeEventListener('abort', stop);
-      }
+      return engine.runs.during(request.queryId, signal, async ({ tag }) => {
+        try {
+          // If the process dies in here, the rows are there or not, unless they are more than one block of the engine's.
+          return await engine.native.InsertRawAsyncConnection(connection, `${tag}${sql}`, nothing, false);
+        } catch (error) {
+          throw asFailure(error, [ours, tag]);
+        }
+      });
     });
   } finally {
     writes.leave();

@@ -112,6 +112,7 @@ export class Outgoing {
     const { sendTimeoutMs } = this.#limits;
     this.#stalled = setTimeout(() => {
       this.overflow = failure(209, 'SOCKET_TIMEOUT', `The result was not read for ${sendTimeoutMs} ms`);
+      this.discard();
       stop();
     }, sendTimeoutMs);
     this.#reply.onDrain(() => {
@@ -128,6 +129,7 @@ export class Outgoing {
       'TOO_MANY_ROWS_OR_BYTES',
       `The result to be held is larger than ${maxHeldResultBytes} bytes`,
     );
+    this.discard();
     stop();
   }
 

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connections } from './connections.ts';
+import { failure } from './errors.ts';
 import type { Native } from './native.ts';
+import type { Token } from './tokens.ts';
 
 /** One query in the engine. The engine chooses its own query ids, so ours stands in a comment before the text. */
 export type Run = { queryId: string; tag: string; killed: boolean };
@@ -27,17 +29,36 @@ export class Runs {
     return this.#running;
   }
 
-  begin(queryId: string): Run {
+  /**
+   * Runs a query under its id, which starts with the tag it is given. When the caller goes away it is killed, and `onStop` is
+   * told first.
+   * @throws QueryFailure 216 while another query of that id runs, 735 when the caller has already gone: then nothing was run
+   */
+  async during<T>(
+    queryId: string,
+    signal: AbortSignal,
+    work: (run: Run) => Promise<T>,
+    onStop: () => void = () => undefined,
+  ): Promise<T> {
+    if (signal.aborted) throw failure(735, 'QUERY_WAS_CANCELLED_BY_CLIENT', 'The client has closed the connection');
+    if ([...this.#running].some((other) => other.queryId === queryId))
+      throw failure(216, 'QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING', `Query with id = ${queryId} is already running`);
     this.#count += 1;
     // Characters that could end the comment never reach it.
     const safeId = queryId.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 200);
-    const started = { queryId, tag: `${tagStart}${safeId};${this.#count}*/`, killed: false };
-    this.#running.add(started);
-    return started;
-  }
-
-  end(run: Run): void {
-    this.#running.delete(run);
+    const run = { queryId, tag: `${tagStart}${safeId};${this.#count}*/`, killed: false };
+    const stop = () => {
+      onStop();
+      void this.kill(run);
+    };
+    this.#running.add(run);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      return await work(run);
+    } finally {
+      this.#running.delete(run);
+      signal.removeEventListener('abort', stop);
+    }
   }
 
   /** Asks the engine to stop the query, again and again until it has ended: it may not have begun there yet. */
@@ -61,16 +82,21 @@ export class Runs {
   }
 
   /** The caller's KILL QUERY, in terms of the caller's ids; never SYNC, which does not return in the embedded engine. */
-  rewriteKill(text: string, words: Iterable<{ text: string; start: number; end: number }>): string {
+  rewriteKill(text: string, words: Iterable<Token>): string {
     let out = '';
     let at = 0;
+    let mode = ' ASYNC';
     for (const token of words) {
       const word = token.text.toLowerCase();
-      if (!['query_id', '`query_id`', '"query_id"', 'sync', 'async'].includes(word)) continue;
-      out += text.slice(at, token.start) + (word.endsWith('sync') ? '' : idOfProcess);
+      const isId = ['query_id', '`query_id`', '"query_id"'].includes(word);
+      const isMode = token.depth === 0 && ['sync', 'async'].includes(word);
+      const isFormat = token.depth === 0 && word === 'format';
+      if (token.depth === 0 && word === 'test') mode = '';
+      if (!isId && !isMode && !isFormat) continue;
+      out += text.slice(at, token.start) + (isId ? idOfProcess : isFormat ? `${mode} FORMAT` : '');
+      if (isFormat) mode = '';
       at = token.end;
     }
-    // The killing query itself names the id too, but carries no tag.
-    return `${out}${text.slice(at)} ASYNC`;
+    return `${out}${text.slice(at)}${mode}`;
   }
 }

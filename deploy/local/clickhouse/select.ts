@@ -1,11 +1,12 @@
 import type { Engine } from './engine.ts';
 import { onConnection } from './engine.ts';
 import { asFailure, failure } from './errors.ts';
-import type { NativeResult } from './native.ts';
+import type { Connection, NativeResult } from './native.ts';
 import { Outgoing } from './outgoing.ts';
 import { openReader } from './pipes.ts';
 import type { Reply } from './reply.ts';
 import type { QueryRequest } from './request.ts';
+import type { Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
 /**
@@ -30,42 +31,49 @@ export async function select(
     reads.leave();
   });
   try {
-    const result = await onConnection(engine, request, false, async (connection) => {
-      const pipe = await engine.pipes.take();
-      const clause = `\nINTO OUTFILE '${pipe}' TRUNCATE COMPRESSION 'none'\n`;
-      const tail = statement.tail === '' ? `FORMAT ${formatName(format)}` : statement.tail;
-      const run = engine.runs.begin(request.queryId);
-      const sql = `${run.tag}${statement.body}${clause}${tail}`;
-      const stop = () => {
-        outgoing.discard();
-        void engine.runs.kill(run);
-      };
-      const reader = openReader(pipe);
-      outgoing.take(reader.stream, stop);
-      if (signal.aborted) stop();
-      signal.addEventListener('abort', stop, { once: true });
-      try {
-        const done = await engine.native.QueryAsyncConnection(connection, sql, 'Null', request.parameters);
-        // From here on only the engine could write to the pipe; its end shows that it does not any more.
-        reader.release();
-        await outgoing.atEnd(reader.stream);
-        engine.pipes.giveBack(pipe);
-        return done;
-      } catch (error) {
-        engine.pipes.spoil(pipe);
-        throw asFailure(error, [clause, clause.trim(), run.tag]);
-      } finally {
-        engine.runs.end(run);
-        signal.removeEventListener('abort', stop);
-        reader.release();
-        reader.stream.destroy();
-      }
-    });
+    const result = await onConnection(engine, request, false, (connection) =>
+      engine.runs.during(
+        request.queryId,
+        signal,
+        (run) => throughPipe(engine, connection, request, statement, run, outgoing),
+        () => outgoing.discard(),
+      ),
+    );
     outgoing.complete(summaryOf(result));
   } catch (error) {
     outgoing.fail(asFailure(error));
   } finally {
     slot.leave();
+  }
+}
+
+async function throughPipe(
+  engine: Engine,
+  connection: Connection,
+  request: QueryRequest,
+  statement: Statement & { kind: 'select' },
+  run: Run,
+  outgoing: Outgoing,
+): Promise<NativeResult> {
+  const tail = statement.tail === '' ? `FORMAT ${formatName(request.defaultFormat)}` : statement.tail;
+  const pipe = await engine.pipes.take();
+  const clause = `INTO OUTFILE '${pipe}' TRUNCATE COMPRESSION 'none'`;
+  const sql = `${run.tag}${statement.body}\n${clause}\n${tail}`;
+  const reader = openReader(pipe);
+  try {
+    outgoing.take(reader.stream, () => void engine.runs.kill(run));
+    const result = await engine.native.QueryAsyncConnection(connection, sql, 'Null', request.parameters);
+    // From here on only the engine could still hold the pipe; that it ends shows that it does not.
+    reader.release();
+    await outgoing.atEnd(reader.stream);
+    engine.pipes.giveBack(pipe);
+    return result;
+  } catch (error) {
+    engine.pipes.spoil(pipe);
+    throw asFailure(error, [`\n${clause}\n`, clause, run.tag]);
+  } finally {
+    reader.release();
+    reader.stream.destroy();
   }
 }
 

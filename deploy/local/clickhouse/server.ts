@@ -33,8 +33,9 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
     authenticate(message, url.searchParams, account);
     const request = readRequest(message, url.searchParams);
     reply = new Reply(response, { ...about, queryId: request.queryId, gzip: request.gzip });
-    // As on a server: a GET must not change anything.
-    if (message.method !== 'POST' && !request.settings.has('readonly')) request.settings.set('readonly', '2');
+    // As on a server: a GET must not change anything. In a session it could not be taken back.
+    const plain = request.session === undefined && !request.settings.has('readonly');
+    if (message.method !== 'POST' && plain) request.settings.set('readonly', '2');
     await serve(engine, message, request, reply, gone.signal);
   } catch (error) {
     if (gone.signal.aborted) return;

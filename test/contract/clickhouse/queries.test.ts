@@ -292,6 +292,16 @@ describe('around the result', () => {
     expect((await rawRequest(url, { query: 'SELECT 1' })).headers['x-clickhouse-query-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test('one query runs under an id at a time', async () => {
+    const query_id = `twice-${process.pid}`;
+    const first = client.query({ query: 'SELECT sleep(1)', query_id });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    const answer = await rawRequest(url, { query: 'SELECT 1', query_id });
+    expect(answer.headers['x-clickhouse-exception-code']).toBe('216');
+    await (await first).text();
+    expect((await rawRequest(url, { query: 'SELECT 1', query_id })).body).toBe('1\n');
+  });
+
   test('the summary comes with a result that was waited for', async () => {
     const answer = await rawRequest(url, { query: 'SELECT sum(number) FROM numbers(1000)', wait_end_of_query: '1' });
     const summary = JSON.parse(String(answer.headers['x-clickhouse-summary'])) as Record<string, string>;

@@ -118,7 +118,8 @@ test("KILL QUERY by the caller's id, and only that one", async () => {
   const ended = expect(victim).rejects.toMatchObject({ code: '394' });
   await untilRunning('/* victim */', 1);
   await untilRunning('/* bystander */', 1);
-  await client.command({ query: "KILL QUERY WHERE query_id = 'kill-me' ASYNC" });
+  const killed = await rawRequest(url, { query: "KILL QUERY WHERE query_id = 'kill-me' ASYNC FORMAT JSONEachRow" });
+  expect(killed.body.trim().split('\n')).toHaveLength(1);
   await ended;
   expect(await running('/* bystander */')).toBe(1);
   const otherEnded = expect(other).rejects.toMatchObject({ code: '394' });
