@@ -1,7 +1,11 @@
 import { randomInt } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import path from 'node:path';
 import { z } from 'zod';
 import { readJsonFile, writeJsonFile } from './files.ts';
+import { LockHeldError, takeLock } from './lock.ts';
 
 export const portNames = [
   'postgres',
@@ -30,30 +34,58 @@ const maxTries = 1000;
 
 const portsSchema = z.partialRecord(z.enum(portNames), z.number().int().min(1).max(65_535));
 
-/**
- * Chooses a free loopback port for every name. The ones written in `file` by the last start are kept where they are
- * still free, so that clients of a crashed stack find it again.
- */
-export async function choosePorts(file: string): Promise<Ports> {
-  const kept = readJsonFile(file, portsSchema) ?? {};
-  const taken = new Set<number>();
-  const chosen: Partial<Ports> = {};
-  for (const name of portNames) {
-    const before = kept[name];
-    const port = before !== undefined && !taken.has(before) && (await isFree(before)) ? before : await freePort(taken);
-    taken.add(port);
-    chosen[name] = port;
-  }
-  writeJsonFile(file, chosen);
-  return chosen as Ports;
+export interface ChosenPorts {
+  ports: Ports;
+  /** Gives them back when nothing listens there any more. */
+  release(): void;
 }
 
-async function freePort(taken: Set<number>): Promise<number> {
+/**
+ * Chooses a free loopback port for every name. The ones written in `file` by the last start are kept where they are
+ * still free, so that clients of a crashed stack find it again. Seconds pass before an engine listens, so each port is
+ * also claimed among all stacks of this account: two that start at the same time never choose the same.
+ */
+export async function choosePorts(file: string): Promise<ChosenPorts> {
+  const kept = readJsonFile(file, portsSchema) ?? {};
+  const chosen: Partial<Ports> = {};
+  const claims: Claim[] = [];
+  for (const name of portNames) {
+    const before = kept[name];
+    const claim = (before === undefined ? undefined : await claimIfFree(before)) ?? (await claimAny());
+    claims.push(claim);
+    chosen[name] = claim.port;
+  }
+  writeJsonFile(file, chosen);
+  return { ports: chosen as Ports, release: () => claims.forEach((claim) => void claim.release()) };
+}
+
+interface Claim {
+  port: number;
+  release(): void;
+}
+
+async function claimAny(): Promise<Claim> {
   for (let attempt = 0; attempt < maxTries; attempt++) {
-    const port = randomInt(lowestPort, highestPort + 1);
-    if (!taken.has(port) && (await isFree(port))) return port;
+    const claim = await claimIfFree(randomInt(lowestPort, highestPort + 1));
+    if (claim) return claim;
   }
   throw new Error(`no free port found between ${lowestPort} and ${highestPort}`);
+}
+
+/** A lock file per port: the claim of a process that died is taken over like any other lock of a dead owner. */
+async function claimIfFree(port: number): Promise<Claim | undefined> {
+  const folder = path.join(tmpdir(), `padron-ports-${userInfo().uid}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  let release: () => void;
+  try {
+    release = takeLock(path.join(folder, String(port)));
+  } catch (error) {
+    if (error instanceof LockHeldError) return undefined;
+    throw error;
+  }
+  if (await isFree(port)) return { port, release };
+  release();
+  return undefined;
 }
 
 export function isFree(port: number): Promise<boolean> {

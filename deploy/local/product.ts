@@ -6,7 +6,7 @@ import { readLocalConfig, repositoryRoot } from './config.ts';
 import { readOrMakeCredentials } from './credentials.ts';
 import type { Endpoints } from './endpoints.ts';
 import { answersOk } from './engines/context.ts';
-import { choosePorts, type Ports } from './ports.ts';
+import { type ChosenPorts, choosePorts, type Ports } from './ports.ts';
 import type { Log } from './programs.ts';
 import { type Launch, SupervisedProcess, type SuperviseOptions } from './supervise.ts';
 
@@ -60,26 +60,27 @@ export async function startProduct(host: ProductHost, options: ProductOptions = 
   return product;
 }
 
-async function portsOf(host: ProductHost): Promise<Ports> {
+async function portsOf(host: ProductHost): Promise<ChosenPorts> {
   const run = path.join(host.directory, 'run');
   mkdirSync(run, { recursive: true });
   mkdirSync(path.join(host.directory, 'logs'), { recursive: true });
-  return host.ports ?? choosePorts(path.join(run, 'ports.json'));
+  if (host.ports) return { ports: host.ports, release: () => undefined }; // the stack holds them
+  return choosePorts(path.join(run, 'ports.json'));
 }
 
 class RunningProduct implements Product {
   readonly urls: Record<ProcessName, string>;
   readonly #options: ProductOptions;
-  readonly #ports: Ports;
+  readonly #chosen: ChosenPorts;
   readonly #environment: Record<string, string>;
   readonly #supervise: SuperviseOptions;
   readonly #processes = new Map<ProcessName, SupervisedProcess>();
 
-  constructor(host: ProductHost, options: ProductOptions, ports: Ports) {
+  constructor(host: ProductHost, options: ProductOptions, chosen: ChosenPorts) {
     const config = readLocalConfig();
     const { encryptionKey } = readOrMakeCredentials(host.directory);
     this.#options = options;
-    this.#ports = ports;
+    this.#chosen = chosen;
     this.urls = { api: this.#url('api'), consumers: this.#url('consumers'), worker: this.#url('worker') };
     this.#environment = {
       WEBHOOK_SECRET_KEYS: `local:${encryptionKey}`,
@@ -138,6 +139,7 @@ class RunningProduct implements Product {
       const stopped = (await this.#processes.get(name)?.stop()) ?? true;
       if (!stopped) this.#log(`${name}: did not end within ${stopTimeoutMs} ms and was killed`);
     }
+    this.#chosen.release();
   }
 
   async #start(name: ProcessName): Promise<void> {
@@ -156,7 +158,7 @@ class RunningProduct implements Product {
       environment: {
         ...this.#environment,
         ...this.#options.environment?.[name],
-        HTTP_PORT: String(this.#ports[name]),
+        HTTP_PORT: String(this.#chosen.ports[name]),
       },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',
@@ -189,7 +191,7 @@ class RunningProduct implements Product {
   }
 
   #url(name: ProcessName): string {
-    return `http://127.0.0.1:${this.#ports[name]}`;
+    return `http://127.0.0.1:${this.#chosen.ports[name]}`;
   }
 
   #log(line: string): void {

@@ -31,8 +31,6 @@ export interface Stack {
   directory: string;
   /** Ports that this folder keeps, also for the product's own processes. */
   ports: Ports;
-  /** What this folder's product encrypts with, 32 bytes in base64. */
-  encryptionKey: string;
   /** Stops all in reverse order. What does not end within its deadline is killed, and named in the log. */
   stop(): Promise<void>;
   /** SIGKILL to the engine and all its processes, for tests of crashes. */
@@ -51,10 +49,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const directory = path.resolve(options.directory);
   const folders = { run: path.join(directory, 'run'), logs: path.join(directory, 'logs') };
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true });
-  const release = takeStackLock(directory);
+  const releases = [takeStackLock(directory)];
+  const release = () => {
+    for (const one of releases.reverse()) one();
+  };
   try {
     await endLeftovers(folders.run, log);
-    const context = await makeContext(directory, options, log);
+    const chosen = await choosePorts(path.join(folders.run, 'ports.json'));
+    releases.push(chosen.release);
+    const context = makeContext(directory, options, chosen.ports, log);
     const wanted = enginesWithNeeded(options.engines ?? engineNames).filter(
       (engine) => !engine.addressNames.every((name) => context.external[name]),
     );
@@ -76,7 +79,6 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       endpoints: context.endpoints,
       directory,
       ports: context.ports,
-      encryptionKey: context.credentials.encryptionKey,
       kill: (engine) => running.kill(engine),
       restart: (engine) => running.restart(engine),
       stop: async () => {
@@ -106,7 +108,7 @@ function takeStackLock(directory: string): () => void {
 
 type StackContext = EngineContext & { external: Addresses };
 
-async function makeContext(directory: string, options: StackOptions, log: Log): Promise<StackContext> {
+function makeContext(directory: string, options: StackOptions, ports: Ports, log: Log): StackContext {
   const config = readLocalConfig();
   const external = options.addresses ?? config.addresses;
   const archive = path.join(directory, 'archive');
@@ -115,7 +117,7 @@ async function makeContext(directory: string, options: StackOptions, log: Log): 
   return {
     directory,
     external,
-    ports: await choosePorts(path.join(directory, 'run', 'ports.json')),
+    ports,
     credentials: readOrMakeCredentials(directory),
     programs: { directory: config.programsDirectory, searchPath: config.searchPath, log },
     endpoints: {

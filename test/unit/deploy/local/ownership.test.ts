@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -101,13 +101,27 @@ test('a left-over that ignores the request to end is killed', { timeout: 15_000 
 test('ports are kept while free, chosen anew when taken, and outside the range of outgoing connections', async () => {
   const file = path.join(folder, 'ports.json');
   const first = await choosePorts(file);
-  expect(new Set(Object.values(first)).size).toBe(portNames.length);
-  for (const port of Object.values(first)) expect(port).toBeLessThan(32_768);
-  expect(await choosePorts(file)).toEqual(first);
+  first.release();
+  expect(new Set(Object.values(first.ports)).size).toBe(portNames.length);
+  for (const port of Object.values(first.ports)) expect(port).toBeLessThan(32_768);
+  const again = await choosePorts(file);
+  expect(again.ports).toEqual(first.ports);
+  again.release();
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(first.kafka, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(first.ports.kafka, '127.0.0.1', resolve));
   const second = await choosePorts(file);
   server.close();
-  expect(second.kafka).not.toBe(first.kafka);
-  expect({ ...second, kafka: first.kafka }).toEqual(first);
+  second.release();
+  expect(second.ports.kafka).not.toBe(first.ports.kafka);
+  expect({ ...second.ports, kafka: first.ports.kafka }).toEqual(first.ports);
+});
+
+test('a port that another stack has chosen and does not use yet is not chosen', async () => {
+  const first = await choosePorts(path.join(folder, 'first.json'));
+  copyFileSync(path.join(folder, 'first.json'), path.join(folder, 'second.json')); // wishes for the same ports
+  const second = await choosePorts(path.join(folder, 'second.json'));
+  const all = [...Object.values(first.ports), ...Object.values(second.ports)];
+  expect(new Set(all).size).toBe(2 * portNames.length);
+  first.release();
+  second.release();
 });
