@@ -72,8 +72,10 @@ describe('the first publication', () => {
   });
 
   it('published again unchanged makes no edition', async () => {
-    const row = await chain.publish(days.first.path, days.first.lastModified);
-    expect(row.state).toBe('publicada');
+    expect(await chain.publish(days.first.path, days.first.lastModified)).toMatchObject({
+      outcome: 'nothing_new',
+      publication: { state: 'publicada' },
+    });
     expect(await padron<unknown[]>(['editions', 'list'], chain.environment)).toHaveLength(1);
   });
 });
