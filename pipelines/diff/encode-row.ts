@@ -20,6 +20,15 @@ export function encodeRow(
   let at = position;
   let from = start + 12;
   for (let column = 0; column < columns; column += 1) {
+    // Three cells in four are a single dash.
+    if (bytes[from] === dash && bytes[from + 1] === pipe) {
+      to[at] = 1 << 1;
+      to[at + 1] = dash;
+      at += 2;
+      from += 2;
+      empty[column]! += sign;
+      continue;
+    }
     const lengthAt = at;
     at += 1;
     const first = from;

@@ -131,7 +131,7 @@ export class Merge {
   }
 
   #store(key: number, row: StoredRow): void {
-    const position = this.#parts.segment.append(row.bytes, row.start, row.end);
+    const position = this.#parts.segment.append(row);
     hashOfRow(row.view, row.start, row.end, this.#parts.seed, this.#hash);
     this.#edits.set(key, this.#hash[0]!, this.#hash[1]!, position);
   }

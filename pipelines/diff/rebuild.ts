@@ -145,7 +145,7 @@ class Folding {
       if (after === null) this.#edits.remove(key);
       else {
         countEmptyCells(after.bytes, after.start, this.empty, 1);
-        const position = this.#segment.append(after.bytes, after.start, after.end);
+        const position = this.#segment.append(after);
         hashOfRow(after.view, after.start, after.end, this.#facts.hashSeed, this.#hash);
         this.#edits.set(key, this.#hash[0]!, this.#hash[1]!, position);
       }

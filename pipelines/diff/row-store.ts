@@ -97,7 +97,8 @@ export class SegmentWriter {
   readonly #folder: string;
   readonly #attempt: string;
   readonly #file: number;
-  readonly #buffer = new Uint8Array(widestWindowBytes);
+  readonly #buffer = new Uint8Array(widestWindowBytes + slackBytes);
+  readonly #view = new DataView(this.#buffer.buffer);
   /** Position of the segment in the joined store. */
   readonly #from: number;
   #written = 0;
@@ -116,7 +117,7 @@ export class SegmentWriter {
   }
 
   /** Appends a row and its line end; returns its position. Error: `row_store_full`. */
-  append(bytes: Uint8Array, start: number, end: number): number {
+  append({ view, start, end }: StoredRow): number {
     const length = end - start;
     const position = this.#from + this.bytes;
     if (position + length >= maxRowStoreBytes) {
@@ -125,12 +126,12 @@ export class SegmentWriter {
         `The row store has reached ${position} bytes: start a new first edition.`,
       );
     }
-    if (this.#used + length + 1 > this.#buffer.length) this.#flush();
-    const to = this.#buffer;
+    if (this.#used + length + 1 > widestWindowBytes) this.#flush();
+    const to = this.#view;
     let at = this.#used;
-    for (let from = start; from < end; from += 1) to[at++] = bytes[from]!;
-    to[at++] = lineFeed;
-    this.#used = at;
+    for (let from = start; from < end; from += 4, at += 4) to.setInt32(at, view.getInt32(from, true), true);
+    this.#used += length;
+    this.#buffer[this.#used++] = lineFeed;
     return position;
   }
 
