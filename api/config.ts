@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { clickhouseBlock, databaseBlock, egressBlock, processBlock, temporalBlock } from '../deploy/runtime/config.ts';
+import {
+  clickhouseBlock,
+  databaseBlock,
+  egressBlock,
+  processBlock,
+  temporalBlock,
+  wholeNumber,
+} from '../deploy/runtime/config.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
 
 /** The api's settings: see deploy/runtime/config.ts for the shared blocks. */
@@ -28,6 +35,12 @@ export const apiConfiguration = z.object({
     .regex(/^[0-9]{1,5}(,[0-9]{1,5})*$/, 'ports, separated by commas')
     .transform((text) => text.split(',').map(Number))
     .default([443, 8443]),
+  /** How long a look-up may wait for others to share its ClickHouse query. */
+  LOOKUP_WAIT_MS: wholeNumber(0, 1_000).default(8),
+  /** RUCs of one ClickHouse query. */
+  LOOKUP_MAX_KEYS: wholeNumber(1, 10_000).default(300),
+  /** ClickHouse queries of look-ups at the same time. */
+  LOOKUP_IN_FLIGHT: wholeNumber(1, 1_000).default(2),
   /** /readyz is false until each of these has a materialised edition; separated by commas. */
   REQUIRED_REGISTERS: z
     .string()

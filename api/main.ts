@@ -18,7 +18,7 @@ import { makeApp } from './app.ts';
 import { makeCatalogue } from './catalogue.ts';
 import { apiConfiguration } from './config.ts';
 import { makeAudit } from './queries/audit.ts';
-import { lookupLimits, makeTaxpayers } from './queries/taxpayers.ts';
+import { makeTaxpayers } from './queries/taxpayers.ts';
 import { makeReadiness } from './readiness.ts';
 import type { WebhookParts } from './routes/webhooks.ts';
 
@@ -48,7 +48,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
     // Look-ups in flight, and the readiness and presence checks beside them.
-    connections: lookupLimits.inFlight + 2,
+    connections: config.LOOKUP_IN_FLIGHT + 2,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
@@ -60,7 +60,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     pool,
     identify: makeIdentify(pool, config.SANDBOX_TOKEN),
     catalogue,
-    taxpayers: makeTaxpayers(clickhouse),
+    taxpayers: makeTaxpayers(clickhouse, {
+      waitMs: config.LOOKUP_WAIT_MS,
+      maxKeys: config.LOOKUP_MAX_KEYS,
+      inFlight: config.LOOKUP_IN_FLIGHT,
+    }),
     recordAnswer: makeAudit(pool, config.AUDIT_HMAC_KEY),
     checkTarget: makeCheckTarget(),
     makeSecret: makeWebhookSecret,

@@ -33,8 +33,9 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   return {
     schedule(send) {
       gathered.push({ send, since: performance.now() });
-      if (running === 0) setImmediate(sendDue);
-      else if (gathered.length > 1) sendDue();
+      // Never at once: DataLoader puts the key into its new batch only after this call, and a batch sent without it would
+      // leave its look-up waiting for ever.
+      if (running === 0 || gathered.length > 1) setImmediate(sendDue);
       setTimeout(sendDue, limits.waitMs);
     },
     async during(query) {

@@ -24,11 +24,10 @@ export interface LookupLimits {
   /** Queries running at the same time. */
   inFlight: number;
 }
-export const lookupLimits: LookupLimits = { waitMs: 8, maxKeys: 300, inFlight: 2 };
 
 const nothing: readonly StoredRow[] = [];
 
-export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits = lookupLimits): Taxpayers {
+export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits): Taxpayers {
   const gate = makeBatchGate(limits);
   const loader = new DataLoader<string, readonly StoredRow[]>(
     (rucs) => gate.during(() => readBatch(clickhouse, rucs)),

@@ -60,3 +60,13 @@ test('a failed query gives its place free and fails only its own batch', async (
   expect(results[1]).toBeInstanceOf(Error);
   expect(results[2]).toBe(2);
 });
+
+test('no batch is sent before DataLoader has put its key into it', async () => {
+  // Batches of one key that need not wait, asked for in one turn while a query runs and places are free.
+  const { loader, batches } = makeBench({ waitMs: 0, maxKeys: 1, inFlight: 8 }, 20);
+  const first = loader.load(0);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const more = [1, 2, 3].map((key) => loader.load(key));
+  expect(await Promise.all([first, ...more])).toEqual([0, 1, 2, 3]);
+  expect(batches).toEqual([1, 1, 1, 1]);
+});

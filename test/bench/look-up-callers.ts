@@ -1,0 +1,88 @@
+import { connect, type Socket } from 'node:net';
+
+/** What a caller asks and how its answer is judged. */
+export interface Look {
+  ruc: string;
+  /** Text that a right answer holds. */
+  expected: string;
+}
+
+export interface CallFigures {
+  served: number;
+  wrong: number;
+  seconds: number;
+  p50Ms: number;
+  p99Ms: number;
+}
+
+/**
+ * `callers` keep-alive connections, each asking again as soon as it is answered, for `seconds` after `warmUpSeconds`.
+ * Bare sockets: a full HTTP client would cost more CPU than the server that it measures on the same two cores.
+ */
+export async function callFor(
+  url: string,
+  token: string,
+  next: () => Look,
+  limits: { callers: number; warmUpSeconds: number; seconds: number },
+): Promise<CallFigures> {
+  const { hostname, port } = new URL(url);
+  const latencies: number[] = [];
+  let wrong = 0;
+  const startsAt = performance.now() + limits.warmUpSeconds * 1_000;
+  const endsAt = startsAt + limits.seconds * 1_000;
+  const caller = async () => {
+    const connection = await open(hostname, Number(port));
+    const head = `HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    while (performance.now() < endsAt) {
+      const look = next();
+      const sentAt = performance.now();
+      const answer = await connection.ask(`GET /id/v1/ruc/${look.ruc} ${head}`);
+      const answeredAt = performance.now();
+      if (answeredAt < startsAt || answeredAt > endsAt) continue;
+      latencies.push(answeredAt - sentAt);
+      if (!answer.startsWith('HTTP/1.1 200') || !answer.includes(look.expected)) wrong += 1;
+    }
+    connection.socket.destroy();
+  };
+  await Promise.all(Array.from({ length: limits.callers }, caller));
+  latencies.sort((one, other) => one - other);
+  const at = (part: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? 0;
+  return { served: latencies.length, wrong, seconds: limits.seconds, p50Ms: at(0.5), p99Ms: at(0.99) };
+}
+
+interface Connection {
+  socket: Socket;
+  /** Sends a request and gives the whole answer, head and body. One at a time. */
+  ask(request: string): Promise<string>;
+}
+
+async function open(host: string, port: number): Promise<Connection> {
+  const socket = connect(port, host);
+  socket.setNoDelay(true);
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  let text = '';
+  let waiting: { resolve: (answer: string) => void; reject: (error: Error) => void } | undefined;
+  // latin1: one character per byte, so that Content-Length can be compared with the text's length.
+  socket.setEncoding('latin1');
+  socket.on('data', (chunk: string) => {
+    text += chunk;
+    const bodyAt = text.indexOf('\r\n\r\n') + 4;
+    if (bodyAt < 4) return;
+    const length = Number(/content-length: (\d+)/i.exec(text)?.[1]);
+    if (text.length < bodyAt + length) return;
+    const answer = text;
+    text = '';
+    waiting?.resolve(answer);
+  });
+  const fail = () => waiting?.reject(new Error('the API closed a connection'));
+  socket.on('close', fail);
+  socket.on('error', fail);
+  return {
+    socket,
+    ask: (request) =>
+      new Promise((resolve, reject) => {
+        waiting = { resolve, reject };
+        socket.write(request);
+      }),
+  };
+}
