@@ -49,18 +49,23 @@ export async function makePublicationWorker(
     shutdownGraceTime: options.graceMs,
     shutdownForceTime: options.graceMs + options.stopMs,
   });
+  let stopping = false;
   return {
     async run() {
       for (const register of registerNames) await updateSchedule(parts.client, register, options.schedule);
       const stopSweeper = startSweeper({ ...parts, schedule: options.schedule }, options.sweepEveryMs);
       try {
-        await worker.run();
+        const running = worker.run();
+        // Told to stop while the schedule was looked after: a worker can be stopped only once it runs.
+        if (stopping) worker.shutdown();
+        await running;
       } finally {
         await stopSweeper();
       }
     },
     stop() {
-      // Throws when it stops already, or never ran.
+      stopping = true;
+      // Throws when it stops already, or does not run yet.
       if (worker.getState() === 'RUNNING') worker.shutdown();
     },
     isRunning: () => worker.getState() === 'RUNNING',

@@ -1,6 +1,7 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { writePublication } from '../../../deploy/local/demo/register/publication.ts';
 import { listEditions } from '../../../pipelines/editions/editions.ts';
@@ -120,17 +121,23 @@ describe('a register from its site to ClickHouse', () => {
 
   it('goes on after the worker stopped at any step, and downloads nothing twice', async () => {
     const { path } = await putDay(5);
-    bench.site.misbehave({ mode: 'stall', afterBytes: 20_000, times: 1 });
+    bench.site.misbehave({ mode: 'stall', afterBytes: 20_000 });
     const running = bench.run();
     running.catch(() => {});
     const gets = () => bench.site.requests.filter((request) => request.method === 'GET');
     const before = gets().length;
-    // Stops it in the download, then again and again wherever it is.
-    for (let stops = 0; stops < 2; stops += 1) {
-      while (gets().length === before) await new Promise((resolve) => setTimeout(resolve, 20));
-      await bench.stopWorker();
-      await bench.startWorker();
-    }
+    // Stops it in the download, then at once after its start, wherever it is by then.
+    const part = async () => {
+      const [newest] = await listPublications(bench.stream.pool, { register, state: null, maxRows: 1 });
+      const path = await bench.archive.incomingFile(`${register}-${newest!.id}.part`);
+      return (await stat(path).catch(() => null))?.size ?? 0;
+    };
+    while (gets().length === before || (await part()) < 20_000) await pause(20);
+    await bench.stopWorker();
+    bench.site.misbehave({ mode: 'ok' });
+    await bench.startWorker();
+    await bench.stopWorker();
+    await bench.startWorker();
     const { publication } = await running;
     expect(publication).toMatchObject({ state: 'publicada', edition: 4 });
     const ranges = gets()
@@ -145,7 +152,7 @@ describe('a register from its site to ClickHouse', () => {
     await bench.stopConsumers('SIGKILL');
     await putDay(6);
     const first = bench.run();
-    while ((await editions())[0]!.number < 5) await new Promise((resolve) => setTimeout(resolve, 50));
+    while ((await editions())[0]!.number < 5) await pause(50);
     const { path } = await putDay(7);
     const second = bench.run();
     for (
@@ -154,7 +161,7 @@ describe('a register from its site to ClickHouse', () => {
       waited += 1
     ) {
       expect(waited).toBeLessThan(200);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await pause(50);
     }
     // The next edition is not made before this one is materialised.
     expect((await editions()).map((edition) => edition.number)).toEqual([5, 4, 3, 2, 1]);
