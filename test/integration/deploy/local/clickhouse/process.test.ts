@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -68,6 +68,12 @@ test('its database is one for migrations, and only loopback reaches it', async (
   const { url } = await start();
   const engine = "SELECT engine FROM system.databases WHERE name = 'padron'";
   expect((await rawRequest(url, { query: engine })).body).toBe('Atomic\n');
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .filter((address) => address?.family === 'IPv4' && !address.internal)
+    .map((address) => address!.address);
+  for (const address of outside)
+    await expect(fetch(`http://${address}:${new URL(url).port}/ping`)).rejects.toThrow('fetch failed');
   const settings = "SELECT getSetting('async_insert'), getSetting('max_insert_threads')";
   expect((await rawRequest(url, { query: settings })).body).toBe('false\t1\n');
 });
