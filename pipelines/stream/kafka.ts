@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Admin, Kafka, PartitionerArgs, Producer } from 'kafkajs';
+import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 import { type ChunkSender, type OutgoingRecord, StreamError, type StreamOffsets } from './ports.ts';
+import type { PreparedChunk } from './prepared-chunk.ts';
 
 /** An admin connection that reads offsets. */
 export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
@@ -64,11 +65,19 @@ export class KafkaChunkSender implements ChunkSender {
     this.#requestTimeoutMs = options.requestTimeoutMs;
   }
 
-  async send(topic: string, records: OutgoingRecord[]): Promise<void> {
+  send(topic: string, records: OutgoingRecord[]): Promise<void> {
+    return this.#send(topic, records);
+  }
+
+  sendPrepared(topic: string, chunk: PreparedChunk): Promise<void> {
+    return this.#send(topic, chunk.asMessages());
+  }
+
+  async #send(topic: string, messages: Message[]): Promise<void> {
     try {
       this.#producer ??= await this.#connect();
       // acks -1: every in-sync replica has it, which idempotence requires too.
-      await this.#producer.send({ topic, messages: records, acks: -1, timeout: this.#requestTimeoutMs });
+      await this.#producer.send({ topic, messages, acks: -1, timeout: this.#requestTimeoutMs });
     } catch (error) {
       const producer = this.#producer;
       this.#producer = undefined;

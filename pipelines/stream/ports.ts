@@ -1,3 +1,5 @@
+import type { PreparedChunk } from './prepared-chunk.ts';
+
 /** The only Kafka words that other folders use. Offsets are numbers: 2^53 records are out of reach. */
 
 /** Reads offsets from outside any consumer. By partition, in order. */
@@ -22,6 +24,8 @@ export interface OutgoingRecord {
  */
 export interface ChunkSender {
   send(topic: string, records: OutgoingRecord[]): Promise<void>;
+  /** The same for records that are encoded already; the chunk may be changed once this has ended. */
+  sendPrepared(topic: string, chunk: PreparedChunk): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -52,7 +52,8 @@ function reportEvery(job: PublisherJob, state: SendState): NodeJS.Timeout {
 }
 
 async function publish(job: PublisherJob): Promise<void> {
-  const state: SendState = { rows: 0, blocks: 0, rowsByPartition: new Array(job.partitions).fill(0) };
+  const state: SendState = { rows: 0, blocks: 0 };
+  let rowsByPartition: number[];
   const timer = reportEvery(job, state);
   const kafka = makeKafka(job.brokers, 'padron-publisher', makeLogger('publisher', 'warn'));
   const sender = new KafkaChunkSender(kafka, { requestTimeoutMs: job.requestTimeoutMs });
@@ -62,7 +63,7 @@ async function publish(job: PublisherJob): Promise<void> {
     if (found !== job.sha256) throw changed(`has hash ${found}, the edition was frozen with ${job.sha256}`);
     const file = await openChangeFile(job.changeFile);
     try {
-      await sendBlocks(file.blocks(), sender, job, state);
+      rowsByPartition = await sendBlocks(file.blocks(), sender, job, state);
     } finally {
       await file.close();
     }
@@ -75,7 +76,7 @@ async function publish(job: PublisherJob): Promise<void> {
   say({
     kind: 'done',
     rows: state.rows,
-    rowsByPartition: state.rowsByPartition,
+    rowsByPartition,
     cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
     peakMemoryBytes: maxRSS * 1024,
   });

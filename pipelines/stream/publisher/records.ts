@@ -1,55 +1,45 @@
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
 import { rucLength } from '../../../schemas/ruc.ts';
 import { AvroCursor } from '../avro-cursor.ts';
-import { headerBytes, schemaHeader, UndecodableRecord } from '../codec.ts';
+import { schemaHeader, UndecodableRecord } from '../codec.ts';
 import { partitionOf } from '../partition.ts';
-import type { OutgoingRecord } from '../ports.ts';
+import type { PreparedChunk } from '../prepared-chunk.ts';
 
 /**
- * Cuts the blocks of a change file into records for Kafka. The records' bytes stay as the file has them: only the
- * five-byte header goes before each, and key and partition come from the RUC's bytes inside it.
+ * Puts the blocks of a change file into chunks for Kafka. The records' bytes stay as the file has them: only the five-byte
+ * header goes before each, and key and partition come from the RUC's bytes inside it.
  */
 export class RecordCutter {
   readonly #cursor = new AvroCursor();
   readonly #header: Buffer;
   readonly #columns: number;
   readonly #edition: number;
-  readonly #partitions: number;
+  /** Records seen so far, by partition. */
+  readonly rowsByPartition: number[];
 
   constructor(options: { register: RegisterName; edition: number; schemaId: number; partitions: number }) {
     this.#header = schemaHeader(options.schemaId);
     this.#columns = registers[options.register].columns.length;
     this.#edition = options.edition;
-    this.#partitions = options.partitions;
+    this.rowsByPartition = new Array(options.partitions).fill(0);
   }
 
   /**
-   * Records of one block of `count` records. Keys and values are views of one copy, so the block's own bytes are free
-   * afterwards.
+   * Adds one block of `count` records to the chunk; without a chunk they are only counted.
    * @throws UndecodableRecord where the block is not what the schema says, or of another edition
    */
-  cut(block: Uint8Array, count: number): OutgoingRecord[] {
-    const copy = Buffer.allocUnsafeSlow(block.length + count * headerBytes);
-    const records: OutgoingRecord[] = new Array(count);
+  cut(block: Uint8Array, count: number, chunk: PreparedChunk | null): void {
     const cursor = this.#cursor;
+    const rows = this.rowsByPartition;
     cursor.reset(block, 0, block.length);
-    let to = 0;
     for (let index = 0; index < count; index += 1) {
-      const from = cursor.at;
+      const start = cursor.at;
       const rucAt = this.#skipRecord();
-      copy.set(this.#header, to);
-      copy.set(block.subarray(from, cursor.at), to + headerBytes);
-      const keyAt = to + headerBytes + rucAt - from;
-      const end = to + headerBytes + cursor.at - from;
-      records[index] = {
-        key: copy.subarray(keyAt, keyAt + rucLength),
-        value: copy.subarray(to, end),
-        partition: partitionOf(copy, keyAt, keyAt + rucLength, this.#partitions),
-      };
-      to = end;
+      const partition = partitionOf(block, rucAt, rucAt + rucLength, rows.length);
+      rows[partition]! += 1;
+      chunk?.add(partition, this.#header, block, start, cursor.at, rucAt, rucAt + rucLength);
     }
     cursor.finish();
-    return records;
   }
 
   /** Moves past one record; where its RUC's digits begin. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChunkSender, OutgoingRecord } from '../ports.ts';
+import type { ChunkSender } from '../ports.ts';
+import { PreparedChunk } from '../prepared-chunk.ts';
 import type { PublisherJob } from './job.ts';
 import { RecordCutter } from './records.ts';
 
@@ -10,42 +11,43 @@ export interface SendState {
   /** Acknowledged, those of earlier runs included. */
   rows: number;
   blocks: number;
-  rowsByPartition: number[];
 }
 
-interface Chunk {
-  records: OutgoingRecord[];
+interface Filled {
+  chunk: PreparedChunk;
   blocks: number;
 }
 
 /**
- * Sends the blocks in order, one chunk at a time, and keeps `state` at what is acknowledged. The next chunk is cut while
- * the broker writes the last. Dying anywhere here loses nothing: the next run sends again what was not acknowledged, and
- * whoever reads the topic takes repeats as one.
+ * Sends the blocks in order, one chunk at a time, and keeps `state` at what is acknowledged; resolves with the rows by
+ * partition. The next chunk is filled while the broker writes the last. Dying anywhere here loses nothing: the next run
+ * sends again what was not acknowledged, and whoever reads the topic takes repeats as one.
  */
 export async function sendBlocks(
   blocks: Blocks,
   sender: ChunkSender,
   job: PublisherJob,
   state: SendState,
-): Promise<void> {
+): Promise<number[]> {
+  const cutter = new RecordCutter(job);
   let inFlight: Promise<void> = Promise.resolve();
-  for await (const chunk of chunks(blocks, job, state)) {
+  for await (const filled of chunks(blocks, cutter, job, state)) {
     await inFlight;
-    inFlight = sendOne(sender, job, chunk.records).then(() => {
-      state.rows += chunk.records.length;
-      state.blocks += chunk.blocks;
+    inFlight = sendOne(sender, job, filled.chunk).then(() => {
+      state.rows += filled.chunk.rows;
+      state.blocks += filled.blocks;
     });
     // Awaited a round later, or below: an unhandled rejection meanwhile would end the process without a word.
     inFlight.catch(() => {});
   }
   await inFlight;
+  return cutter.rowsByPartition;
 }
 
-async function sendOne(sender: ChunkSender, job: PublisherJob, records: OutgoingRecord[]): Promise<void> {
+async function sendOne(sender: ChunkSender, job: PublisherJob, chunk: PreparedChunk): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await sender.send(job.topic, records);
+      await sender.sendPrepared(job.topic, chunk);
       return;
     } catch (error) {
       if (attempt >= job.sendAttempts) throw error;
@@ -54,27 +56,34 @@ async function sendOne(sender: ChunkSender, job: PublisherJob, records: Outgoing
   }
 }
 
-async function* chunks(blocks: Blocks, job: PublisherJob, state: SendState): AsyncGenerator<Chunk> {
-  const cutter = new RecordCutter(job);
-  let records: OutgoingRecord[] = [];
+/** Two chunks take turns: the caller comes for the next only once it has sent the last, and then the one before is done. */
+async function* chunks(
+  blocks: Blocks,
+  cutter: RecordCutter,
+  job: PublisherJob,
+  state: SendState,
+): AsyncGenerator<Filled> {
+  const turns = Array.from({ length: 2 }, () => new PreparedChunk(job.partitions));
+  let turn = 0;
   let count = 0;
   let skip = job.acknowledgedBlocks;
   for await (const block of blocks) {
-    const cut = cutter.cut(block.bytes, block.count);
-    for (const { partition } of cut) state.rowsByPartition[partition]! += 1;
     if (skip > 0) {
       // Acknowledged in an earlier run: only counted.
+      cutter.cut(block.bytes, block.count, null);
       skip -= 1;
-      state.rows += cut.length;
+      state.rows += block.count;
       state.blocks += 1;
       continue;
     }
-    records = records.length === 0 ? cut : records.concat(cut);
+    const chunk = turns[turn]!;
+    if (count === 0) chunk.clear();
+    cutter.cut(block.bytes, block.count, chunk);
     count += 1;
-    if (records.length < job.rowsPerChunk) continue;
-    yield { records, blocks: count };
-    records = [];
+    if (chunk.rows < job.rowsPerChunk) continue;
+    yield { chunk, blocks: count };
+    turn = (turn + 1) % turns.length;
     count = 0;
   }
-  if (count > 0) yield { records, blocks: count };
+  if (count > 0) yield { chunk: turns[turn]!, blocks: count };
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { KafkaChunkSender } from '../../../pipelines/stream/kafka.ts';
 import type { ChunkSender, StreamOffsets } from '../../../pipelines/stream/ports.ts';
+import { PreparedChunk } from '../../../pipelines/stream/prepared-chunk.ts';
 import { makeStreamBench, type StreamBench } from '../../support/stream.ts';
 
 // What any client behind pipelines/stream/ports.ts must do; a second client is a second entry here.
@@ -78,6 +79,33 @@ describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) =
     await sender.send(topic, chunk);
     const after = await offsets.ends(topic);
     expect(after.map((end, partition) => end - before[partition]!)).toEqual(new Array(6).fill(2_000));
+  });
+
+  test('a prepared chunk arrives as the same records would, also when it is used again', async () => {
+    const header = Buffer.from([0, 0, 0, 0, 9]);
+    const chunk = new PreparedChunk(6);
+    const before = await offsets.ends(topic);
+    for (let round = 0; round < 2; round += 1) {
+      chunk.clear();
+      for (let index = 0; index < 3_000; index += 1) {
+        const bytes = Buffer.from(`20100070970 prepared ${round} ${index}`);
+        chunk.add(index % 6, header, bytes, 12, bytes.length, 0, 11);
+      }
+      await sender.sendPrepared(topic, chunk);
+    }
+    const after = await offsets.ends(topic);
+    expect(after.map((end, partition) => end - before[partition]!)).toEqual(new Array(6).fill(1_000));
+    const found = await read(after.reduce((sum, end) => sum + end));
+    for (let partition = 0; partition < 6; partition += 1) {
+      const mine = found.filter((one) => one.partition === partition && one.offset >= before[partition]!);
+      expect(mine.every(({ key }) => key === '20100070970')).toBe(true);
+      expect(mine.map(({ value }) => value.toString('latin1'))).toEqual(
+        Array.from({ length: 1_000 }, (_, place) => {
+          const index = (place % 500) * 6 + partition;
+          return `\0\0\0\0\tprepared ${Math.floor(place / 500)} ${index}`;
+        }),
+      );
+    }
   });
 
   test('a chunk that cannot be sent is a typed error that may be tried again, and the sender goes on afterwards', async () => {
