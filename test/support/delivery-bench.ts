@@ -5,8 +5,9 @@ import { Registry } from 'prom-client';
 import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { makeWake, type Wake } from '../../pipelines/watch/wake.ts';
-import { type DeliverySettings, defaultDeliverySettings } from '../../workflows/delivery/settings.ts';
+import type { DeliverySettings } from '../../workflows/delivery/settings.ts';
 import { makeDeliveryWorker } from '../../workflows/delivery/worker.ts';
+import { quickSettings } from './delivery-settings.ts';
 import { freshNamespace } from './isolation.ts';
 import { batchOf, change, keyRing, makeWatchBench, row, silentLog, type WatchBench } from './watch-bench.ts';
 
@@ -14,6 +15,7 @@ import { batchOf, change, keyRing, makeWatchBench, row, silentLog, type WatchBen
 export interface DeliveryBench extends WatchBench {
   authority: Authority;
   client: Client;
+  namespace: string;
   wake: Wake;
   /** An account whose one list watches these companies, and an edition that suspends them. */
   scene: (rucs: readonly string[]) => Promise<{ account: number; announce: (ruc: string) => Promise<void> }>;
@@ -42,22 +44,6 @@ export interface AttemptRow {
 
 const detectedAt = new Date('2026-11-27T09:20:31.250Z');
 
-/** The schedule and the limits of a test: the same shape, in fractions of seconds. */
-export const quickSettings: Partial<DeliverySettings> = {
-  schedule: { delaysMs: [200, 300, 400], jitter: 0.2, retryAfterCapMs: 60_000 },
-  exchange: { exchangeTimeoutMs: 1_500, maxBodyBytes: 16_384 },
-  round: {
-    ...defaultDeliverySettings.round,
-    claimWindowMs: 4_000,
-    deliveryLeaseMs: 4_000,
-    workLeaseMs: 8_000,
-    lookAgainMs: 100,
-  },
-  sweepEveryMs: 500,
-  sweepGraceSeconds: 1,
-  stopMs: 5_000,
-};
-
 export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryBench> {
   const bench = await makeWatchBench(endpoints);
   const namespace = await freshNamespace(endpoints);
@@ -71,6 +57,7 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
     ...bench,
     authority,
     client,
+    namespace,
     wake,
     scene: async (rucs) => {
       edition += 1;

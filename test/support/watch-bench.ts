@@ -13,9 +13,8 @@ import { padronReducido } from '../../schemas/registers.ts';
 import { freshDatabase } from './isolation.ts';
 
 export const silentLog = pino({ level: 'silent' });
-export const keyRing = parseKeyRing(
-  `k2:${randomBytes(32).toString('base64')},k1:${randomBytes(32).toString('base64')}`,
-);
+export const keyRingText = `k2:${randomBytes(32).toString('base64')},k1:${randomBytes(32).toString('base64')}`;
+export const keyRing = parseKeyRing(keyRingText);
 
 /** A migrated database of its own and short ways to fill it as the API and the catalogue would. */
 export interface WatchBench {

@@ -27,7 +27,9 @@ export const defaultDeliverySettings: DeliverySettings = {
     // The exchange's own limit covers both; these only keep a forgotten socket from living for ever.
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
-    connectionsPerOrigin: 64,
+    // Customers share hosts (automation services): a low limit would let one slow endpoint take another's sockets. What
+    // bounds them is each endpoint's own limit of what may be in flight; kept sockets are used first.
+    connectionsPerOrigin: 1_000,
     keepAliveMs: 4_000,
   },
   exchange: { exchangeTimeoutMs, maxBodyBytes: 16_384 },

@@ -46,6 +46,8 @@ export async function guardedRequest(
       headers: options.headers ?? {},
       signal: options.signal ?? null,
     });
+    // Destroying a body early emits an error; without a listener that would end the process. Readers have their own.
+    answer.body.on('error', () => {});
     return { status: answer.statusCode, headers: answer.headers, body: answer.body };
   } catch (error) {
     throw new EgressFailed(networkFailure(error), error);
