@@ -14,6 +14,8 @@ import { answerProblem } from './unexpected.ts';
 
 export interface ApiParts extends TaxpayerParts, WebhookParts, EventParts {
   log: Logger;
+  /** Takes one line per request. */
+  requestLog: Logger;
   metrics: Registry;
   /** Where the types of problems are explained, without a slash at its end; empty: relative to this server. */
   baseUrl: string;
@@ -28,7 +30,7 @@ export function makeApp(parts: ApiParts): Koa<RequestState> {
   registerWebhookRoutes(router, parts);
   registerEventRoutes(router, parts);
 
-  const record = makeRequestRecord(parts.log, parts.metrics);
+  const record = makeRequestRecord(parts.requestLog, parts.metrics);
   const app = new Koa<RequestState>();
   app.use(async (context, next) => {
     const startedMs = performance.now();

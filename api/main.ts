@@ -8,7 +8,7 @@ import { resolverFor } from '../deploy/runtime/egress/resolve.ts';
 import { checkTargetUrl, resolveTarget } from '../deploy/runtime/egress/target.ts';
 import { answerHealth } from '../deploy/runtime/health.ts';
 import { Lifecycle } from '../deploy/runtime/lifecycle.ts';
-import { makeLogger } from '../deploy/runtime/log.ts';
+import { makeLineLogger, makeLogger } from '../deploy/runtime/log.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
@@ -43,6 +43,8 @@ if (checkOnly) {
 const log = makeLogger('api', config.LOG_LEVEL);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const metrics = makeMetrics('api');
+  const requestLog = makeLineLogger('api', config.LOG_LEVEL);
+  lifecycle.onStop('request log', requestLog.stop);
   const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE);
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
@@ -55,6 +57,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const catalogue = makeCatalogue(pool);
   const app = makeApp({
     log,
+    requestLog: requestLog.log,
     metrics,
     baseUrl: config.PUBLIC_BASE_URL ?? '',
     pool,

@@ -312,6 +312,8 @@ describe('with an edition', () => {
     expect(
       /^padron_api_request_seconds_count\{.*route="\/id\/v1\/ruc\/\{ruc\}",method="GET",status="200"/m.test(metrics),
     ).toBe(true);
+    // Request lines leave in blocks.
+    await sleep(300);
     for (const text of [around.api.output(), metrics]) {
       for (const secret of ['PLANTADO', '1099000001', withContract.token.split('_')[3]!])
         expect([secret, text.includes(secret)]).toEqual([secret, false]);

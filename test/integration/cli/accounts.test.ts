@@ -84,7 +84,6 @@ test('an account, its tokens, a revocation; secrets are shown once and only thei
 test.each([
   [['accounts', 'create', '--name', 'X', '--plan', 'oro'], /no plan "oro"[\s\S]*free, micro, crecimiento, empresa/],
   [['accounts', 'create', '--plan', 'free'], /--name/],
-  [['accounts', 'create', '--name', ' ', '--plan', 'free'], /--name is empty/],
   [['accounts', 'create', '--name', 'X', '--plan', 'free', '--contract-until', '2030-01-01'], /without a contract/],
   [
     ['accounts', 'create', '--name', 'X', '--plan', 'free', '--contract', 'C', '--contract-from', '2030-02-30'],
@@ -92,7 +91,6 @@ test.each([
   ],
   [['tokens', 'create', '--account', '999'], /no account 999[\s\S]*accounts list/],
   [['tokens', 'create', '--account', 'uno'], /not a whole number/],
-  [['tokens', 'revoke', 'ffff'], /no such token/],
   [['acounts', 'list'], /unknown command/],
 ] as const)('%j fails in words, on standard error alone', async (words, said) => {
   const { code, stdout, stderr } = await padron([...words]);
@@ -104,7 +102,9 @@ test.each([
 
 test('a pasted token is not repeated in the error', async () => {
   const pasted = `pad_live_${'0'.repeat(16)}_${'1'.repeat(48)}`;
-  expect((await padron(['tokens', 'revoke', pasted])).stderr).not.toContain('1'.repeat(48));
+  const { stderr } = await padron(['tokens', 'revoke', pasted]);
+  expect(stderr).toMatch(/no such token/);
+  expect(stderr).not.toContain('1'.repeat(48));
 });
 
 test('without a stack and without addresses it says what to start or set', async () => {
