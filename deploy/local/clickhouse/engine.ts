@@ -47,6 +47,10 @@ export async function openEngine(dataFolder: string, database: string, limits: L
   // Only now: before the directory is ours, the folder's files may be another process's.
   const spool = new Spool(path.join(folder, 'spool'), limits);
   await spool.prepare();
+  const pipes = new Pipes(spool.folder);
+  await pipes.prepare().catch((error: Error) => {
+    throw new DirectoryError(`No named pipes can be made with mkfifo in ${spool.folder}: ${error.message}`);
+  });
   const ask = async (sql: string) => (await native.QueryAsyncConnection(keeper, sql, 'TSVRaw')).bytes.toString().trim();
   // The engine's own default kind of database is none that migrations can be written for.
   await ask(`CREATE DATABASE IF NOT EXISTS \`${database}\` ENGINE = Atomic`);
@@ -61,7 +65,7 @@ export async function openEngine(dataFolder: string, database: string, limits: L
     connections,
     sessions,
     runs: new Runs(native, connections, limits.killRepeatMs),
-    pipes: new Pipes(spool.folder),
+    pipes,
     spool,
     slots: {
       reads: slots('reads', limits.maxReads),

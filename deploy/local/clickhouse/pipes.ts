@@ -22,6 +22,11 @@ export class Pipes {
     this.#folder = folder;
   }
 
+  /** The first stock. @throws when the machine has no mkfifo */
+  prepare(): Promise<void> {
+    return this.#make();
+  }
+
   async take(): Promise<string> {
     while (this.#free.length === 0) await this.#make();
     return this.#free.pop()!;

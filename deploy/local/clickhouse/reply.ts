@@ -37,7 +37,7 @@ export class Reply {
   readonly #response: ServerResponse;
   readonly #gzip: boolean;
   readonly #version: string;
-  readonly #tag = randomBytes(8).toString('hex');
+  #tag = '';
   #sink: Writable | undefined;
 
   constructor(response: ServerResponse, about: { queryId: string; gzip: boolean; version: string; timezone: string }) {
@@ -69,6 +69,7 @@ export class Reply {
   /** Sends the head; what follows is written with `write`, which answers false until `onDrain`. */
   begin(format: string): void {
     this.#head(format);
+    this.#tag = randomBytes(8).toString('hex');
     this.#response.setHeader('X-ClickHouse-Exception-Tag', this.#tag);
     this.#response.setHeader(
       'X-ClickHouse-Summary',

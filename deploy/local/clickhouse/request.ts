@@ -64,7 +64,7 @@ export function readRequest(message: IncomingMessage, search: URLSearchParams): 
     database: search.get('database') || header(message, 'x-clickhouse-database') || 'default',
     settings,
     parameters,
-    defaultFormat: header(message, 'x-clickhouse-format') || search.get('default_format') || 'TabSeparated',
+    defaultFormat: formatName(header(message, 'x-clickhouse-format') || search.get('default_format') || 'TabSeparated'),
     hold: isOn(search.get('wait_end_of_query')),
     gzip: isOn(search.get('enable_http_compression')) && /\bgzip\b/.test(accepted),
     session:
@@ -80,6 +80,12 @@ export function readRequest(message: IncomingMessage, search: URLSearchParams): 
 
 const isOn = (value: string | null) => value === '1' || value === 'true';
 const header = (message: IncomingMessage, name: string) => String(message.headers[name] ?? '');
+
+/** The name becomes part of the query's text and of a header. */
+function formatName(name: string): string {
+  if (/^[A-Za-z0-9]+$/.test(name)) return name;
+  throw failure(73, 'UNKNOWN_FORMAT', `Unknown format ${name.slice(0, 50)}`);
+}
 
 function settingName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_.]*$/.test(name)) return name;

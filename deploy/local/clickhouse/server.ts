@@ -13,14 +13,16 @@ import { readToNowhere } from './upload.ts';
 export function makeServer(engine: Engine, account: Account): Server {
   const { limits } = engine;
   const server = createServer({ maxHeaderSize: limits.maxQueryBytes, requestTimeout: 0 }, (message, response) => {
-    void answer(engine, account, message, response);
+    // Every failure of a query is answered; what comes here is a caller's connection that broke while we told it.
+    answer(engine, account, message, response).catch(() => response.destroy());
   });
   server.keepAliveTimeout = limits.keepAliveTimeoutMs;
   return server;
 }
 
 async function answer(engine: Engine, account: Account, message: IncomingMessage, response: ServerResponse) {
-  const url = new URL(message.url ?? '/', 'http://localhost');
+  // Always a path here: an address that begins with two slashes must not be read as another host.
+  const url = new URL(`http://localhost${(message.url ?? '/').replace(/^[^/]*\/*/, '/')}`);
   if (url.pathname === '/ping') return void response.end('Ok.\n');
   if (url.pathname === '/replicas_status') return void response.end('Ok.\n');
   const about = { version: engine.version, timezone: engine.timezone };

@@ -245,6 +245,14 @@ describe('failures', () => {
     expect(answer.status).toBe(404);
   });
 
+  test('a format that is no name, and an address that is none', async () => {
+    const answer = await rawRequest(url, { query: 'SELECT 1', default_format: 'CSV SETTINGS readonly = 0' });
+    expect(answer.headers['x-clickhouse-exception-code']).toMatch(/^(73|62)$/);
+    await rawRequest(url, { query: 'SELECT 1' }, { path: '//' });
+    await rawRequest(url, { query: 'SELECT 1' }, { path: '/%%/\\' });
+    expect((await rawRequest(url, { query: 'SELECT 1' })).body).toBe('1\n');
+  });
+
   test('unknown format, twice on one connection', async () => {
     for (const _ of [1, 2]) {
       const answer = await rawRequest(url, { query: 'SELECT 1 FORMAT NoSuchFormat' });
