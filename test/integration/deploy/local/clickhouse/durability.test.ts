@@ -3,19 +3,28 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { rawRequest, startClickhouse } from '../../../../support/clickhouse.ts';
+import { type ClickhouseProcess, rawRequest, startClickhouse } from '../../../../support/clickhouse.ts';
 
 // kill -9 in the middle of inserts, several times on one directory: what was acknowledged is there, and no batch in part.
 
 let data: string;
+let started: ClickhouseProcess[];
 
 beforeEach(() => {
+  started = [];
   data = mkdtempSync(path.join(tmpdir(), 'padron-clickhouse-'));
 });
 
-afterEach(() => {
+afterEach(async () => {
+  for (const process of started) await process.end('SIGKILL');
   rmSync(data, { recursive: true, force: true });
 });
+
+const start = async () => {
+  const process = await startClickhouse(data);
+  started.push(process);
+  return process;
+};
 
 const rounds = 4;
 const writers = 3;
@@ -27,7 +36,7 @@ test('nothing acknowledged is lost, nothing is there in part', async () => {
   const acknowledged = new Set<number>();
   let next = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const process = await startClickhouse(data);
+    const process = await start();
     const { url } = process;
     expect((await rawRequest(url, {}, { body: table })).status).toBe(200);
     const write = async () => {
@@ -44,7 +53,7 @@ test('nothing acknowledged is lost, nothing is there in part', async () => {
     await process.end('SIGKILL');
     for (const error of await Promise.all(writing)) expect(String(error)).toMatch(/ECONN|socket hang up|aborted/);
   }
-  const { url, end } = await startClickhouse(data);
+  const { url, end } = await start();
   const query = 'SELECT batch, count(), uniqExact(n) FROM t GROUP BY batch ORDER BY batch FORMAT TSV';
   const lines = (await rawRequest(url, { query })).body.trim().split('\n');
   const found = new Map(lines.map((line) => [Number(line.split('\t')[0]), line.split('\t').slice(1)]));
