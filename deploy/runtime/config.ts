@@ -75,7 +75,7 @@ export function parseConfiguration<Schema extends z.ZodType>(
   if (result.success) return result.data;
   const lines = result.error.issues.map((issue) => {
     const name = issue.path.join('.') || '(environment)';
-    const missing = issue.code === 'invalid_type' && environment[name] === undefined;
+    const missing = issue.code === 'invalid_type' && present[name] === undefined;
     return `  ${name}: ${missing ? 'is not set' : issue.message}`;
   });
   throw new ConfigurationError(`The configuration is not valid:\n${lines.join('\n')}`);
