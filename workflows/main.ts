@@ -28,6 +28,7 @@ import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStream } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/schema-registry.ts';
 import { registerNames } from '../schemas/registers.ts';
+import { bundleWorkflows } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultPublicationSettings, type PublicationDependencies } from './publication/parts.ts';
 import { defaultFetchCron } from './publication/schedule.ts';
@@ -92,10 +93,14 @@ await lifecycle.run(async () => {
   const connection = await NativeConnection.connect({ address: configuration.TEMPORAL_ADDRESS });
   lifecycle.onStop('temporal connection', () => connection.close());
 
-  const { dependencies } = await publicationDependencies({ pool, clickhouse, client, metrics });
+  const [workflowBundle, dependencies] = await Promise.all([
+    bundleWorkflows(log),
+    publicationDependencies({ pool, clickhouse, client, metrics }),
+  ]);
   const namespace = configuration.TEMPORAL_NAMESPACE;
   const publication = await makePublicationWorker(connection, dependencies, {
     namespace,
+    workflowBundle,
     schedule: { cron: configuration.FETCH_CRON },
     sweepEveryMs: configuration.SWEEP_INTERVAL_MS,
     graceMs: configuration.STOP_GRACE_MS,
@@ -110,6 +115,7 @@ await lifecycle.run(async () => {
     version,
     log,
     metrics,
+    workflowBundle,
   });
   for (const [name, worker] of Object.entries({ publication, delivery })) {
     const run = worker.run();
@@ -135,7 +141,7 @@ await lifecycle.run(async () => {
 
 async function publicationDependencies(
   engines: Pick<PublicationDependencies, 'clickhouse' | 'client' | 'metrics'> & { pool: ReturnType<typeof makePool> },
-): Promise<{ dependencies: PublicationDependencies }> {
+): Promise<PublicationDependencies> {
   const kafka = makeKafka(configuration.KAFKA_BROKERS, 'padron-worker', log);
   const registry = connectRegistry(configuration.SCHEMA_REGISTRY_URL);
   const prefix = configuration.KAFKA_TOPIC_PREFIX;
@@ -158,21 +164,19 @@ async function publicationDependencies(
   lifecycle.onStop('egress', () => dispatcher.destroy());
   await mkdir(configuration.WORK_DIR, { recursive: true });
   return {
-    dependencies: {
-      ...engines,
-      stream: { pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
-      archive: openArchive(configuration.ARCHIVE_URL),
-      workDir: configuration.WORK_DIR,
-      access: { dispatcher, policy },
-      sources: {
-        padron_reducido: {
-          url: configuration.SOURCE_PADRON_REDUCIDO_URL,
-          pageUrl: configuration.SOURCE_PADRON_REDUCIDO_PAGE_URL,
-          dateFromPage: dateFromLandingPage,
-        },
+    ...engines,
+    stream: { pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
+    archive: openArchive(configuration.ARCHIVE_URL),
+    workDir: configuration.WORK_DIR,
+    access: { dispatcher, policy },
+    sources: {
+      padron_reducido: {
+        url: configuration.SOURCE_PADRON_REDUCIDO_URL,
+        pageUrl: configuration.SOURCE_PADRON_REDUCIDO_PAGE_URL,
+        dateFromPage: dateFromLandingPage,
       },
-      log,
-      settings: defaultPublicationSettings,
     },
+    log,
+    settings: defaultPublicationSettings,
   };
 }

@@ -11,7 +11,8 @@ export type History = temporal.api.history.v1.IHistory;
 export function writeHistory(file: string, history: History): void {
   const plain = History.toObject(History.fromObject(history), { longs: String, enums: String, bytes: String });
   // Which machine recorded it is nobody's business and changes with every recording.
-  const text = JSON.stringify(plain, (key, value) => (key === 'identity' ? 'recorder' : value), 1);
+  const ours: Record<string, string> = { identity: 'recorder', stackTrace: '' };
+  const text = JSON.stringify(plain, (key, value) => ours[key] ?? value, 1);
   writeFileSync(file, `${text}\n`);
 }
 

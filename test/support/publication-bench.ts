@@ -46,10 +46,10 @@ export const testSettings: PublicationSettings = {
 export class PublicationBench {
   readonly stream: StreamBench;
   readonly site: FaultyOfficialSite;
-  readonly client: Client;
+  client: Client;
   readonly archive: Archive;
   readonly workDir: string;
-  readonly namespace: string;
+  namespace: string;
   readonly #connection: NativeConnection;
   readonly #dependencies: PublicationDependencies;
   #consumers: ChildProcess | null = null;
@@ -102,7 +102,7 @@ export class PublicationBench {
   async startWorker(): Promise<void> {
     const worker = await makePublicationWorker(
       this.#connection,
-      { ...this.#dependencies, metrics: makeMetrics('test') },
+      { ...this.#dependencies, client: this.client, metrics: makeMetrics('test') },
       {
         namespace: this.namespace,
         // Never by itself: the tests trigger it.
@@ -113,6 +113,15 @@ export class PublicationBench {
       },
     );
     this.#worker = { worker, running: worker.run() };
+  }
+
+  /** What is left when Temporal's data is gone: a server that has never heard of any of it. */
+  async loseTemporal(endpoints: Endpoints): Promise<void> {
+    await this.stopWorker();
+    await this.client.connection.close();
+    this.namespace = await freshNamespace(endpoints);
+    this.client = await makeTemporal(endpoints.TEMPORAL_ADDRESS, this.namespace);
+    await this.startWorker();
   }
 
   async stopWorker(): Promise<void> {

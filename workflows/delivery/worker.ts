@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
-import { type NativeConnection, Worker } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
 import { makeEgressDispatcher } from '../../deploy/runtime/egress/dispatcher.ts';
 import type { EgressPolicy } from '../../deploy/runtime/egress/policy.ts';
@@ -28,6 +28,8 @@ export interface DeliveryWorkerDependencies {
   log: Logger;
   metrics: Registry;
   settings?: Partial<DeliverySettings>;
+  /** Made once for all queues (workflows/bundle.ts); left out, the worker makes its own. */
+  workflowBundle?: WorkflowBundle;
 }
 
 export interface DeliveryWorker {
@@ -65,7 +67,9 @@ export async function makeDeliveryWorker(
     connection,
     namespace: dependencies.namespace,
     taskQueue: deliveryQueue,
-    workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)),
+    ...(dependencies.workflowBundle === undefined
+      ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
+      : { workflowBundle: dependencies.workflowBundle }),
     activities: makeDeliveryActivities(round),
     // A hanging receiver keeps its round's slot for 15 s and more: many slots, since each costs next to nothing.
     maxConcurrentActivityTaskExecutions: settings.activitySlots,

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { type NativeConnection, Worker } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { registerNames } from '../../schemas/registers.ts';
 import { makePublicationActivities } from './activities.ts';
 import { publicationQueue } from './messages.ts';
@@ -9,6 +9,8 @@ import { startSweeper } from './sweeper.ts';
 
 export interface PublicationWorkerOptions {
   namespace: string;
+  /** Made once for all queues (workflows/bundle.ts); left out, the worker makes its own. */
+  workflowBundle?: WorkflowBundle;
   schedule: ScheduleSettings;
   sweepEveryMs: number;
   /** How long a stopping worker lets a step go on before it is cancelled and its child killed. */
@@ -38,7 +40,9 @@ export async function makePublicationWorker(
     connection,
     namespace: options.namespace,
     taskQueue: publicationQueue,
-    workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)),
+    ...(options.workflowBundle === undefined
+      ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
+      : { workflowBundle: options.workflowBundle }),
     activities: makePublicationActivities(parts),
     maxConcurrentActivityTaskExecutions: activitySlots,
     maxConcurrentWorkflowTaskExecutions: 10,

@@ -1,0 +1,57 @@
+import { mkdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { ApplicationFailure } from '@temporalio/common';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { makeTemporal } from '../../deploy/runtime/temporal.ts';
+import { writeHistory } from '../support/histories.ts';
+import { FakeSteps } from '../support/publication-steps.ts';
+
+/**
+ * Records histories of `fetch` and `publish` on a Temporal server, for publication.test.ts:
+ *   node --import tsx test/replay/record-publication.ts <host:port> <name of the release>
+ * Record when a release goes out; never overwrite: old histories are what a new release must still replay.
+ */
+const [address, release] = process.argv.slice(2);
+if (address === undefined || release === undefined) throw new Error('give the address and a name for the release');
+const folder = fileURLToPath(new URL('./histories', import.meta.url));
+const taskQueue = `record-${process.pid}`;
+const register = 'padron_reducido';
+
+const busy = new FakeSteps();
+busy.probes = [
+  ApplicationFailure.retryable('the site answered 503', 'source_unavailable'),
+  { outcome: 'new', publicationId: 1 },
+];
+busy.fetches = [{ outcome: 'archived', publicationId: 1 }];
+busy.lost = [1];
+busy.head = 1;
+busy.waitsPerEdition = { notMaterialised: 2, notNotified: 1 };
+busy.waiting.push(
+  { id: 1, endsAt: null, freezes: ['head_moved'] },
+  { id: 2, endsAt: 'judge' },
+  { id: 3, endsAt: 'verify' },
+);
+
+const client = await makeTemporal(address, 'default');
+const connection = await NativeConnection.connect({ address });
+const worker = await Worker.create({
+  connection,
+  taskQueue,
+  workflowsPath: fileURLToPath(new URL('../../workflows/workflows.ts', import.meta.url)),
+  activities: busy.activities(),
+});
+await mkdir(folder, { recursive: true });
+await worker.runUntil(async () => {
+  for (const type of ['fetch', 'publish']) {
+    const handle = await client.workflow.start(type, {
+      taskQueue,
+      workflowId: `${type}/${register}-${process.pid}`,
+      args: [{ register }],
+    });
+    if (type === 'publish') await handle.signal('archived').catch(() => {});
+    await handle.result();
+    writeHistory(`${folder}/publication-${release}-${type}.json`, await handle.fetchHistory());
+  }
+});
+await connection.close();
+await client.connection.close();
