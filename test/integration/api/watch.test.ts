@@ -356,3 +356,14 @@ describe('webhooks', () => {
     await expectProblem(await stranger.request(`${path}/pausar`, { method: 'POST' }), 'recurso_no_encontrado');
   });
 });
+
+test('PostgreSQL down: watch routes are 503 with Retry-After, and work again without a restart', async () => {
+  expect((await caller.request(listas)).status).toBe(200);
+  await around.postgresLine.cut();
+  await expectProblem(await caller.request(listas), 'servicio_no_disponible');
+  const made = await caller.request(listas, { method: 'POST', json: { nombre: 'Mientras tanto' } });
+  await expectProblem(made, 'servicio_no_disponible');
+  await expectProblem(await caller.request('/id/v1/watch/eventos'), 'servicio_no_disponible');
+  await around.postgresLine.mend();
+  expect((await caller.request(listas, { method: 'POST', json: { nombre: 'Mientras tanto' } })).status).toBe(201);
+});
