@@ -1,19 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { repositoryRoot } from '../../../../deploy/local/config.ts';
 import { type Endpoints, endpointsSchema } from '../../../../deploy/local/endpoints.ts';
 import { engineNames } from '../../../../deploy/local/engines/context.ts';
@@ -21,6 +12,8 @@ import { type Stack, startStack } from '../../../../deploy/local/stack.ts';
 import { marks, readAll, writeAll } from './marks.ts';
 
 // These tests end and kill engines, so they run stacks of their own, one after another in the same folder.
+
+vi.setConfig({ testTimeout: 300_000 }); // two starts of all engines, on a machine that may be busy
 
 let directory: string;
 let stack: Stack | undefined;
@@ -32,9 +25,14 @@ beforeAll(() => {
 });
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
-  await stack?.stop();
+  await stopRunning();
   rmSync(directory, { recursive: true, force: true });
 });
+
+async function stopRunning(): Promise<void> {
+  await stack?.stop();
+  stack = undefined;
+}
 
 const start = () => startStack({ directory, addresses: {}, log: (line) => lines.push(line) });
 
@@ -42,9 +40,16 @@ const start = () => startStack({ directory, addresses: {}, log: (line) => lines.
 function processesOfFolder(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && existsSync(`/proc/${name}/cmdline`))
-    .filter((name) => readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(directory))
+    .filter((name) => /^\d+$/.test(name) && commandLine(name).includes(directory))
     .map(Number);
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return ''; // it has ended since it was listed
+  }
 }
 
 test('an orderly stop leaves no process and the next start finds all data on the same ports', async () => {
@@ -80,11 +85,10 @@ test('a database starts though its pid file names a living process of somebody e
   await running.restart('postgres');
   await running.restart('registry');
   await marks.postgres.read(running.endpoints, 'before_stop');
-  await running.stop();
-  stack = undefined;
 });
 
 test('kill -9 of the stack itself: the next start ends what is left, and all data is whole', async () => {
+  await stopRunning();
   const { child, endpoints } = await startInChild();
   await writeAll(endpoints, 'before_crash');
   child.kill('SIGKILL');
@@ -93,22 +97,21 @@ test('kill -9 of the stack itself: the next start ends what is left, and all dat
   expect(stack.endpoints).toEqual(endpoints);
   await readAll(stack.endpoints, 'before_crash');
   await readAll(stack.endpoints, 'before_stop');
-  await stack.stop();
-  stack = undefined;
+  await stopRunning();
   expect(processesOfFolder()).toEqual([]);
 });
 
 test('loss of power: everything dies at once, and all data is whole', async () => {
+  await stopRunning();
   const { child, endpoints } = await startInChild();
   await writeAll(endpoints, 'before_power_loss');
   for (const pid of [child.pid!, ...processesOfFolder()]) killIfThere(pid);
   stack = await start();
   await readAll(stack.endpoints, 'before_power_loss');
-  await stack.stop();
-  stack = undefined;
 });
 
 test('a start that fails says why and leaves nothing running', async () => {
+  await stopRunning();
   writeFileSync(path.join(directory, 'kafka', 'data', 'meta.properties'), 'nonsense');
   await expect(start()).rejects.toThrow(/the local stack did not start:\nkafka: exit code 1; .*kafka\.log/);
   expect(processesOfFolder()).toEqual([]);
