@@ -164,7 +164,7 @@ function write(
 ): Promise<{ written: Written; idle: string[] }> {
   return inTransaction(pool, async (client) => {
     const written = await writeEvents(client, day, edition.detectedAt, events);
-    return { written, idle: await raiseWork(client, written.webhookIds) };
+    return { written, idle: await raiseWork(client, written.webhookIds, day) };
   });
 }
 

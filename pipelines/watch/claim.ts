@@ -29,6 +29,8 @@ export interface Claim {
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
   wakeSeq: number;
+  /** No open delivery is of an earlier day; null: there is none. */
+  openSince: string | null;
   /** When something is due that is not due yet, by PostgreSQL's clock; null: nothing is. */
   nextDueAt: Date | null;
   /** Milliseconds from PostgreSQL's now to nextDueAt. */
@@ -54,25 +56,28 @@ export function claimDeliveries(
   prepare: (target: WebhookTarget) => number,
 ): Promise<Claim> {
   return inTransaction(pool, async (client) => {
-    const wakeSeq = await leaseWork(client, webhookId, limits.workLeaseMs);
+    const { wakeSeq, openSince } = await leaseWork(client, webhookId, limits.workLeaseMs);
     const target = await readTarget(client, webhookId);
-    if (target === null || target.estado === 'pausado') {
-      return { target, deliveries: [], wakeSeq, nextDueAt: null, nextDueInMs: null };
-    }
+    const nothing = { deliveries: [], nextDueAt: null, nextDueInMs: null };
+    if (target === null || target.estado === 'pausado') return { ...nothing, target, wakeSeq, openSince };
     const most = prepare(target);
-    const deliveries = most > 0 ? await claim(client, target, most, limits.deliveryLeaseMs) : [];
-    const next = await nextDue(client, webhookId);
-    return { target, deliveries, wakeSeq, ...next };
+    if (openSince === null) return { ...nothing, target, wakeSeq, openSince };
+    const deliveries = most > 0 ? await claim(client, target, openSince, most, limits.deliveryLeaseMs) : [];
+    return { target, deliveries, wakeSeq, openSince, ...(await nextDue(client, webhookId, openSince)) };
   });
 }
 
-async function leaseWork(client: PoolClient, webhookId: string, leaseMs: number): Promise<number> {
-  const { rows } = await client.query<{ wake_seq: number }>(
+async function leaseWork(
+  client: PoolClient,
+  webhookId: string,
+  leaseMs: number,
+): Promise<{ wakeSeq: number; openSince: string | null }> {
+  const { rows } = await client.query<{ wake_seq: number; open_since: string | null }>(
     `INSERT INTO webhook_work AS w (webhook_id, lease_until) VALUES ($1, now() + make_interval(secs => $2))
-     ON CONFLICT (webhook_id) DO UPDATE SET lease_until = EXCLUDED.lease_until RETURNING wake_seq`,
+     ON CONFLICT (webhook_id) DO UPDATE SET lease_until = EXCLUDED.lease_until RETURNING wake_seq, open_since`,
     [webhookId, leaseMs / 1_000],
   );
-  return rows[0]!.wake_seq;
+  return { wakeSeq: rows[0]!.wake_seq, openSince: rows[0]!.open_since };
 }
 
 async function readTarget(client: PoolClient, webhookId: string): Promise<WebhookTarget | null> {
@@ -102,16 +107,17 @@ async function readTarget(client: PoolClient, webhookId: string): Promise<Webhoo
 /**
  * A delivery waits while another of its RUC is under way, while an earlier one was never attempted, and while an earlier
  * one is due as well: so of one RUC at most one is free. en_curso with a next_due_at that has passed is a lease that ran out.
+ * The bound on the day stands at every table, so that PostgreSQL plans over the days that matter and not over a year.
  */
 const claimSql = `
   WITH running AS (
-    SELECT count(*) AS n FROM delivery WHERE webhook_id = $1 AND estado = 'en_curso' AND next_due_at > now()
+    SELECT count(*) AS n FROM delivery WHERE webhook_id = $1 AND day >= $5 AND estado = 'en_curso' AND next_due_at > now()
   ), free AS (
     SELECT d.day, d.id FROM delivery d
-    WHERE d.webhook_id = $1 AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
+    WHERE d.webhook_id = $1 AND d.day >= $5 AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
       AND NOT EXISTS (
         SELECT FROM delivery o
-        WHERE o.webhook_id = d.webhook_id AND o.ruc = d.ruc AND o.estado IN ('pendiente', 'en_curso') AND o.id <> d.id
+        WHERE o.webhook_id = d.webhook_id AND o.day >= $5 AND o.ruc = d.ruc AND o.estado IN ('pendiente', 'en_curso') AND o.id <> d.id
           AND ((o.estado = 'en_curso' AND o.next_due_at > now())
             OR (o.position < d.position AND (o.intentos = 0 OR o.next_due_at <= now()))))
     ORDER BY d.next_due_at, d.position
@@ -119,18 +125,19 @@ const claimSql = `
   ), claimed AS (
     UPDATE delivery d SET estado = 'en_curso', intentos = d.intentos + 1, lease_token = gen_random_uuid()::text,
       lease_until = now() + make_interval(secs => $4), next_due_at = now() + make_interval(secs => $4)
-    FROM free WHERE d.day = free.day AND d.id = free.id AND d.estado IN ('pendiente', 'en_curso')
+    FROM free WHERE d.day >= $5 AND d.day = free.day AND d.id = free.id AND d.estado IN ('pendiente', 'en_curso')
     RETURNING d.day, d.id, d.event_id, d.position, d.lease_token, d.intentos, d.fallos_del_ciclo
   ), announced AS (
     INSERT INTO attempt (day, delivery_id, number, started_at, failure)
     SELECT day, id, intentos, now(), 'resultado_desconocido' FROM claimed
   )
   SELECT c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, e.evento, e.payload
-  FROM claimed c JOIN event e ON e.day = c.day AND e.id = c.event_id ORDER BY c.position`;
+  FROM claimed c JOIN event e ON e.day >= $5 AND e.day = c.day AND e.id = c.event_id ORDER BY c.position`;
 
 async function claim(
   client: PoolClient,
   target: WebhookTarget,
+  openSince: string,
   most: number,
   leaseMs: number,
 ): Promise<ClaimedDelivery[]> {
@@ -142,7 +149,7 @@ async function claim(
     fallos_del_ciclo: number;
     evento: string;
     payload: string;
-  }>(claimSql, [target.id, most, target.inFlightLimit, leaseMs / 1_000]);
+  }>(claimSql, [target.id, most, target.inFlightLimit, leaseMs / 1_000, openSince]);
   return rows.map((row) => ({
     day: row.day,
     id: row.id,
@@ -155,12 +162,16 @@ async function claim(
 }
 
 /** In the claim's own transaction, so by the same now(): what was not due above is counted here, to the microsecond. */
-async function nextDue(client: PoolClient, webhookId: string): Promise<Pick<Claim, 'nextDueAt' | 'nextDueInMs'>> {
+async function nextDue(
+  client: PoolClient,
+  webhookId: string,
+  openSince: string,
+): Promise<Pick<Claim, 'nextDueAt' | 'nextDueInMs'>> {
   const { rows } = await client.query<{ at: Date | null; in_ms: string | null }>(
     `SELECT at, ceil(extract(epoch FROM at - now()) * 1000) AS in_ms FROM (
        SELECT min(next_due_at) AS at FROM delivery
-       WHERE webhook_id = $1 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()) AS next`,
-    [webhookId],
+       WHERE webhook_id = $1 AND day >= $2 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()) AS next`,
+    [webhookId, openSince],
   );
   const row = rows[0]!;
   return { nextDueAt: row.at, nextDueInMs: row.in_ms === null ? null : Number(row.in_ms) };

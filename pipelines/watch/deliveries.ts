@@ -47,7 +47,11 @@ export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
       [webhookId],
     );
     if (rowCount !== 1) return { resumed: false, released: 0 };
-    await raiseWork(client, [webhookId]);
+    const oldest = await client.query<{ day: string }>(
+      `SELECT coalesce(min(day), current_date) AS day FROM delivery WHERE webhook_id = $1 AND estado = 'retenida'`,
+      [webhookId],
+    );
+    await raiseWork(client, [webhookId], oldest.rows[0]!.day);
     const released = await client.query(
       `UPDATE delivery SET estado = 'pendiente', next_due_at = now(), fallos_del_ciclo = 0
        WHERE webhook_id = $1 AND estado = 'retenida'`,

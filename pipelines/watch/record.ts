@@ -52,6 +52,7 @@ export function recordResults(pool: Pool, webhookId: string, results: readonly A
   });
 }
 
+// The days are named once more as a list, so that PostgreSQL plans over these partitions alone.
 const updateSql = `
   WITH result AS (
     SELECT day, id, token, retry_ms,
@@ -66,10 +67,10 @@ const updateSql = `
     next_due_at = CASE WHEN r.estado = 'pendiente' THEN clock_timestamp() + make_interval(secs => r.retry_ms / 1000.0) END,
     finished_at = CASE WHEN r.estado IN ('entregada', 'agotada', 'cancelada') THEN now() END,
     lease_token = NULL, lease_until = NULL
-  FROM result r WHERE d.day = r.day AND d.id = r.id AND d.lease_token = r.token AND d.estado = 'en_curso'`;
+  FROM result r WHERE d.day = ANY ($1::date[]) AND d.day = r.day AND d.id = r.id AND d.lease_token = r.token AND d.estado = 'en_curso'`;
 
 const attemptSql = `
   UPDATE attempt a SET duration_ms = r.duration_ms, http_status = r.http_status, failure = r.failure, response = r.response
   FROM unnest($1::date[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::bytea[])
     AS r (day, id, number, duration_ms, http_status, failure, response)
-  WHERE a.day = r.day AND a.delivery_id = r.id AND a.number = r.number`;
+  WHERE a.day = ANY ($1::date[]) AND a.day = r.day AND a.delivery_id = r.id AND a.number = r.number`;

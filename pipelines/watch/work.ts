@@ -1,35 +1,38 @@
 import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
 
 /**
- * Says that webhooks have something to do, in the transaction that adds it. Gives those that nobody works on now: only
+ * Says that webhooks have something to do, of this day or later ones, in the transaction that adds it. Gives those that nobody works on now: only
  * these need a signal. Whoever holds a lease compares wake_seq before it ends, and sees this raise.
  */
-export async function raiseWork(client: PoolClient, webhookIds: readonly string[]): Promise<string[]> {
+export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];
   const { rows } = await client.query<{ webhook_id: string; idle: boolean }>(
-    `INSERT INTO webhook_work AS w (webhook_id, wake_seq, next_due_at)
-     SELECT id, 1, now() FROM unnest($1::text[]) AS id ORDER BY id
-     ON CONFLICT (webhook_id) DO UPDATE SET wake_seq = w.wake_seq + 1, next_due_at = LEAST(w.next_due_at, now())
+    `INSERT INTO webhook_work AS w (webhook_id, wake_seq, next_due_at, open_since)
+     SELECT id, 1, now(), $2 FROM unnest($1::text[]) AS id ORDER BY id
+     ON CONFLICT (webhook_id) DO UPDATE SET wake_seq = w.wake_seq + 1, next_due_at = LEAST(w.next_due_at, now()),
+       open_since = LEAST(w.open_since, EXCLUDED.open_since)
      RETURNING webhook_id, (lease_until IS NULL OR lease_until <= now()) AS idle`,
-    [[...webhookIds].sort()],
+    [[...webhookIds].sort(), day],
   );
   return rows.filter((row) => row.idle).map((row) => row.webhook_id);
 }
 
 /**
- * Ends a round: nobody works on the webhook from here on, and the next thing is due at `nextDueAt` (null: nothing).
- * False: work was added since `wakeSeq` was read, the lease stays, and the caller must look again. Dying before this
+ * Ends a round: nobody works on the webhook from here on, and the next thing is due at `seen.nextDueAt` (null: nothing).
+ * False: work was added since `seen` was read, the lease stays, and the caller must look again. Dying before this
  * line leaves the lease to run out and an old next_due_at, which the sweeper finds.
  */
 export async function releaseWork(
   pool: Pool,
   webhookId: string,
-  wakeSeq: number,
-  nextDueAt: Date | null,
+  seen: { wakeSeq: number; nextDueAt: Date | null; openSince: string | null },
 ): Promise<boolean> {
   const { rowCount } = await pool.query(
-    'UPDATE webhook_work SET lease_until = NULL, next_due_at = $3 WHERE webhook_id = $1 AND wake_seq = $2',
-    [webhookId, wakeSeq, nextDueAt],
+    `UPDATE webhook_work SET lease_until = NULL, next_due_at = $3, open_since = (
+       SELECT min(d.day) FROM delivery d
+       WHERE d.webhook_id = $1 AND d.estado IN ('pendiente', 'en_curso') AND d.day >= $4)
+     WHERE webhook_id = $1 AND wake_seq = $2`,
+    [webhookId, seen.wakeSeq, seen.nextDueAt, seen.openSince],
   );
   return rowCount === 1;
 }

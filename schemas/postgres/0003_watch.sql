@@ -55,7 +55,10 @@ CREATE TABLE IF NOT EXISTS webhook_work (
   wake_seq bigint NOT NULL DEFAULT 0,
   -- Until then somebody works and will look again before it ends: adding work needs no signal.
   lease_until timestamptz,
-  next_due_at timestamptz
+  next_due_at timestamptz,
+  -- No delivery of an earlier day is pending or under way; null: none at all. Deliveries stand in a partition per day and are
+  -- kept for a year: without this bound every claim would plan over all of them.
+  open_since date
 );
 CREATE INDEX IF NOT EXISTS webhook_work_due ON webhook_work (next_due_at) WHERE next_due_at IS NOT NULL;
 

@@ -194,7 +194,7 @@ export class Round {
         return null;
       }
     }
-    const released = await releaseWork(this.#dependencies.pool, this.#webhookId, claim.wakeSeq, claim.nextDueAt);
+    const released = await releaseWork(this.#dependencies.pool, this.#webhookId, claim);
     if (!released) return null;
     if (claim.target === null) return result('eliminado', null);
     return result(claim.target.estado, claim.nextDueInMs);
