@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -111,6 +111,21 @@ test('without a stack and without addresses it says what to start or set', async
   const { code, stderr } = await padron(['accounts', 'list'], {});
   expect(code).toBe(1);
   expect(stderr).toMatch(/DATABASE_URL: is not set[\s\S]*npm start/);
+});
+
+test('with a local stack it finds the addresses by itself; the environment wins over them', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'padron-cli-'));
+  mkdirSync(path.join(folder, 'run'));
+  const file = path.join(folder, 'run', 'endpoints.json');
+  writeFileSync(file, JSON.stringify({ DATABASE_URL: database.DATABASE_URL, PADRON_API_URL: 'http://127.0.0.1:1' }));
+  const found = await padron(['tokens', 'list', '--json'], { PADRON_LOCAL_DIR: folder });
+  expect([found.code, JSON.parse(found.stdout)]).toEqual([0, expect.any(Array)]);
+  const elsewhere = { PADRON_LOCAL_DIR: folder, DATABASE_URL: 'postgres://padron@127.0.0.1:1/padron' };
+  expect((await padron(['tokens', 'list'], elsewhere)).code).toBe(1);
+  writeFileSync(file, '{ half');
+  const broken = await padron(['tokens', 'list'], { PADRON_LOCAL_DIR: folder });
+  expect([broken.code, broken.stderr]).toEqual([1, expect.stringMatching(/not readable[\s\S]*npm start/)]);
+  rmSync(folder, { recursive: true });
 });
 
 test('a database that does not answer, or has no tables, is said so', async () => {
