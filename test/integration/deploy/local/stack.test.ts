@@ -34,6 +34,11 @@ async function stopRunning(): Promise<void> {
   stack = undefined;
 }
 
+async function ensureRunning(): Promise<Stack> {
+  stack ??= await start();
+  return stack;
+}
+
 const start = () => startStack({ directory, addresses: {}, log: (line) => lines.push(line) });
 
 /** Numbers of the processes whose command line names the stack's folder (Linux only: elsewhere none is found). */
@@ -66,7 +71,7 @@ test('an orderly stop leaves no process and the next start finds all data on the
 });
 
 test.each(engineNames)('%s keeps what it acknowledged over kill -9 and comes back on the same port', async (engine) => {
-  const running = stack!;
+  const running = await ensureRunning();
   const name = `before_kill_${engine}`;
   await marks[engine].write(running.endpoints, name);
   await running.kill(engine);
@@ -76,7 +81,8 @@ test.each(engineNames)('%s keeps what it acknowledged over kill -9 and comes bac
 });
 
 test('a database starts though its pid file names a living process of somebody else', async () => {
-  const running = stack!;
+  const running = await ensureRunning();
+  await marks.postgres.write(running.endpoints, 'before_stranger');
   await running.kill('registry');
   await running.kill('postgres');
   const file = path.join(directory, 'postgres', 'postmaster.pid');
@@ -84,7 +90,7 @@ test('a database starts though its pid file names a living process of somebody e
   writeFileSync(file, [String(process.pid), ...rest].join('\n'));
   await running.restart('postgres');
   await running.restart('registry');
-  await marks.postgres.read(running.endpoints, 'before_stop');
+  await marks.postgres.read(running.endpoints, 'before_stranger');
 });
 
 test('kill -9 of the stack itself: the next start ends what is left, and all data is whole', async () => {
