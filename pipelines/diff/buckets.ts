@@ -7,6 +7,8 @@ import { keyLimit } from '../registers/padron-reducido/format.ts';
 export const bucketBits = 19;
 export const keysPerBucket = 1 << bucketBits;
 export const bucketCount = Math.ceil(keyLimit / keysPerBucket);
+/** `bucketCount` rounded up to a power of two. */
+export const maxBuckets = 1024;
 export const wordsPerBucket = keysPerBucket >>> 5;
 
 export function popCount(word: number): number {

@@ -2,9 +2,8 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { noKey } from '../registers/padron-reducido/format.ts';
 import type { RowBatch } from '../registers/padron-reducido/scan.ts';
-import { bucketBits, bucketCount, keysPerBucket, popCount, wordsPerBucket } from './buckets.ts';
+import { bucketBits, bucketCount, keysPerBucket, maxBuckets, popCount, wordsPerBucket } from './buckets.ts';
 import { CompareError } from './errors.ts';
 import { decodeHeader, headerBytes, type IndexHeader } from './index-header.ts';
 import { readFully } from './spill.ts';
@@ -21,7 +20,7 @@ export class EditionIndex {
   readonly header: IndexHeader;
   /** Pairs (32 bits of the bitmap, rank of the first); pair block 0 is the range without rows. */
   readonly table: Uint32Array;
-  /** Range of keys → its first pair. */
+  /** Range of keys → its first pair; 0 for those without rows and for what is no range. */
   readonly firstPair: Int32Array;
   /** Range of keys → rank of its first row; one more at the end. */
   readonly firstRank: Int32Array;
@@ -32,7 +31,7 @@ export class EditionIndex {
     this.header = header;
     const used = header.buckets.filter((rows) => rows > 0).length;
     this.table = new Uint32Array((used + 1) * wordsPerBucket * 2);
-    this.firstPair = new Int32Array(bucketCount);
+    this.firstPair = new Int32Array(maxBuckets);
     this.firstRank = new Int32Array(bucketCount + 1);
     this.entries = new Int32Array(header.rows * 3);
     let rank = 0;
@@ -64,20 +63,22 @@ export class EditionIndex {
     return this.table[pair + 1]! + popCount(this.table[pair]! & ((1 << (key & 31)) - 1));
   }
 
-  /** Ranks of a batch's keys into `ranks`. A loop of its own, so that the processor overlaps the cache misses. */
+  /**
+   * Ranks of a batch's keys into `ranks`, -1 where there is none. A loop of its own without branches, so that the
+   * processor has many cache misses in flight at once. `noKey` falls into the block of ranges without rows.
+   */
   lookUp(batch: RowBatch, ranks: Int32Array): void {
     const { table, firstPair } = this;
     const { keys, count } = batch;
     for (let row = 0; row < count; row += 1) {
-      const key = keys[row]!;
-      if (key === noKey) {
-        ranks[row] = -1;
-        continue;
-      }
-      const pair = (firstPair[key >>> bucketBits]! + ((key >>> 5) & (wordsPerBucket - 1))) * 2;
-      const bits = table[pair]!;
-      const rank = table[pair + 1]! + popCount(bits & ((1 << (key & 31)) - 1));
-      ranks[row] = (bits >>> (key & 31)) & 1 ? rank : -1;
+      const key = keys[row]! | 0;
+      const range = (key >>> bucketBits) & (maxBuckets - 1);
+      const pair = (firstPair[range]! + ((key >>> 5) & (wordsPerBucket - 1))) << 1;
+      const bits = table[pair]! | 0;
+      const present = (bits >>> (key & 31)) & 1;
+      const rank = (table[pair + 1]! | 0) + popCount(bits & ((1 << (key & 31)) - 1));
+      // All bits set where the key is absent.
+      ranks[row] = rank | (present - 1);
     }
   }
 

@@ -6,9 +6,9 @@ import { type Publication, writePublication } from '../../deploy/local/demo/regi
 import { decodeChanges } from '../../pipelines/diff/change-file.ts';
 import { compareInChild } from '../../pipelines/diff/child.ts';
 import { padronReducido } from '../../schemas/registers.ts';
-import { describeMachine, formatSpread, numberOption, seconds, spreadOf } from './figures.ts';
+import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
 import { compareWithDuckDb } from './peers/duckdb.ts';
-import { countLinesWithUnzip, inflateTo } from './peers/unzip.ts';
+import { countLinesWithUnzip, inflateTo, type UnzipFigures } from './peers/unzip.ts';
 
 const cacheFolder = '.local/bench/padron-reducido';
 const seed = 7;
@@ -21,7 +21,7 @@ interface Run {
   wall: number;
   cpu: number;
   rssMb: number;
-  unzip: number;
+  unzip: UnzipFigures;
 }
 
 /** `--rows N` (2,000,000), `--runs K` (3), `--no-duckdb`. Exits 1 when a difference found is not the true one. */
@@ -59,7 +59,7 @@ export async function run(args: string[]): Promise<void> {
   for (let round = 0; round < runs; round += 1) {
     for (const order of orders) {
       const publication = day2[order];
-      const unzip = await seconds(() => countLinesWithUnzip(publication.path));
+      const unzip = await countLinesWithUnzip(publication.path);
       const from = performance.now();
       const input = { ...common, publicationPath: publication.path, base, edition: 2, detectedAt: 1_790_000_086_400 };
       const result = await compareInChild(input, () => {}, signal);
@@ -84,8 +84,12 @@ function printRuns(order: Order, runs: readonly Run[]): void {
   console.log(`order ${order} (min / median / max of ${runs.length})`);
   console.log(`  difference      wall ${spread((f) => f.wall)} s   CPU ${spread((f) => f.cpu)} s`);
   console.log(`  peak memory     ${spread((f) => f.rssMb, 0)} MB`);
-  console.log(`  unzip -p | wc   wall ${spread((f) => f.unzip)} s`);
-  console.log(`  ratio           ${spread((f) => f.wall / f.unzip)}`);
+  console.log(
+    `  unzip -p | wc   wall ${spread((f) => f.unzip.seconds)} s   CPU ${spread((f) => f.unzip.cpuSeconds)} s`,
+  );
+  console.log(
+    `  ratio           wall ${spread((f) => f.wall / f.unzip.seconds)}     CPU ${spread((f) => f.cpu / f.unzip.cpuSeconds)}`,
+  );
 }
 
 async function printDuckDb(day1: Publication, day2: Publication, runs: number, figures: readonly Run[]): Promise<void> {

@@ -28,9 +28,3 @@ export function numberOption(args: readonly string[], name: string, otherwise: n
   if (!Number.isInteger(value) || value < 1) throw new RangeError(`--${name} takes a whole number from 1 on`);
   return value;
 }
-
-export async function seconds(work: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return (performance.now() - started) / 1000;
-}

@@ -1,16 +1,30 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** `unzip -p file.zip | wc -l`: no comparison at all, only the lines of the publication; gives their number. */
-export async function countLinesWithUnzip(path: string): Promise<number> {
-  const counter = spawn('sh', ['-c', 'unzip -p "$1" | wc -l', 'sh', path], { stdio: ['ignore', 'pipe', 'inherit'] });
+export interface UnzipFigures {
+  lines: number;
+  seconds: number;
+  cpuSeconds: number;
+}
+
+/** `unzip -p file.zip | wc -l`: no comparison at all, only the lines of the publication. */
+export async function countLinesWithUnzip(path: string): Promise<UnzipFigures> {
+  const started = performance.now();
+  // `times` tells what the shell's children used, in its second line.
+  const script = 'unzip -p "$1" | wc -l; times';
+  const counter = spawn('sh', ['-c', script, 'sh', path], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   counter.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
   const [code] = (await once(counter, 'close')) as [number];
   if (code !== 0) throw new Error(`unzip ended with ${code}`);
-  return Number(output);
+  const seconds = (performance.now() - started) / 1000;
+  const [lines, , children] = output.trim().split('\n');
+  const used = [...children!.matchAll(/(\d+)m([\d.]+)s/g)].map(
+    ([, minutes, rest]) => Number(minutes) * 60 + Number(rest),
+  );
+  return { lines: Number(lines), seconds, cpuSeconds: used.reduce((sum, one) => sum + one, 0) };
 }
 
 /** Inflates a publication's text beside it, for peers that read no zips; not part of any timing. */
