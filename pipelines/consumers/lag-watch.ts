@@ -7,7 +7,10 @@ export interface LagWatchOptions {
   topics: readonly string[];
   metrics: LoopMetrics;
   intervalMs: number;
-  /** A partition with lag that neither commits nor starts a batch for so long is stuck. */
+  /**
+   * A partition with lag that neither commits nor starts a batch for so long is stuck; five times as long while others
+   * of this process move, since a fetch takes partitions in random order and fills up with the first.
+   */
   noProgressMs: number;
   /** Partitions of the topic that this process holds now. */
   assigned: (topic: string) => readonly number[];
@@ -28,6 +31,8 @@ export class LagWatch {
   readonly #seen = new Map<string, { committed: number; at: number }>();
   readonly #timer: NodeJS.Timeout;
   #busy = false;
+  /** When any partition of this process last moved. */
+  #movedAt = 0;
   totalLag = 0;
 
   constructor(options: LagWatchOptions) {
@@ -74,11 +79,13 @@ export class LagWatch {
       metrics.lag.set(labels, lag);
       const before = this.#seen.get(key);
       if (before === undefined || before.committed !== at || lag === 0) {
+        if (before !== undefined && before.committed !== at) this.#movedAt = now;
         this.#seen.set(key, { committed: at, at: now });
         continue;
       }
       const active = Math.max(before.at, lastActivity(topic, partition) ?? 0);
-      if (!isStopped(topic, partition) && now - active > noProgressMs) onStuck(topic, partition, lag);
+      const patienceMs = now - this.#movedAt < noProgressMs ? noProgressMs * 5 : noProgressMs;
+      if (!isStopped(topic, partition) && now - active > patienceMs) onStuck(topic, partition, lag);
     }
     return total;
   }

@@ -15,7 +15,10 @@ export interface ChangeBatch {
   firstOffset: string;
   lastOffset: string;
   messages: readonly { offset: string; value: Buffer }[];
-  /** The loop heartbeats by itself; a handler calls it to learn at once that the partition was taken away (it throws then). */
+  /**
+   * The loop heartbeats by itself. A handler that waits calls it to say that it is not stuck, and learns at once when the
+   * partition was taken away (it throws then).
+   */
   heartbeat(): Promise<void>;
   /** True: the partition may belong to another consumer by now, and nothing of this batch will be committed. */
   isStale(): boolean;
@@ -29,7 +32,7 @@ export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
 
 export interface LoopLimits {
   maxBytesPerPartition: number;
-  /** Of one fetch: bounds the memory of the process. */
+  /** Of one fetch: bounds the memory of the process, some 20 bytes for each byte of records. */
   maxBytesPerFetch: number;
   minBytes: number;
   maxWaitMs: number;
@@ -44,7 +47,7 @@ export interface LoopLimits {
 
 export const loopLimits: LoopLimits = {
   maxBytesPerPartition: 16 * 1024 * 1024,
-  maxBytesPerFetch: 32 * 1024 * 1024,
+  maxBytesPerFetch: 16 * 1024 * 1024,
   minBytes: 1024 * 1024,
   maxWaitMs: 100,
   concurrentPartitions: 2,

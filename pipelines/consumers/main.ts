@@ -14,6 +14,7 @@ import { checkStream } from '../stream/prepare.ts';
 import { connectRegistry } from '../stream/schema-registry.ts';
 import { makeLastKnownRows } from '../watch/last-known.ts';
 import { makeWake } from '../watch/wake.ts';
+import { behind } from './behind.ts';
 import { type ConsumersConfiguration, consumersConfiguration } from './configuration.ts';
 import { type BatchHandler, type LoopLimits, type RunningLoop, runLoop } from './loop.ts';
 import { makeLoopMetrics } from './loop-metrics.ts';
@@ -89,18 +90,22 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       lifecycle.onStop('temporal', () => temporal.connection.close());
       return {
         group: watchGroup(prefix),
-        handle: makeWatchHandler({
-          pool,
-          lastKnownRows: makeLastKnownRows(clickhouse),
-          materialisedOffset: async (topic, partition) =>
-            (await offsets.committed(materializeGroup(prefix), topic))[partition] ?? 0,
-          wake: makeWake(temporal, { inParallel: 8, deadlineMs: 5_000 }),
-          log,
-          metrics: makeWatchMetrics(metrics),
-          limits: watchLimits,
-        }),
-        // It may hold a batch while materialize catches up: that is no standstill.
-        limits: { noProgressMs: watchLimits.holdMs * 3 },
+        handle: behind(
+          makeWatchHandler({
+            pool,
+            lastKnownRows: makeLastKnownRows(clickhouse),
+            materialisedOffset: async (topic, partition) =>
+              (await offsets.committed(materializeGroup(prefix), topic))[partition] ?? 0,
+            wake: makeWake(temporal, { inParallel: 8, deadlineMs: 5_000 }),
+            log,
+            metrics: makeWatchMetrics(metrics),
+            limits: watchLimits,
+          }),
+          offsets,
+          materializeGroup(prefix),
+        ),
+        // It makes no large inserts, so small fetches do.
+        limits: { maxBytesPerPartition: 4 * 1024 * 1024, maxBytesPerFetch: 4 * 1024 * 1024 },
       };
     },
   };

@@ -65,7 +65,14 @@ export class PartitionWork {
     };
     const timer = setInterval(() => void heartbeat().catch(() => {}), this.#options.limits.heartbeatMs);
     try {
-      await this.#work(payload, { heartbeat, isStale: () => membership.epoch() !== epoch || payload.isStale() });
+      await this.#work(payload, {
+        heartbeat: () => {
+          // A handler that waits on purpose says so by its heartbeats; the loop's own, above, prove nothing.
+          this.#active.set(keyOf(topic, partition), Date.now());
+          return heartbeat();
+        },
+        isStale: () => membership.epoch() !== epoch || payload.isStale(),
+      });
     } catch (error) {
       if (refused === undefined && !isClientError(error)) fail(error as Error);
       throw error;

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { LagWatch, type LagWatchOptions } from '../../../../pipelines/consumers/lag-watch.ts';
+import { makeLoopMetrics } from '../../../../pipelines/consumers/loop-metrics.ts';
+
+async function watchFor(
+  ms: number,
+  options: Partial<LagWatchOptions> & { committed: () => number[] },
+): Promise<string[]> {
+  const stuck: string[] = [];
+  const watch = new LagWatch({
+    offsets: { ends: async () => [100, 100], committed: async () => options.committed(), close: async () => {} },
+    group: 'group',
+    topics: ['topic'],
+    metrics: makeLoopMetrics(new Registry()),
+    intervalMs: 5,
+    noProgressMs: 60,
+    assigned: () => [0, 1],
+    lastActivity: () => undefined,
+    isStopped: () => false,
+    onStuck: (topic, partition, lag) => stuck.push(`${topic}/${partition} ${lag}`),
+    ...options,
+  });
+  await sleep(ms);
+  watch.stop();
+  return [...new Set(stuck)];
+}
+
+test('a partition with lag that does not move is told; one without lag is not', async () => {
+  expect(await watchFor(300, { committed: () => [40, 100] })).toEqual(['topic/0 60']);
+});
+
+test('one that moves, works, stands still on purpose or belongs to another is not', async () => {
+  let moving = 0;
+  expect(await watchFor(300, { committed: () => [Math.min(90, moving++), 100] })).toEqual([]);
+  expect(await watchFor(300, { committed: () => [40, 100], lastActivity: () => Date.now() })).toEqual([]);
+  expect(await watchFor(300, { committed: () => [40, 100], isStopped: () => true })).toEqual([]);
+  expect(await watchFor(300, { committed: () => [40, 100], assigned: () => [1] })).toEqual([]);
+});
+
+test('nobody is stuck while the broker does not answer', async () => {
+  let count = 0;
+  const committed = () => {
+    count += 1;
+    if (count % 4 === 0) throw new Error('no broker');
+    return [40, 100];
+  };
+  expect(await watchFor(300, { committed })).toEqual([]);
+});
