@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EachBatchPayload } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { schemaIdOf, UndecodableRecord } from '../stream/codec.ts';
-import type { ChangeBatch, LoopLimits, LoopOptions } from './loop.ts';
+import type { ChangeBatch, LoopLimits, LoopOptions } from './batch.ts';
 import type { Membership } from './membership.ts';
 import { isRetryable } from './retryable.ts';
 
