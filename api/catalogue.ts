@@ -1,5 +1,5 @@
 import type { Pool } from '../deploy/runtime/postgres.ts';
-import { latestMaterialised, type ServedEdition } from '../pipelines/editions/served.ts';
+import { editionOf, latestMaterialised, type ServedEdition } from '../pipelines/editions/served.ts';
 import type { Source } from '../schemas/http/taxpayer.ts';
 import { limaTime } from '../schemas/lima-time.ts';
 import type { RegisterName } from '../schemas/registers.ts';
@@ -14,18 +14,20 @@ export interface ServedRegister {
 }
 
 /**
- * Which edition each register shows. Take it before the query that reads the state, never after: an answer's date may be
- * older than its data for a moment, but never fresher. When PostgreSQL does not answer, the last known one serves 60 s,
- * which keeps that order.
+ * Which edition each register shows. Take it before the query that reads the state, never after, so that an answer's date
+ * is never fresher than its data; a row that a later edition wrote meanwhile takes its date from that edition. When
+ * PostgreSQL does not answer, the last known one serves 60 s, which keeps that order.
  */
 export interface Catalogue {
   /** null: the register was never loaded. @throws ApiProblem servicio_no_disponible */
   find(register: RegisterName): Promise<ServedRegister | null>;
   /** @throws ApiProblem padron_no_disponible, servicio_no_disponible */
   served(register: RegisterName): Promise<ServedRegister>;
+  /** The edition that a row of this version is from: `served`, or a later one that is being written. */
+  servedFor(served: ServedRegister, version: number): Promise<ServedRegister>;
 }
 
-/** Fresh for a fifth of a second: a customer who looks up on receiving a notice should see the notice's date. */
+/** Fresh for a fifth of a second: a finished edition is told of soon. */
 export const catalogueLimits: LastKnownLimits = {
   freshMs: 200,
   servesMs: 60_000,
@@ -46,8 +48,21 @@ export function makeCatalogue(pool: Pool, limits: LastKnownLimits = catalogueLim
       throw storeUnavailable(error);
     }
   };
+  const later = makeLastKnown(async (key: `${RegisterName}:${number}`) => {
+    const [register, number] = key.split(':') as [RegisterName, string];
+    const edition = await editionOf(pool, register, Number(number));
+    if (edition === null)
+      throw new Error(`a row is of edition ${number} of ${register}, which the catalogue does not have`);
+    return describe(register, edition);
+  }, limits);
   return {
     find,
+    async servedFor(served, version) {
+      if (version <= served.edition.number) return served;
+      return later.get(`${served.source.registro}:${version}`).catch((error: unknown) => {
+        throw storeUnavailable(error);
+      });
+    },
     async served(register) {
       const found = await find(register);
       if (found === null) throw registerNotLoaded();
@@ -64,7 +79,7 @@ function describe(register: RegisterName, edition: ServedEdition): ServedRegiste
       registro: register,
       fecha_dato: edition.fechaDato,
       publicado_en: limaTime(edition.publishedAt),
-      cargado_en: limaTime(edition.materialisedAt),
+      cargado_en: edition.materialisedAt === null ? null : limaTime(edition.materialisedAt),
       sha256: edition.sha256,
     },
   };

@@ -4,14 +4,16 @@ export interface StoredRow {
   register: number;
   /** The edition that wrote it. */
   version: number;
+  /** The RUC left the register with this edition; it has no cells then. */
+  isDeleted: boolean;
   /** In the order of the register's columns. */
   cells: readonly string[];
 }
 
 /**
  * Reads ClickHouse's RowBinary of (ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row String): little
- * endian, a string's length before it as a LEB128 number. Rows marked as deleted are dropped here, since the query
- * keeps the newest version of a row whatever it says.
+ * endian, a string's length before it as a LEB128 number. Rows marked as deleted are told as such: which edition a
+ * RUC left is part of the answer.
  * @throws RangeError when the bytes end inside a row
  */
 export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
@@ -25,12 +27,11 @@ export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
     const text = readLength(bytes, at + 18);
     const end = text.start + text.length;
     if (end > bytes.length) throw new RangeError('the rows of ClickHouse end inside a row');
-    if (!isDeleted) {
-      const row = { register, version, cells: JSON.parse(bytes.toString('utf8', text.start, end)) as string[] };
-      const rows = found.get(ruc);
-      if (rows) rows.push(row);
-      else found.set(ruc, [row]);
-    }
+    const cells = isDeleted ? [] : (JSON.parse(bytes.toString('utf8', text.start, end)) as string[]);
+    const row = { register, version, isDeleted, cells };
+    const rows = found.get(ruc);
+    if (rows) rows.push(row);
+    else found.set(ruc, [row]);
     at = end;
   }
   return found;

@@ -8,7 +8,7 @@ import { readTaxpayerRows, type StoredRow } from './taxpayer-rows.ts';
  * engine spends 2.6 ms of CPU per query and 0.1 ms per RUC, so one query per look-up stops near 400 a second.
  */
 export interface Taxpayers {
-  /** Rows by register that are not deleted; empty: no register holds the RUC. Rejects when ClickHouse does not answer. */
+  /** The newest row of each register that ever held the RUC, deleted ones too; empty: none did. Rejects when ClickHouse does not answer. */
   find(ruc: string): Promise<readonly StoredRow[]>;
   /** As `find`, for many at once. */
   findMany(rucs: readonly string[]): Promise<readonly (readonly StoredRow[])[]>;

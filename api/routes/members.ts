@@ -91,7 +91,7 @@ async function makeIsHeld(
 }
 
 function dailyRow(rows: readonly StoredRow[]): StoredRow | undefined {
-  return rows.find((row) => row.register === padronReducido.code);
+  return rows.find((row) => row.register === padronReducido.code && !row.isDeleted);
 }
 
 function tooMany(held: number): ApiProblem {

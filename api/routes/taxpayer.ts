@@ -33,8 +33,9 @@ export function registerTaxpayerRoutes(router: ApiRouter, parts: TaxpayerParts):
     const ruc = requireRuc(context.params.ruc ?? '');
     const contract = isCompany(ruc) ? null : requireContract(caller);
     // Before the query and never after: see api/catalogue.ts.
-    const served = await catalogue.served('padron_reducido');
+    const before = await catalogue.served('padron_reducido');
     const row = await findRow(ruc);
+    const served = row === null ? before : await catalogue.servedFor(before, row.version);
     if (contract !== null) {
       const { accountId, tokenId } = caller;
       const { requestId } = context.state;
@@ -42,7 +43,7 @@ export function registerTaxpayerRoutes(router: ApiRouter, parts: TaxpayerParts):
         throw storeUnavailable(error);
       });
     }
-    if (row === null) throw notInRegister(ruc, served);
+    if (row === null || row.isDeleted) throw notInRegister(ruc, served);
     const data = taxpayerRecordOf(ruc, row.cells);
     const meta = metaOf(served);
     if (contract === null) return answerRevalidated(context, served, data, meta);
@@ -52,7 +53,7 @@ export function registerTaxpayerRoutes(router: ApiRouter, parts: TaxpayerParts):
 }
 
 /**
- * The daily register's row of a RUC; null only when the store answered and holds the register: a store that lost its rows
+ * The daily register's row of a RUC, deleted or not; null only when the store answered and holds the register: a store that lost its rows
  * must not say of every RUC that it does not exist.
  */
 function makeFindRow(taxpayers: Taxpayers): (ruc: string) => Promise<StoredRow | null> {

@@ -33,7 +33,8 @@ export const source = z.strictObject({
   registro: z.enum(registerNames),
   fecha_dato: day,
   publicado_en: limaTimestamp,
-  cargado_en: limaTimestamp,
+  /** null while the edition's rows are still being written. */
+  cargado_en: limaTimestamp.nullable(),
   /** Of the publication as downloaded; null where the edition is a correction. */
   sha256: z
     .string()

@@ -135,6 +135,21 @@ describe('with an edition', () => {
     });
   });
 
+  test('a row of an edition that is still being written is dated by that edition, found or gone', async () => {
+    const line = '20990000078|RECIÉN CAMBIADA S.A.|ACTIVO|HABIDO|150131|-|-|-|-|-|-|-|-|-|-|';
+    await insertEdition(around.pool, { number: 3, fechaDato: '2026-11-27', materialisedAt: null });
+    await insertTaxpayers(around.clickhouse, [
+      { line, version: 3 },
+      { line: line.replace('20990000078', '20990000086'), version: 3, isDeleted: true },
+    ]);
+    const found = taxpayerAnswer.parse(await (await caller.request('/id/v1/ruc/20990000078')).json());
+    expect(found.meta).toMatchObject({ fecha_dato: '2026-11-27', fuentes: [{ cargado_en: null }] });
+    const gone = await caller.request('/id/v1/ruc/20990000086');
+    expect(await gone.json()).toMatchObject({ code: 'ruc_no_encontrado', meta: { fecha_dato: '2026-11-27' } });
+    const other = taxpayerAnswer.parse(await (await caller.request(`/id/v1/ruc/${company}`)).json());
+    expect(other.meta.fecha_dato).toBe('2026-11-26');
+  });
+
   test('ETag: 304 to who has it, weakly and in a list; HEAD says the same without a body', async () => {
     const first = await caller.request(`/id/v1/ruc/${company}`);
     const etag = first.headers.get('etag')!;

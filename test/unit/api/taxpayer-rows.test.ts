@@ -24,14 +24,16 @@ test('rows with short and long texts, beyond 32 bits, in any letters', () => {
   const bytes = Buffer.concat([rowBytes(20990000019n, 4294967299n, 0, ['A']), rowBytes(20999999999n, 2n, 0, long)]);
   expect(readTaxpayerRows(bytes)).toEqual(
     new Map([
-      [20990000019, [{ register: 1, version: 4294967299, cells: ['A'] }]],
-      [20999999999, [{ register: 1, version: 2, cells: long }]],
+      [20990000019, [{ register: 1, version: 4294967299, isDeleted: false, cells: ['A'] }]],
+      [20999999999, [{ register: 1, version: 2, isDeleted: false, cells: long }]],
     ]),
   );
 });
 
-test('a deleted row is no row', () => {
-  expect(readTaxpayerRows(rowBytes(20990000019n, 2n, 1, ['A'])).size).toBe(0);
+test('a deleted row says which edition it left with, and holds nothing', () => {
+  expect(readTaxpayerRows(rowBytes(20990000019n, 2n, 1, [])).get(20990000019)).toEqual([
+    { register: 1, version: 2, isDeleted: true, cells: [] },
+  ]);
 });
 
 test('an answer cut anywhere is an error and never a shorter answer', () => {

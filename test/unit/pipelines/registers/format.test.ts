@@ -164,7 +164,9 @@ describe('lines of the daily register', () => {
         hashes.add(scanned([changed])[0]!.hash.join());
       }
     }
-    const replaced: number[] = [...line.subarray(12, -1)].map((byte) => (byte === 124 ? 0 : byte >= 65 && byte < 91 ? 25 : 26));
+    const replaced: number[] = [...line.subarray(12, -1)].map((byte) =>
+      byte === 124 ? 0 : byte >= 65 && byte < 91 ? 25 : 26,
+    );
     expect(hashes.size).toBe(replaced.reduce((sum, count) => sum + count));
   });
 });
