@@ -13,7 +13,7 @@ export interface ChangeBatch {
   messages: readonly { offset: string; value: Buffer }[];
   /**
    * The loop heartbeats by itself. A handler that waits calls it to say that it is not stuck, and learns at once when the
-   * partition was taken away (it throws then).
+   * partition was taken away or the process stops (it throws then; let it).
    */
   heartbeat(): Promise<void>;
   /** True: the partition may belong to another consumer by now, and nothing of this batch will be committed. */

@@ -21,6 +21,7 @@ export class PartitionWork {
   readonly #stopped = new Set<string>();
   readonly #failing = new Map<string, string>();
   readonly #ending = new AbortController();
+  #waitedAt = 0;
 
   constructor(options: WorkOptions, membership: Membership) {
     this.#options = options;
@@ -28,8 +29,9 @@ export class PartitionWork {
     this.#registers = new Map(options.topics.map(({ topic, register }) => [topic, register]));
   }
 
-  lastActivity(topic: string, partition: number): number | undefined {
-    return this.#active.get(keyOf(topic, partition));
+  /** When a batch of the partition was begun or tried again, or a handler of any partition said that it waits. */
+  lastActivity(topic: string, partition: number): number {
+    return Math.max(this.#waitedAt, this.#active.get(keyOf(topic, partition)) ?? 0);
   }
   isStopped(topic: string, partition: number): boolean {
     return this.#stopped.has(keyOf(topic, partition));
@@ -41,7 +43,7 @@ export class PartitionWork {
   problem(): string | null {
     return this.#failing.values().next().value ?? null;
   }
-  /** Ends waiting between two tries; a running try is left to finish. */
+  /** Ends waits, between two tries and in handlers (their heartbeat throws); a try that does not wait is left to finish. */
   stop(): void {
     this.#ending.abort();
   }
@@ -66,9 +68,11 @@ export class PartitionWork {
     const timer = setInterval(() => void heartbeat().catch(() => {}), this.#options.limits.heartbeatMs);
     try {
       await this.#work(payload, {
-        heartbeat: () => {
-          // A handler that waits on purpose says so by its heartbeats; the loop's own, above, prove nothing.
-          this.#active.set(keyOf(topic, partition), Date.now());
+        heartbeat: async () => {
+          if (this.#ending.signal.aborted) throw new LoopEnding();
+          // A handler that waits on purpose says so by its heartbeats; the loop's own, above, prove nothing. The client
+          // fetches nothing for any partition until all handlers are done, so all of them wait with it.
+          this.#waitedAt = Date.now();
           return heartbeat();
         },
         isStale: () => membership.epoch() !== epoch || payload.isStale(),
@@ -128,7 +132,7 @@ export class PartitionWork {
         return 'left';
       } catch (error) {
         if (error instanceof UndecodableRecord) return error;
-        if (batch.isStale()) return 'left';
+        if (batch.isStale() || error instanceof LoopEnding) return 'left';
         if (!isRetryable(error)) throw error;
         metrics.retries.inc({ group, topic: batch.topic });
         this.#failing.set(key, `${key}: ${(error as Error).name}`);
@@ -196,6 +200,11 @@ export class PartitionWork {
       'partition stopped: a record cannot be decoded',
     );
   }
+}
+
+/** Thrown by a handler's heartbeat when the process stops: it leaves its batch, which comes again. */
+class LoopEnding extends Error {
+  override name = 'LoopEnding';
 }
 
 function keyOf(topic: string, partition: number): string {

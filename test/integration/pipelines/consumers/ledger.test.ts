@@ -175,6 +175,26 @@ test('a partition that makes no progress is told to the process', async () => {
   await loop.stop();
 });
 
+test('a handler that waits on purpose keeps no partition from counting as alive, and lets the process stop at once', async () => {
+  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(100)));
+  let waiting = 0;
+  const loop = await startMaterialize(bench, {
+    around: () => async (batch) => {
+      for (waiting += 1; ; await sleep(50)) await batch.heartbeat();
+    },
+    // One partition a fetch: the others are not even begun.
+    limits: { noProgressMs: 2_000, maxBytesPerFetch: 1, maxBytesPerPartition: 1 },
+  });
+  await expect.poll(() => waiting, { timeout: 30_000 }).toBeGreaterThan(0);
+  await sleep(12_000);
+  expect(loop.failures).toEqual([]);
+  const began = Date.now();
+  await loop.stop();
+  expect(Date.now() - began).toBeLessThan(5_000);
+  expect(loop.failures).toEqual([]);
+  expect(await bench.offsets.committed(materializeGroup(bench.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
+});
+
 describe('a record that cannot be decoded', () => {
   const good = (number: number) => ({
     edition: 1,
