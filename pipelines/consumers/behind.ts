@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamOffsets } from '../stream/ports.ts';
-import type { BatchHandler } from './loop.ts';
+import type { BatchHandler } from './batch.ts';
 
 export interface BehindLimits {
   /** Records that the other group may lack before this one waits: far more than a daily edition has. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EachBatchPayload } from 'kafkajs';
+import { type EachBatchPayload, KafkaJSProtocolError } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { schemaIdOf, UndecodableRecord } from '../stream/codec.ts';
 import type { ChangeBatch, LoopLimits, LoopOptions } from './batch.ts';
@@ -52,8 +52,11 @@ export class PartitionWork {
   async take(payload: EachBatchPayload, fail: (error: Error) => void): Promise<void> {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
-    // After a refused heartbeat the client still runs the batches that it had fetched: they are left alone.
-    if (messages.length === 0 || !membership.joined() || this.isStopped(topic, partition)) return;
+    if (messages.length === 0 || this.isStopped(topic, partition)) return;
+    // After a failed heartbeat the client still runs the batches that it had fetched: they are left alone. It joins the
+    // group again only when told to: a heartbeat that a broken connection ate tells it nothing, and it would fetch the
+    // same batches for ever.
+    if (!membership.joined()) throw new JoinAgain();
     const epoch = membership.epoch();
     let refused: unknown;
     const heartbeat = async () => {
@@ -199,6 +202,14 @@ export class PartitionWork {
       { group, topic, partition, offset: error.offset, err: error },
       'partition stopped: a record cannot be decoded',
     );
+  }
+}
+
+/** The client's own word for it: the only errors that make it join are those of the protocol. */
+class JoinAgain extends KafkaJSProtocolError {
+  override readonly type = 'REBALANCE_IN_PROGRESS';
+  constructor() {
+    super('the membership was lost with a heartbeat');
   }
 }
 
