@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EachBatchPayload, KafkaJSProtocolError } from 'kafkajs';
+import kafkajs, { type EachBatchPayload } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { schemaIdOf, UndecodableRecord } from '../stream/codec.ts';
 import type { ChangeBatch, LoopLimits, LoopOptions } from './batch.ts';
@@ -206,7 +206,7 @@ export class PartitionWork {
 }
 
 /** The client's own word for it: the only errors that make it join are those of the protocol. */
-class JoinAgain extends KafkaJSProtocolError {
+class JoinAgain extends kafkajs.KafkaJSProtocolError {
   override readonly type = 'REBALANCE_IN_PROGRESS';
   constructor() {
     super('the membership was lost with a heartbeat');
