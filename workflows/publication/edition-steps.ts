@@ -45,31 +45,27 @@ export async function publishEdition(
 }
 
 /** True once the state in ClickHouse is the edition's; false after a while without that. */
-export function awaitMaterialised(
-  parts: EditionParts,
-  register: RegisterName,
-  edition: number,
-  beat: () => void,
-  signal: AbortSignal,
-): Promise<boolean> {
-  return waitFor(parts.waits, beat, signal, async () => {
-    if (!(await parts.isMaterialised(register, edition))) return false;
-    await recordMaterialised(parts.pool, register, edition);
-    return true;
-  });
+export function awaitMaterialised(parts: EditionParts, ...asked: Wait): Promise<boolean> {
+  return waitAndRecord(parts, parts.isMaterialised, recordMaterialised, asked);
 }
 
 /** True once every notice of the edition is written. */
-export function awaitNotified(
+export function awaitNotified(parts: EditionParts, ...asked: Wait): Promise<boolean> {
+  return waitAndRecord(parts, parts.isNotified, recordNotified, asked);
+}
+
+type Wait = [register: RegisterName, edition: number, beat: () => void, signal: AbortSignal];
+
+/** Recording is set once and repeatable: a death between the check and it repeats the check. */
+function waitAndRecord(
   parts: EditionParts,
-  register: RegisterName,
-  edition: number,
-  beat: () => void,
-  signal: AbortSignal,
+  holds: EditionParts['isMaterialised'],
+  record: typeof recordMaterialised,
+  [register, edition, beat, signal]: Wait,
 ): Promise<boolean> {
   return waitFor(parts.waits, beat, signal, async () => {
-    if (!(await parts.isNotified(register, edition))) return false;
-    await recordNotified(parts.pool, register, edition);
+    if (!(await holds(register, edition))) return false;
+    await record(parts.pool, register, edition);
     return true;
   });
 }
