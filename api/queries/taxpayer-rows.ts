@@ -12,7 +12,8 @@ export interface StoredRow {
 
 /**
  * Reads ClickHouse's RowBinary of (ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row String): little
- * endian, a string's length before it as a LEB128 number. Rows marked as deleted are told as such: which edition a
+ * endian, a string's length before it as a LEB128 number; in any order. Of a RUC's rows of one register only the newest
+ * is told: the table holds superseded ones until they are merged away. Rows marked as deleted are told as such: which edition a
  * RUC left is part of the answer.
  * @throws RangeError when the bytes end inside a row
  */
@@ -27,12 +28,15 @@ export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
     const text = readLength(bytes, at + 18);
     const end = text.start + text.length;
     if (end > bytes.length) throw new RangeError('the rows of ClickHouse end inside a row');
+    at = end;
+    const rows = found.get(ruc) ?? [];
+    const known = rows.findIndex((row) => row.register === register);
+    if (known >= 0 && rows[known]!.version >= version) continue;
     const cells = isDeleted ? [] : (JSON.parse(bytes.toString('utf8', text.start, end)) as string[]);
     const row = { register, version, isDeleted, cells };
-    const rows = found.get(ruc);
-    if (rows) rows.push(row);
-    else found.set(ruc, [row]);
-    at = end;
+    if (known >= 0) rows[known] = row;
+    else rows.push(row);
+    found.set(ruc, rows);
   }
   return found;
 }

@@ -36,6 +36,22 @@ test('a deleted row says which edition it left with, and holds nothing', () => {
   ]);
 });
 
+test('of rows that are not merged yet the newest is told, in whatever order they come', () => {
+  const versions = [
+    rowBytes(20990000019n, 2n, 0, ['B']),
+    rowBytes(20990000019n, 3n, 1, []),
+    rowBytes(20990000019n, 1n, 0, ['A']),
+  ];
+  for (const order of [
+    [0, 1, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+  ]) {
+    const bytes = Buffer.concat(order.map((at) => versions[at]!));
+    expect(readTaxpayerRows(bytes).get(20990000019)).toEqual([{ register: 1, version: 3, isDeleted: true, cells: [] }]);
+  }
+});
+
 test('an answer cut anywhere is an error and never a shorter answer', () => {
   const whole = Buffer.concat([rowBytes(20990000019n, 1n, 0, ['A', 'B']), rowBytes(20990000027n, 1n, 0, ['C'])]);
   const first = rowBytes(20990000019n, 1n, 0, ['A', 'B']).length;
