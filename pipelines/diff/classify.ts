@@ -1,7 +1,6 @@
 import { keyAt, noKey, pipe, problemOfLine } from '../registers/padron-reducido/format.ts';
-import { type HashSeed, makeBatch, scanRows } from '../registers/padron-reducido/scan.ts';
 import type { EditionIndex } from './edition-index.ts';
-import type { LineRegion } from './lines.ts';
+import type { Page } from './pages.ts';
 import type { RejectList } from './reject-file.ts';
 import type { Spill } from './spill.ts';
 
@@ -20,16 +19,13 @@ export class Classifier {
   /** Known RUCs that had a line which is no row. */
   readonly seenBad: Int32Array;
   readonly #base: EditionIndex | null;
-  readonly #seed: HashSeed;
   readonly #spill: Spill;
   readonly #rejects: RejectList;
-  readonly #batch = makeBatch(rowsPerBatch);
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
   readonly #differs = new Int32Array(rowsPerBatch);
 
-  constructor(base: EditionIndex | null, seed: HashSeed, spill: Spill, rejects: RejectList) {
+  constructor(base: EditionIndex | null, spill: Spill, rejects: RejectList) {
     this.#base = base;
-    this.#seed = seed;
     this.#spill = spill;
     this.#rejects = rejects;
     const words = ((base?.header.rows ?? 0) >>> 5) + 1;
@@ -37,46 +33,46 @@ export class Classifier {
     this.seenBad = new Int32Array(words);
   }
 
-  /** Reads a region's lines; the first line read ever is line 2 of the publication. */
-  add(region: LineRegion): void {
-    let position = region.from;
-    while (position < region.limit) {
-      position = scanRows(region.bytes, region.view, position, region.limit, this.#batch, this.#seed);
-      this.#base?.lookUp(this.#batch, this.#ranks);
-      this.#base?.compareHashes(this.#batch, this.#ranks, this.#differs);
-      this.#sort(region);
-      this.lines += this.#batch.count;
+  /** Takes a page's rows; the first row ever is line 2 of the publication. */
+  add(page: Page): void {
+    const { rows } = page;
+    for (let from = 0; from < rows.count; from += rowsPerBatch) {
+      const to = Math.min(from + rowsPerBatch, rows.count);
+      this.#base?.lookUp(rows, from, to, this.#ranks);
+      this.#base?.compareHashes(rows, from, to, this.#ranks, this.#differs);
+      this.#sort(page, from, to);
+      this.lines += to - from;
     }
   }
 
-  #sort(region: LineRegion): void {
-    const { bytes, view } = region;
-    const { keys, starts, ends, count } = this.#batch;
+  #sort({ bytes, view, rows }: Page, from: number, to: number): void {
+    const { keys, starts, ends } = rows;
     const ranks = this.#ranks;
     const differs = this.#differs;
     const seen = this.seen;
-    for (let row = 0; row < count; row += 1) {
+    const lineOfRow0 = this.lines + 2 - from;
+    for (let row = from; row < to; row += 1) {
       const key = keys[row]!;
       const start = starts[row]!;
       if (key === noKey) {
-        this.#reject(bytes, start, ends[row]!, this.lines + row + 2);
+        this.#reject(bytes, start, ends[row]!, lineOfRow0 + row);
         continue;
       }
       if (bytes[start + 12] === pipe) this.emptyNames += 1;
-      const rank = ranks[row]!;
+      const rank = ranks[row - from]!;
       if (rank >= 0) {
         const bit = 1 << (rank & 31);
         const marked = seen[rank >>> 5]!;
         seen[rank >>> 5] = marked | bit;
         if ((marked & bit) === 0) {
-          if (differs[row] === 0) continue;
+          if (differs[row - from] === 0) continue;
         } else {
           // The last line of a RUC counts. So a repeat is looked at even when it equals the base: an earlier one may
           // have gone to the spill, and the merge takes the last it finds there.
-          this.#rejects.add('duplicate', this.lines + row + 2, bytes, start, ends[row]!);
+          this.#rejects.add('duplicate', lineOfRow0 + row, bytes, start, ends[row]!);
         }
       }
-      this.#spill.append(key, this.lines + row + 2, view, start, ends[row]!);
+      this.#spill.append(key, lineOfRow0 + row, view, start, ends[row]!);
     }
   }
 

@@ -3,20 +3,21 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { registers } from '../../schemas/registers.ts';
-import { header as expectedHeader, problemOfHeader } from '../registers/padron-reducido/format.ts';
+import { header as expectedHeader } from '../registers/padron-reducido/format.ts';
+import type { HashSeed } from '../registers/padron-reducido/scan.ts';
 import { bucketCount } from './buckets.ts';
 import { type ChangeFileFacts, ChangeWriter, OverlayWriter } from './change-writer.ts';
 import { Classifier } from './classify.ts';
 import { RowComparer } from './compare-rows.ts';
 import { finishEdition, neededFiles } from './edition-files.ts';
-import { type EditionIndex, openIndex } from './edition-index.ts';
+import { type EditionIndex, openIndex, openIndexHeader } from './edition-index.ts';
 import { CompareError } from './errors.ts';
 import { IndexBuilder } from './index-builder.ts';
-import { InflateThread } from './inflate-thread.ts';
-import { endOfLine, regionsOf } from './lines.ts';
 import { Merge } from './merge.ts';
+import { type Page, pageBytes, pageIn, pagesOf } from './pages.ts';
 import { RejectList } from './reject-file.ts';
 import { RowStore, SegmentWriter } from './row-store.ts';
+import { ScanThread } from './scan-thread.ts';
 import { namedBytes } from './schema.ts';
 import { Spill } from './spill.ts';
 import { Tally } from './tally.ts';
@@ -44,21 +45,22 @@ export async function compareEdition(
   mkdirSync(input.outputDir, { recursive: true });
   const publication = await openPublication(input.publicationPath, limits);
   report({ phase: 'index', done: 0, total: 1, lines: 0 });
+  const seed = input.base === null ? newSeed(input, publication) : seedOfBase(input);
   // Started before the index is read, so that both happen at once.
-  const inflating =
-    publication.textBytes < limits.minThreadTextBytes ? null : new InflateThread(input.publicationPath, limits);
+  const reading =
+    publication.textBytes < limits.minThreadTextBytes ? null : new ScanThread(input.publicationPath, limits, seed);
   let work: Parts | null = null;
   try {
     const base = input.base === null ? null : openBase(input);
     const attempt = randomUUID();
-    work = makeParts(input, base, publication, attempt, limits);
-    const chunks = inflating?.chunks() ?? publication.chunks();
-    await scan(publication, chunks, work.classifier, report, signal);
+    work = makeParts(input, base, seed, attempt, limits);
+    const pages = reading?.pages() ?? pagesHere(publication, seed);
+    await scan(publication, pages, work.classifier, report, signal);
     await merge(work.merge, work.classifier.lines, report, signal);
     report({ phase: 'finish', done: 0, total: 1, lines: work.classifier.lines });
     return finish(input, base, work, attempt, limits);
   } finally {
-    await inflating?.close();
+    await reading?.close();
     work?.discard();
   }
 }
@@ -78,12 +80,23 @@ function openBase(input: CompareInput): EditionIndex {
   return index;
 }
 
+/** Known before the index itself is read. */
+function seedOfBase({ workDir, register, base }: CompareInput): HashSeed {
+  return openIndexHeader(workDir, register, base!.changeFileSha256).hashSeed;
+}
+
+/** The same reading on this thread, for small publications. */
+function pagesHere(publication: PublishedText, seed: HashSeed): AsyncIterable<Page> {
+  const page = pageIn(new ArrayBuffer(pageBytes), 0);
+  return pagesOf(publication.chunks(), seed, () => page);
+}
+
 type Parts = ReturnType<typeof makeParts>;
 
 function makeParts(
   input: CompareInput,
   base: EditionIndex | null,
-  publication: PublishedText,
+  hashSeed: HashSeed,
   attempt: string,
   limits: CompareLimits,
 ) {
@@ -97,14 +110,14 @@ function makeParts(
     detectedAt: input.detectedAt,
     parserVersion: registers[register].parserVersion,
     columns: columns.map(({ name }) => name),
-    hashSeed: base?.header.hashSeed ?? newSeed(input, publication),
+    hashSeed,
   };
   const name = (kind: string) => attemptName(register, attempt, kind);
   const baseRows = base === null ? null : new RowStore(workDir, register, segments);
   const rejects = new RejectList(limits);
   const tally = new Tally(facts.columns, base?.header ?? null);
   const spill = new Spill(join(workDir, name('spill')), limits.maxBucketBytes);
-  const classifier = new Classifier(base, facts.hashSeed, spill, rejects);
+  const classifier = new Classifier(base, spill, rejects);
   const changes = new ChangeWriter(outputDir, name('changes'), facts);
   const overlay = new OverlayWriter(outputDir, name('overlay'), facts);
   const segment = new SegmentWriter(workDir, name('rows'), segments);
@@ -123,41 +136,28 @@ function makeParts(
 }
 
 /** The source cannot foresee `detectedAt`, so it cannot prepare rows that collide; a repeat of the run gets the same. */
-function newSeed(input: CompareInput, publication: PublishedText): { first: number; second: number } {
+function newSeed(input: CompareInput, publication: PublishedText): HashSeed {
   const bytes = namedBytes(8, 'seed', input.register, input.detectedAt, publication.crc32, publication.textBytes);
   return { first: bytes.readUInt32LE(0), second: bytes.readUInt32LE(4) };
 }
 
 async function scan(
   publication: PublishedText,
-  chunks: AsyncIterable<Uint8Array>,
+  pages: AsyncIterable<Page>,
   classifier: Classifier,
   report: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  let headerSeen = false;
   let bytes = 0;
   let reportedAt = 0;
-  for await (const region of regionsOf(chunks)) {
+  for await (const page of pages) {
     signal.throwIfAborted();
-    bytes += region.limit - region.from;
-    if (!headerSeen) {
-      const end = endOfLine(region.bytes, region.from);
-      checkHeader(region.bytes.subarray(region.from, end));
-      region.from = region.bytes.indexOf(0x0a, end) + 1;
-      headerSeen = true;
-    }
-    classifier.add(region);
+    classifier.add(page);
+    bytes += page.textBytes;
     if (Date.now() - reportedAt < progressEveryMs) continue;
     reportedAt = Date.now();
     report({ phase: 'scan', done: bytes, total: publication.textBytes, lines: classifier.lines });
   }
-  if (!headerSeen) throw new CompareError('header_changed', 'The publication is empty: it has not even a header.');
-}
-
-function checkHeader(line: Uint8Array): void {
-  const problem = problemOfHeader(line);
-  if (problem !== null) throw new CompareError('header_changed', `The header is not the known one: ${problem}.`);
 }
 
 async function merge(

@@ -10,7 +10,7 @@ export interface LineRegion {
 }
 
 /** A line that is longer than this is cut here; it is far past every accepted length, so it is refused either way. */
-const maxCarryBytes = 1 << 20;
+export const maxCarryBytes = 1 << 20;
 
 /** Cuts pieces of text into regions of whole lines. A line across two pieces is copied, all others stay in place. */
 export async function* regionsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineRegion> {

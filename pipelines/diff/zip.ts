@@ -14,7 +14,7 @@ export interface PublishedText {
   textBytes: number;
   zipBytes: number;
   crc32: number;
-  /** The text in pieces of some megabytes; each stays valid. Ends with an error unless size and CRC are as declared. */
+  /** The text in pieces of at most `chunkBytes`; each stays valid. Ends with an error unless size and CRC are as declared. */
   chunks(): AsyncGenerator<Buffer>;
 }
 
@@ -112,7 +112,8 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
       bytes += piece.length;
       if (bytes > entry.uncompressedSize) throw wrongSize('more than', entry);
       sum = crc32(piece, sum);
-      yield piece;
+      // The stream may join pieces.
+      for (let from = 0; from < piece.length; from += chunkBytes) yield piece.subarray(from, from + chunkBytes);
     }
   } catch (error) {
     const { code } = error as { code?: string };

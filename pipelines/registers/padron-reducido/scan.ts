@@ -41,8 +41,8 @@ const multiplier1 = 0x9e3779b1 | 0;
 const multiplier2 = 0x85ebca77 | 0;
 
 /**
- * Reads lines from `position` until the batch is full or `limit` (just after a line end) is reached; returns where it
- * stopped. `bytes` and `view` are the same memory and go on for at least `slackBytes` after `limit`.
+ * Adds lines from `position` on to the batch until it is full or `limit` (just after a line end) is reached; returns
+ * where it stopped. `bytes` and `view` are the same memory and go on for at least `slackBytes` after `limit`.
  */
 export function scanRows(
   bytes: Uint8Array,
@@ -57,7 +57,7 @@ export function scanRows(
   const seed1 = seed.first | 0;
   const seed2 = seed.second | 0;
   let start = position;
-  let row = 0;
+  let row = batch.count;
   while (row < maxRows && start < limit) {
     const key = readKey(view.getInt32(start, true), view.getInt32(start + 4, true), view.getInt32(start + 8, true));
     let next = -1;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compareInChild } from '../../../../pipelines/diff/child.ts';
 import { compareEdition } from '../../../../pipelines/diff/compare.ts';
 import { CompareError } from '../../../../pipelines/diff/errors.ts';
-import { InflateThread } from '../../../../pipelines/diff/inflate-thread.ts';
+import { ScanThread } from '../../../../pipelines/diff/scan-thread.ts';
 import { rucOfKey } from '../../../../pipelines/registers/padron-reducido/format.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
 import { type Fault, writeFault } from '../../../fixtures/padron-reducido/faults.ts';
@@ -119,11 +119,15 @@ describe('with inflating on a thread of its own', () => {
 
   it('ends with an error when the thread dies', async () => {
     await bench.publish(rows);
-    const thread = new InflateThread(bench.publicationPath, { maxTextBytes: 1e9, maxEntries: 10 });
-    const pieces = thread.chunks();
+    const thread = new ScanThread(
+      bench.publicationPath,
+      { maxTextBytes: 1e9, maxEntries: 10 },
+      { first: 1, second: 2 },
+    );
+    const pages = thread.pages();
     await thread.close();
     const readAll = async () => {
-      for await (const piece of pieces) expect(piece.length).toBeGreaterThan(0);
+      for await (const page of pages) expect(page.textBytes).toBeGreaterThan(0);
     };
     await expect(readAll()).rejects.toThrow('ended early');
   });

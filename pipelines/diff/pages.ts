@@ -1,0 +1,89 @@
+import { problemOfHeader } from '../registers/padron-reducido/format.ts';
+import { type HashSeed, type RowBatch, scanRows, slackBytes } from '../registers/padron-reducido/scan.ts';
+import { CompareError } from './errors.ts';
+import { endOfLine, type LineRegion, maxCarryBytes, regionsOf } from './lines.ts';
+import { chunkBytes } from './zip.ts';
+
+/** Some megabytes of whole lines and what was read in them, in one piece of memory that threads can share. */
+export interface Page {
+  bytes: Uint8Array;
+  view: DataView;
+  /** Text in use, from the start of `bytes`. */
+  textBytes: number;
+  rows: RowBatch;
+}
+
+/** One piece of text and the longest line that can stand before it. */
+const maxTextBytes = chunkBytes + maxCarryBytes;
+/** Twice the lines that a piece of text has on average; a page of shorter lines ends early. */
+const maxRows = 48 * 1024;
+const columnBytes = maxRows * 4;
+export const pageBytes = maxTextBytes + slackBytes + 5 * columnBytes;
+
+/** The page that lies at `from` (a multiple of 4) in `memory`; both sides of a thread make their own view of it. */
+export function pageIn(memory: ArrayBuffer | SharedArrayBuffer, from: number): Page {
+  const column = (index: number) => from + maxTextBytes + slackBytes + index * columnBytes;
+  return {
+    bytes: new Uint8Array(memory, from, maxTextBytes + slackBytes),
+    view: new DataView(memory, from, maxTextBytes + slackBytes),
+    textBytes: 0,
+    rows: {
+      keys: new Uint32Array(memory, column(0), maxRows),
+      starts: new Int32Array(memory, column(1), maxRows),
+      ends: new Int32Array(memory, column(2), maxRows),
+      hash1: new Int32Array(memory, column(3), maxRows),
+      hash2: new Int32Array(memory, column(4), maxRows),
+      count: 0,
+    },
+  };
+}
+
+/**
+ * Reads a publication's text into pages that `freePage` gives; each is the reader's until it gives it back. The header
+ * line is checked and left out: the first row is line 2. Errors: `header_changed`, and those of `chunks`.
+ */
+export async function* pagesOf(
+  chunks: AsyncIterable<Uint8Array>,
+  seed: HashSeed,
+  freePage: () => Page | Promise<Page>,
+): AsyncGenerator<Page> {
+  let page: Page | null = null;
+  let headerSeen = false;
+  for await (const region of regionsOf(chunks)) {
+    if (!headerSeen) skipHeader(region);
+    headerSeen = true;
+    while (region.from < region.limit) {
+      page ??= emptied(await freePage());
+      readInto(page, region, seed);
+      // The line that was cut between two pieces shares the next piece's page.
+      if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
+      yield page;
+      page = null;
+    }
+  }
+  if (!headerSeen) throw new CompareError('header_changed', 'The publication is empty: it has not even a header.');
+  if (page !== null) yield page;
+}
+
+function emptied(page: Page): Page {
+  page.textBytes = 0;
+  page.rows.count = 0;
+  return page;
+}
+
+/** Moves as many of a region's lines to the page as fit; the first region of a page always fits in bytes. */
+function readInto(page: Page, region: LineRegion, seed: HashSeed): void {
+  const text = region.bytes.subarray(region.from, region.limit);
+  if (page.textBytes + text.length > maxTextBytes) return;
+  page.bytes.set(text, page.textBytes);
+  const stop = scanRows(page.bytes, page.view, page.textBytes, page.textBytes + text.length, page.rows, seed);
+  region.from += stop - page.textBytes;
+  page.textBytes = stop;
+}
+
+function skipHeader(region: LineRegion): void {
+  const end = endOfLine(region.bytes, region.from);
+  const problem = problemOfHeader(region.bytes.subarray(region.from, end));
+  if (problem !== null) throw new CompareError('header_changed', `The header is not the known one: ${problem}.`);
+  region.from = region.bytes.indexOf(0x0a, end) + 1;
+}

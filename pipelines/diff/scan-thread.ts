@@ -1,0 +1,79 @@
+import type { Worker } from 'node:worker_threads';
+import type { HashSeed } from '../registers/padron-reducido/scan.ts';
+import { CompareError, type CompareErrorCode } from './errors.ts';
+import { type Page, pageBytes, pageIn } from './pages.ts';
+import { startThread } from './thread.ts';
+import type { ZipLimits } from './zip.ts';
+
+export interface ScanJob {
+  path: string;
+  limits: ZipLimits;
+  seed: HashSeed;
+  memory: SharedArrayBuffer;
+  pages: number;
+}
+
+export type FromThread =
+  | { kind: 'page'; page: number; textBytes: number; rows: number }
+  | { kind: 'end' }
+  | { kind: 'fault'; code: CompareErrorCode; message: string };
+
+/** How far reading may run ahead: some 25 MB. */
+const pages = 6;
+
+/**
+ * Inflates, checks and reads a publication on a thread of its own, from the moment it is made, into pages that are used
+ * again and again. Waiting is by messages, never by blocking: a thread that dies ends `pages` with an error instead of
+ * leaving it waiting, and an abort comes through. `close` must be called.
+ */
+export class ScanThread {
+  readonly #pages: Page[];
+  readonly #thread: Worker;
+  readonly #messages: FromThread[] = [];
+  #failure: Error | null = null;
+  #wake = () => {};
+
+  constructor(path: string, limits: ZipLimits, seed: HashSeed) {
+    const memory = new SharedArrayBuffer(pages * pageBytes);
+    this.#pages = Array.from({ length: pages }, (_, page) => pageIn(memory, page * pageBytes));
+    const job: ScanJob = { path, limits, seed, memory, pages };
+    this.#thread = startThread(new URL('./scan.worker.ts', import.meta.url), job);
+    this.#thread.on('message', (message: FromThread) => {
+      this.#messages.push(message);
+      this.#wake();
+    });
+    this.#thread.on('error', (error) => this.#fail(error));
+    this.#thread.on('exit', () => this.#fail(new Error('the reading thread ended early')));
+  }
+
+  /** The publication's pages in order, once; each is valid until the next one is asked for. */
+  async *pages(): AsyncGenerator<Page> {
+    for (;;) {
+      const message = this.#messages.shift();
+      if (message?.kind === 'end') return;
+      if (message?.kind === 'fault') throw new CompareError(message.code, message.message);
+      if (message?.kind === 'page') {
+        const page = this.#pages[message.page]!;
+        page.textBytes = message.textBytes;
+        page.rows.count = message.rows;
+        yield page;
+        this.#thread.postMessage(message.page);
+      } else if (this.#failure !== null) throw this.#failure;
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#thread.terminate();
+  }
+
+  #fail(error: unknown): void {
+    // All that was said before comes first: `pages` looks here only when no message waits.
+    this.#failure ??= error instanceof Error ? error : new Error('the reading thread failed');
+    this.#wake();
+  }
+}
