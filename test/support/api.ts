@@ -25,9 +25,13 @@ export async function startApi(environment: Record<string, string>): Promise<Run
   });
   let output = '';
   const port = await new Promise<number>((resolve, reject) => {
+    let found = false;
     const keep = (chunk: Buffer) => {
       output += chunk;
+      // Searching a growing text with every piece of it would cost a bench more than its calls.
+      if (found) return;
       const listening = /"port":(\d+),"msg":"listening"/.exec(output);
+      found = listening !== null;
       if (listening) resolve(Number(listening[1]));
     };
     child.stdout.on('data', keep);
