@@ -1,4 +1,4 @@
-import { keyAt, noKey, pipe, problemOfLine } from '../registers/padron-reducido/format.ts';
+import { keyAt, noKey, problemOfLine } from '../registers/padron-reducido/format.ts';
 import type { EditionIndex } from './edition-index.ts';
 import type { Page } from './pages.ts';
 import type { RejectList } from './reject-file.ts';
@@ -36,6 +36,7 @@ export class Classifier {
   /** Takes a page's rows; the first row ever is line 2 of the publication. */
   add(page: Page): void {
     const { rows } = page;
+    this.emptyNames += rows.emptyNames;
     for (let from = 0; from < rows.count; from += rowsPerBatch) {
       const to = Math.min(from + rowsPerBatch, rows.count);
       this.#base?.lookUp(rows, from, to, this.#ranks);
@@ -58,7 +59,6 @@ export class Classifier {
         this.#reject(bytes, start, ends[row]!, lineOfRow0 + row);
         continue;
       }
-      if (bytes[start + 12] === pipe) this.emptyNames += 1;
       const rank = ranks[row - from]!;
       if (rank >= 0) {
         const bit = 1 << (rank & 31);

@@ -92,7 +92,9 @@ export class EditionIndex {
     // An empty base knows no key and has no entry 0 to read.
     if (entries.length === 0) return;
     for (let row = from; row < to; row += 1) {
-      const at = Math.max(ranks[row - from]!, 0) * 3;
+      const rank = ranks[row - from]!;
+      // Entry 0 for the absent.
+      const at = Math.imul(rank & ~(rank >> 31), 3);
       differs[row - from] = (entries[at]! ^ hash1[row]!) | (entries[at + 1]! ^ hash2[row]!);
     }
   }

@@ -4,8 +4,9 @@ import { CompareError } from './errors.ts';
 import { endOfLine, type LineRegion, maxCarryBytes, regionsOf } from './lines.ts';
 import { chunkBytes } from './zip.ts';
 
-/** Some megabytes of whole lines and what was read in them, in one piece of memory that threads can share. */
+/** Some megabytes of whole lines and what was read in them, in one piece of memory that can go from thread to thread. */
 export interface Page {
+  memory: ArrayBuffer;
   bytes: Uint8Array;
   view: DataView;
   /** Text in use, from the start of `bytes`. */
@@ -18,14 +19,19 @@ const maxTextBytes = chunkBytes + maxCarryBytes;
 /** Twice the lines that a piece of text has on average; a page of shorter lines ends early. */
 const maxRows = 48 * 1024;
 const columnBytes = maxRows * 4;
-export const pageBytes = maxTextBytes + slackBytes + 5 * columnBytes;
+const pageBytes = maxTextBytes + slackBytes + 5 * columnBytes;
 
-/** The page that lies at `from` (a multiple of 4) in `memory`; both sides of a thread make their own view of it. */
-export function pageIn(memory: ArrayBuffer | SharedArrayBuffer, from: number): Page {
-  const column = (index: number) => from + maxTextBytes + slackBytes + index * columnBytes;
+export function newPage(): Page {
+  return pageIn(new ArrayBuffer(pageBytes));
+}
+
+/** The page in memory that `newPage` made; empty until told otherwise. */
+export function pageIn(memory: ArrayBuffer): Page {
+  const column = (index: number) => maxTextBytes + slackBytes + index * columnBytes;
   return {
-    bytes: new Uint8Array(memory, from, maxTextBytes + slackBytes),
-    view: new DataView(memory, from, maxTextBytes + slackBytes),
+    memory,
+    bytes: new Uint8Array(memory, 0, maxTextBytes + slackBytes),
+    view: new DataView(memory, 0, maxTextBytes + slackBytes),
     textBytes: 0,
     rows: {
       keys: new Uint32Array(memory, column(0), maxRows),
@@ -34,6 +40,7 @@ export function pageIn(memory: ArrayBuffer | SharedArrayBuffer, from: number): P
       hash1: new Int32Array(memory, column(3), maxRows),
       hash2: new Int32Array(memory, column(4), maxRows),
       count: 0,
+      emptyNames: 0,
     },
   };
 }
@@ -68,6 +75,7 @@ export async function* pagesOf(
 function emptied(page: Page): Page {
   page.textBytes = 0;
   page.rows.count = 0;
+  page.rows.emptyNames = 0;
   return page;
 }
 

@@ -1,19 +1,17 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { CompareError } from './errors.ts';
-import { type Page, pageBytes, pageIn, pagesOf } from './pages.ts';
+import { newPage, type Page, pageIn, pagesOf } from './pages.ts';
 import type { FromThread, ScanJob } from './scan-thread.ts';
 import { openPublication } from './zip.ts';
 
-// Reads a publication into shared pages: takes a free page, fills it, tells its number; the other side tells it when
-// the page may be filled again.
+// Reads a publication into pages: takes a free one, fills it, hands it over; the other side hands it back.
 const job = workerData as ScanJob;
-const pages = Array.from({ length: job.pages }, (_, page) => pageIn(job.memory, page * pageBytes));
-const free = [...pages];
+const free = Array.from({ length: job.pages }, newPage);
 let wake: (() => void) | null = null;
 
-const tell = (message: FromThread) => parentPort!.postMessage(message);
-parentPort!.on('message', (page: number) => {
-  free.push(pages[page]!);
+const tell = (message: FromThread, moved: ArrayBuffer[] = []) => parentPort!.postMessage(message, moved);
+parentPort!.on('message', (memory: ArrayBuffer) => {
+  free.push(pageIn(memory));
   wake?.();
 });
 
@@ -29,7 +27,8 @@ async function freePage(): Promise<Page> {
 try {
   const publication = await openPublication(job.path, job.limits);
   for await (const page of pagesOf(publication.chunks(), job.seed, freePage)) {
-    tell({ kind: 'page', page: pages.indexOf(page), textBytes: page.textBytes, rows: page.rows.count });
+    const { memory, textBytes, rows } = page;
+    tell({ kind: 'page', memory, textBytes, rows: rows.count, emptyNames: rows.emptyNames }, [memory]);
   }
   tell({ kind: 'end' });
 } catch (error) {

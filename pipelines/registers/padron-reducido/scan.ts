@@ -16,6 +16,8 @@ export interface RowBatch {
   hash1: Int32Array;
   hash2: Int32Array;
   count: number;
+  /** Good lines without a name among them. */
+  emptyNames: number;
 }
 
 export interface HashSeed {
@@ -34,6 +36,7 @@ export function makeBatch(maxRows: number): RowBatch {
     hash1: new Int32Array(maxRows),
     hash2: new Int32Array(maxRows),
     count: 0,
+    emptyNames: 0,
   };
 }
 
@@ -88,6 +91,7 @@ export function scanRows(
         const control = bytes[end];
         if (control === lineFeed) next = end + 1;
         else if (control === carriageReturn && bytes[end + 1] === lineFeed) next = end + 2;
+        if (bytes[start + 12] === pipe) batch.emptyNames += 1;
         keys[row] = key;
         ends[row] = end;
         hash1[row] = mix1(lane1, word);
