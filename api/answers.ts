@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ServedRegister } from './catalogue.ts';
 import type { ApiContext } from './request.ts';
 
@@ -16,8 +16,7 @@ export function answerPrivately(context: ApiContext, status: number, data: unkno
  */
 export function answerRevalidated(context: ApiContext, served: ServedRegister, data: unknown, meta: unknown): void {
   const body = JSON.stringify({ success: true, data, meta });
-  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22);
-  const etag = `W/"${served.edition.number}-${hash}"`;
+  const etag = `W/"${served.edition.number}-${hash('sha256', body, 'base64url').slice(0, 22)}"`;
   context.set({
     'Cache-Control': 'private, no-cache',
     Vary: 'Authorization, Accept-Encoding',
