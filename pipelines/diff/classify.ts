@@ -22,7 +22,10 @@ export class Classifier {
   readonly #spill: Spill;
   readonly #rejects: RejectList;
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
-  readonly #differs = new Int32Array(rowsPerBatch);
+  /** Zero for a row that needs no second look. */
+  readonly #differs = new Int32Array(rowsPerBatch).fill(-1);
+  /** Zero for the first line of a known RUC, and for RUCs that are not known. */
+  readonly #repeats = new Int32Array(rowsPerBatch);
 
   constructor(base: EditionIndex | null, spill: Spill, rejects: RejectList) {
     this.#base = base;
@@ -39,8 +42,11 @@ export class Classifier {
     this.emptyNames += rows.emptyNames;
     for (let from = 0; from < rows.count; from += rowsPerBatch) {
       const to = Math.min(from + rowsPerBatch, rows.count);
-      this.#base?.lookUp(rows, from, to, this.#ranks);
-      this.#base?.compareHashes(rows, from, to, this.#ranks, this.#differs);
+      if (this.#base !== null) {
+        this.#base.lookUp(rows, from, to, this.#ranks);
+        this.#base.compareHashes(rows, from, to, this.#ranks, this.#differs);
+        markSeen(this.seen, this.#ranks, this.#differs, this.#repeats, to - from);
+      }
       this.#sort(page, from, to);
       this.lines += to - from;
     }
@@ -48,31 +54,20 @@ export class Classifier {
 
   #sort({ bytes, view, rows }: Page, from: number, to: number): void {
     const { keys, starts, ends } = rows;
-    const ranks = this.#ranks;
     const differs = this.#differs;
-    const seen = this.seen;
-    const lineOfRow0 = this.lines + 2 - from;
-    for (let row = from; row < to; row += 1) {
-      const key = keys[row]!;
-      const start = starts[row]!;
+    const lineOfFirst = this.lines + 2;
+    for (let at = 0; at < to - from; at += 1) {
+      if (differs[at] === 0) continue;
+      const key = keys[from + at]!;
+      const start = starts[from + at]!;
+      const end = ends[from + at]!;
+      const line = lineOfFirst + at;
       if (key === noKey) {
-        this.#reject(bytes, start, ends[row]!, lineOfRow0 + row);
+        this.#reject(bytes, start, end, line);
         continue;
       }
-      const rank = ranks[row - from]!;
-      if (rank >= 0) {
-        const bit = 1 << (rank & 31);
-        const marked = seen[rank >>> 5]!;
-        seen[rank >>> 5] = marked | bit;
-        if ((marked & bit) === 0) {
-          if (differs[row - from] === 0) continue;
-        } else {
-          // The last line of a RUC counts. So a repeat is looked at even when it equals the base: an earlier one may
-          // have gone to the spill, and the merge takes the last it finds there.
-          this.#rejects.add('duplicate', lineOfRow0 + row, bytes, start, ends[row]!);
-        }
-      }
-      this.#spill.append(key, lineOfRow0 + row, view, start, ends[row]!);
+      if (this.#repeats[at] !== 0) this.#rejects.add('duplicate', line, bytes, start, end);
+      this.#spill.append(key, line, view, start, end);
     }
   }
 
@@ -84,5 +79,23 @@ export class Classifier {
     const key = keyAt(bytes, start, end);
     const rank = key === noKey ? -1 : (this.#base?.rankOf(key) ?? -1);
     if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);
+  }
+}
+
+/**
+ * Marks the ranks of a batch as seen, and completes `differs`: a row without a rank is looked at. So is a repeat, even
+ * when it equals the base: the last line of a RUC counts, an earlier one may have gone to the spill, and the merge takes
+ * the last that it finds there. A loop of its own for the same reason as in the index.
+ */
+function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
+  for (let row = 0; row < count; row += 1) {
+    const rank = ranks[row]!;
+    const absent = rank >> 31;
+    const word = (rank & ~absent) >> 5;
+    const bit = (1 << (rank & 31)) & ~absent;
+    const marked = seen[word]!;
+    seen[word] = marked | bit;
+    repeats[row] = marked & bit;
+    differs[row] = differs[row]! | (marked & bit) | absent;
   }
 }
