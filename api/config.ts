@@ -36,7 +36,7 @@ export const apiConfiguration = z.object({
     .transform((text) => text.split(',').map(Number))
     .default([443, 8443]),
   /** How long a look-up may wait for others to share its ClickHouse query. */
-  LOOKUP_WAIT_MS: wholeNumber(0, 1_000).default(8),
+  LOOKUP_WAIT_MS: wholeNumber(0, 1_000).default(2),
   /** RUCs of one ClickHouse query. */
   LOOKUP_MAX_KEYS: wholeNumber(1, 10_000).default(300),
   /** ClickHouse queries of look-ups at the same time. */
