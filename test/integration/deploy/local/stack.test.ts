@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -98,6 +99,7 @@ test('kill -9 of the stack itself: the next start ends what is left, and all dat
   const { child, endpoints } = await startInChild();
   await writeAll(endpoints, 'before_crash');
   child.kill('SIGKILL');
+  await ended(child);
   mkdirSync(path.join(directory, 'postgres.new')); // as if it had died in the middle of making a database
   stack = await start();
   expect(stack.endpoints).toEqual(endpoints);
@@ -112,6 +114,7 @@ test('loss of power: everything dies at once, and all data is whole', async () =
   const { child, endpoints } = await startInChild();
   await writeAll(endpoints, 'before_power_loss');
   for (const pid of [child.pid!, ...processesOfFolder()]) killIfThere(pid);
+  await ended(child);
   stack = await start();
   await readAll(stack.endpoints, 'before_power_loss');
 });
@@ -171,6 +174,11 @@ async function startInChild(): Promise<{ child: ChildProcess; endpoints: Endpoin
     return { child, endpoints: endpointsSchema.parse(JSON.parse(line)) };
   }
   throw new Error('the stack in a process of its own did not start');
+}
+
+/** A killed process keeps its lock until the system has ended it. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
 function killIfThere(pid: number): void {
