@@ -1,61 +1,86 @@
-import { firstCompanyKey, prefixOfKey } from '../registers/padron-reducido/format.ts';
+import { rucPrefixes } from '../../schemas/ruc.ts';
 import type { IndexHeader } from './index-header.ts';
 import type { KindCounts } from './types.ts';
 
-/** Counts of one comparison, by kind of taxpayer: gates judge companies apart from natural persons. */
+const outcomes = ['baseline', 'inserted', 'updated', 'deleted'] as const;
+export type Outcome = (typeof outcomes)[number];
+type Kind = 'company' | 'other';
+
+const keysPerPrefix = 100_000_000;
+const kindOfPrefix = (prefix: string): Kind => (prefix === '20' ? 'company' : 'other');
+
+/**
+ * Counts of one comparison, by kind of taxpayer: gates judge companies apart from natural persons. Kept as plain numbers
+ * by prefix, since a first edition counts every row of the register.
+ */
 export class Tally {
   readonly #columns: readonly string[];
-  readonly #company: KindCounts;
-  readonly #other: KindCounts;
-  readonly #rowsByKind: Map<string, number>;
+  readonly #baseRows: Record<string, number>;
+  /** By prefix, then outcome. */
+  readonly #counts = new Float64Array(rucPrefixes.length * outcomes.length);
+  readonly #changed: Record<Kind, Float64Array>;
   kept = 0;
   keptCells = 0;
-  unchanged = 0;
 
   constructor(columns: readonly string[], base: IndexHeader | null) {
     this.#columns = columns;
-    this.#company = emptyCounts(columns);
-    this.#other = emptyCounts(columns);
-    this.#rowsByKind = new Map(Object.entries(base?.rowsByKind ?? {}));
-    for (const [prefix, rows] of this.#rowsByKind) (prefix === '20' ? this.#company : this.#other).rows += rows;
+    this.#baseRows = base?.rowsByKind ?? {};
+    this.#changed = { company: new Float64Array(columns.length), other: new Float64Array(columns.length) };
   }
 
-  count(key: number, what: 'baseline' | 'inserted' | 'updated' | 'deleted', changedColumns: number): void {
-    const kind = key >= firstCompanyKey ? this.#company : this.#other;
-    kind[what] += 1;
-    if (what === 'updated') {
-      for (const [column, name] of this.#columns.entries()) {
-        if ((changedColumns >>> column) & 1) kind.changedByColumn[name]! += 1;
-      }
-      return;
-    }
-    const prefix = prefixOfKey(key);
-    const more = what === 'deleted' ? -1 : 1;
-    kind.rows += more;
-    this.#rowsByKind.set(prefix, (this.#rowsByKind.get(prefix) ?? 0) + more);
+  /** `changedColumns` is of an update: bit c for column c. */
+  count(key: number, what: Outcome, changedColumns: number): void {
+    const prefix = Math.floor(key / keysPerPrefix);
+    this.#counts[prefix * outcomes.length + outcomes.indexOf(what)]! += 1;
+    if (changedColumns === 0) return;
+    const changed = this.#changed[kindOfPrefix(rucPrefixes[prefix]!)];
+    for (let column = 0; column < changed.length; column += 1) changed[column]! += (changedColumns >>> column) & 1;
   }
 
-  total(what: 'baseline' | 'inserted' | 'updated' | 'deleted' | 'rows'): number {
-    return this.#company[what] + this.#other[what];
+  total(what: Outcome): number {
+    return rucPrefixes.reduce((sum, prefix) => sum + this.#count(prefix, what), 0);
   }
 
   get byKind(): { company: KindCounts; other: KindCounts } {
-    return { company: this.#company, other: this.#other };
+    return { company: this.#ofKind('company'), other: this.#ofKind('other') };
   }
 
   get changedByColumn(): Record<string, number> {
-    const sum = (name: string) => this.#company.changedByColumn[name]! + this.#other.changedByColumn[name]!;
-    return Object.fromEntries(this.#columns.map((name) => [name, sum(name)]));
+    const { company, other } = this.#changed;
+    return this.#byColumn((column) => company[column]! + other[column]!);
   }
 
   /** In the order of the prefixes, so that equal states give equal bytes. */
   get rowsByKind(): Record<string, number> {
-    const kinds = [...this.#rowsByKind].filter(([, rows]) => rows > 0);
-    return Object.fromEntries(kinds.sort(([one], [other]) => (one < other ? -1 : 1)));
+    const kinds = rucPrefixes.map((prefix) => [prefix, this.#rows(prefix)] as const);
+    return Object.fromEntries(kinds.filter(([, rows]) => rows > 0));
   }
-}
 
-function emptyCounts(columns: readonly string[]): KindCounts {
-  const changedByColumn = Object.fromEntries(columns.map((name) => [name, 0]));
-  return { rows: 0, baseline: 0, inserted: 0, updated: 0, deleted: 0, changedByColumn };
+  #ofKind(kind: Kind): KindCounts {
+    const prefixes = rucPrefixes.filter((prefix) => kindOfPrefix(prefix) === kind);
+    const sum = (of: (prefix: string) => number) => prefixes.reduce((total, prefix) => total + of(prefix), 0);
+    const [baseline, inserted, updated, deleted] = outcomes.map((what) => sum((prefix) => this.#count(prefix, what)));
+    return {
+      rows: sum((prefix) => this.#rows(prefix)),
+      baseline: baseline!,
+      inserted: inserted!,
+      updated: updated!,
+      deleted: deleted!,
+      changedByColumn: this.#byColumn((column) => this.#changed[kind][column]!),
+    };
+  }
+
+  #rows(prefix: string): number {
+    const added = this.#count(prefix, 'baseline') + this.#count(prefix, 'inserted') - this.#count(prefix, 'deleted');
+    return (this.#baseRows[prefix] ?? 0) + added;
+  }
+
+  #count(prefix: string, what: Outcome): number {
+    const at = (rucPrefixes as readonly string[]).indexOf(prefix) * outcomes.length + outcomes.indexOf(what);
+    return this.#counts[at]!;
+  }
+
+  #byColumn(of: (column: number) => number): Record<string, number> {
+    return Object.fromEntries(this.#columns.map((name, column) => [name, of(column)]));
+  }
 }
