@@ -73,12 +73,14 @@ function sameBytes(
 
 /**
  * Gives the five undefined bytes one form, in place: all of them are U+FFFD as text, so they must be one byte in the
- * store, where the row of a change file has to come out the same.
+ * store, where the row of a change file has to come out the same. Reads up to `slackBytes` past `end`.
  */
 export function makeCanonical(bytes: Uint8Array, view: DataView, start: number, end: number): void {
-  for (let at = start; at < end; at += 4) {
-    if ((view.getInt32(at, true) & 0x80808080) === 0) continue;
-    for (let byte = at; byte < Math.min(at + 4, end); byte += 1) {
+  for (let at = start; at < end; at += 16) {
+    const half1 = view.getInt32(at, true) | view.getInt32(at + 4, true);
+    const half2 = view.getInt32(at + 8, true) | view.getInt32(at + 12, true);
+    if (((half1 | half2) & 0x80808080) === 0) continue;
+    for (let byte = at; byte < Math.min(at + 16, end); byte += 1) {
       if (isStrayByte[bytes[byte]!] === 1) bytes[byte] = unreadableByte;
     }
   }

@@ -97,8 +97,15 @@ export function encodeLong(value: number): Buffer {
 
 /** Writes the same to `at`; returns where it ends. */
 export function writeLong(bytes: Uint8Array, at: number, value: number): number {
-  let rest = value * 2;
   let end = at;
+  if (value < 2 ** 30) {
+    // Whole numbers: the remainder of a floating-point division takes as long as the rest of a record.
+    let bits = value << 1;
+    for (; bits >= 0x80; bits >>>= 7) bytes[end++] = (bits & 0x7f) | 0x80;
+    bytes[end++] = bits;
+    return end;
+  }
+  let rest = value * 2;
   while (rest >= 0x80) {
     bytes[end++] = (rest % 0x80) | 0x80;
     rest = Math.floor(rest / 0x80);

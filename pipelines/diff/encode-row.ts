@@ -17,11 +17,13 @@ export function encodeRow(
   empty: Float64Array,
   sign: number,
 ): number {
+  // An imported name is checked at each use.
+  const cellEnd = pipe;
   let at = position;
   let from = start + 12;
   for (let column = 0; column < columns; column += 1) {
     // Three cells in four are a single dash.
-    if (bytes[from] === dash && bytes[from + 1] === pipe) {
+    if (bytes[from] === dash && bytes[from + 1] === cellEnd) {
       to[at] = 1 << 1;
       to[at + 1] = dash;
       at += 2;
@@ -32,7 +34,7 @@ export function encodeRow(
     const lengthAt = at;
     at += 1;
     const first = from;
-    for (let byte = bytes[from]!; byte !== pipe; byte = bytes[++from]!) {
+    for (let byte = bytes[from]!; byte !== cellEnd; byte = bytes[++from]!) {
       if (byte < 0x80) to[at++] = byte;
       else for (let index = 0; index < utf8Length[byte]!; index += 1) to[at++] = utf8Bytes[byte * 3 + index]!;
     }
