@@ -14,7 +14,7 @@ import { type EditionIndex, openIndex, openIndexHeader } from './edition-index.t
 import { CompareError } from './errors.ts';
 import { IndexBuilder } from './index-builder.ts';
 import { Merge } from './merge.ts';
-import { newPage, type Page, pagesOf } from './pages.ts';
+import { newPageMemory, type Page, pageIn, pagesOf } from './pages.ts';
 import { RejectList } from './reject-file.ts';
 import { RowStore, SegmentWriter } from './row-store.ts';
 import { ScanThread } from './scan-thread.ts';
@@ -87,7 +87,7 @@ function seedOfBase({ workDir, register, base }: CompareInput): HashSeed {
 
 /** The same reading on this thread, for small publications. */
 function pagesHere(publication: PublishedText, seed: HashSeed): AsyncIterable<Page> {
-  const page = newPage();
+  const page = pageIn(newPageMemory());
   return pagesOf(publication.chunks(), seed, () => page);
 }
 

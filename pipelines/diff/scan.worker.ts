@@ -1,17 +1,18 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { CompareError } from './errors.ts';
-import { newPage, type Page, pageIn, pagesOf } from './pages.ts';
+import { type Page, pageIn, pagesOf } from './pages.ts';
 import type { FromThread, ScanJob } from './scan-thread.ts';
 import { openPublication } from './zip.ts';
 
 // Reads a publication into pages: takes a free one, fills it, hands it over; the other side hands it back.
 const job = workerData as ScanJob;
-const free = Array.from({ length: job.pages }, newPage);
+const pages = job.pages.map(pageIn);
+const free = [...pages];
 let wake: (() => void) | null = null;
 
-const tell = (message: FromThread, moved: ArrayBuffer[] = []) => parentPort!.postMessage(message, moved);
-parentPort!.on('message', (memory: ArrayBuffer) => {
-  free.push(pageIn(memory));
+const tell = (message: FromThread) => parentPort!.postMessage(message);
+parentPort!.on('message', (page: number) => {
+  free.push(pages[page]!);
   wake?.();
 });
 
@@ -27,8 +28,8 @@ async function freePage(): Promise<Page> {
 try {
   const publication = await openPublication(job.path, job.limits);
   for await (const page of pagesOf(publication.chunks(), job.seed, freePage)) {
-    const { memory, textBytes, rows } = page;
-    tell({ kind: 'page', memory, textBytes, rows: rows.count, emptyNames: rows.emptyNames }, [memory]);
+    const { textBytes, rows } = page;
+    tell({ kind: 'page', page: pages.indexOf(page), textBytes, rows: rows.count, emptyNames: rows.emptyNames });
   }
   tell({ kind: 'end' });
 } catch (error) {
