@@ -38,6 +38,14 @@ const noticeTimeoutMs = 180_000;
  */
 export async function runChaos(rows: number, log: (line: string) => void): Promise<ChaosReport> {
   const directory = mkdtempSync(path.join(tmpdir(), 'padron-chaos-'));
+  try {
+    return await runIn(directory, rows, log);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function runIn(directory: string, rows: number, log: (line: string) => void): Promise<ChaosReport> {
   const changes = { inserted: 30, deleted: 30, updated: 65 + Math.round(rows / 250) };
   const days = await writeTwoDays(path.join(directory, 'site'), rows, changes);
   const chain = await startChain({ directory: path.join(directory, 'chain'), log });
@@ -58,7 +66,6 @@ export async function runChaos(rows: number, log: (line: string) => void): Promi
   } finally {
     await pool.end();
     await chain.stop();
-    rmSync(directory, { recursive: true, force: true });
   }
 }
 
