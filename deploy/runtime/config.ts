@@ -8,7 +8,6 @@ const port = z.coerce.number().int().min(0).max(65_535);
 const flag = z.enum(['0', '1', 'false', 'true']).transform((text) => text === '1' || text === 'true');
 /** Whole milliseconds, seconds, bytes or counts, with bounds. */
 export const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
-export const yesOrNo = flag;
 
 export const processBlock = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),

@@ -84,15 +84,6 @@ export async function recentCounts(
   return rows.map((row) => row.counts);
 }
 
-export async function countEditionsOf(database: Queryable, register: RegisterName, sha256: string): Promise<number> {
-  const { rows } = await database.query<{ editions: number }>(
-    `SELECT count(*)::int AS editions FROM edition JOIN publication ON publication.id = edition.publication_id
-     WHERE edition.register = $1 AND publication.sha256 = $2`,
-    [register, sha256],
-  );
-  return rows[0]!.editions;
-}
-
 /** Every change is in Kafka: then also the publication is `publicada`. Set once; repeatable. */
 export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
   await client.query(

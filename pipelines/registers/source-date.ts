@@ -1,18 +1,9 @@
+import { limaDay } from '../../schemas/lima-time.ts';
+
 /** When a publication was published, and the day of its data (YYYY-MM-DD, in Lima). */
 export interface SourceDate {
   publishedAt: Date;
   fechaDato: string;
-}
-
-const limaDay = new Intl.DateTimeFormat('en-CA', {
-  timeZone: 'America/Lima',
-  year: 'numeric',
-  month: '2-digit',
-  day: '2-digit',
-});
-
-export function dateInLima(at: Date): string {
-  return limaDay.format(at);
 }
 
 /** A site's clock may run ahead of ours by so much; a date further ahead is no date. */
@@ -24,5 +15,5 @@ export function dateFromLastModified(lastModified: string | null, now: Date): So
   if (lastModified === null || !httpDate.test(lastModified)) return null;
   const publishedAt = new Date(lastModified);
   if (Number.isNaN(publishedAt.getTime()) || publishedAt.getTime() > now.getTime() + clockToleranceMs) return null;
-  return { publishedAt, fechaDato: dateInLima(publishedAt) };
+  return { publishedAt, fechaDato: limaDay(publishedAt) };
 }

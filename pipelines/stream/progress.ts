@@ -9,11 +9,6 @@ export interface ProgressParts {
   prefix: string;
 }
 
-/** What a group has committed of a topic, by partition: the next offset it would read. */
-export function committedOffsets(offsets: StreamOffsets, group: string, topic: string): Promise<readonly number[]> {
-  return offsets.committed(group, topic);
-}
-
 /** Whether the group has committed everything up to the edition's end, in every partition. False before it is published. */
 export async function groupPassed(
   { pool, offsets, prefix }: ProgressParts,

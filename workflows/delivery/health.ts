@@ -50,8 +50,3 @@ export function judge(
 function isLasting(failures: number, first: Date, now: Date, rule: HealthRule): boolean {
   return failures >= rule.failures && now.getTime() - first.getTime() >= rule.firstFailureAgeMs;
 }
-
-/** Success is a 2xx, whatever its body does. Everything else failed: 3xx is not followed, 4xx is tried again. */
-export function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300;
-}

@@ -1,8 +1,6 @@
 /** What passes between workflow and activity: ids, counts and times; never payloads, addresses or secrets. */
 import type { RateState } from './rate.ts';
 
-export const deliverType = 'deliver';
-export const deliveryQueue = 'delivery';
 export const wakeSignalName = 'wake';
 
 export interface DeliverInput {

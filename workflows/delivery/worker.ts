@@ -8,9 +8,8 @@ import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../deploy/runtime/secrets.ts';
 import type { WebhookTarget } from '../../pipelines/watch/claim.ts';
-import { makeWake } from '../../pipelines/watch/wake.ts';
+import { deliveryWorkflow, makeWake } from '../../pipelines/watch/wake.ts';
 import { makeDeliveryActivities } from './activities.ts';
-import { deliveryQueue } from './messages.ts';
 import { makeDeliveryMetrics } from './metrics.ts';
 import type { RoundDependencies } from './round.ts';
 import { type DeliverySettings, defaultDeliverySettings } from './settings.ts';
@@ -66,7 +65,7 @@ export async function makeDeliveryWorker(
   const worker = await Worker.create({
     connection,
     namespace: dependencies.namespace,
-    taskQueue: deliveryQueue,
+    taskQueue: deliveryWorkflow.taskQueue,
     ...(dependencies.workflowBundle === undefined
       ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
       : { workflowBundle: dependencies.workflowBundle }),

@@ -33,8 +33,6 @@ export const keyOfPrefix = Int32Array.from({ length: 100 }, (_, prefix) => {
 /** Weighted digit sum (≤ 369) → check digit. */
 export const checkDigitOfSum = Uint8Array.from({ length: 370 }, (_, sum) => (11 - (sum % 11)) % 10);
 
-export const firstCompanyKey = rucPrefixes.indexOf('20') * 100_000_000;
-
 export function prefixOfKey(key: number): string {
   return rucPrefixes[Math.floor(key / 100_000_000)]!;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { dateInLima, type SourceDate } from '../source-date.ts';
+import { limaDay } from '../../../schemas/lima-time.ts';
+import type { SourceDate } from '../source-date.ts';
 
 /** Where the daily register is published. Both addresses are settings of every register: SOURCE_<REGISTER>_URL and …_PAGE_URL. */
 export const padronReducidoSourceBlock = z.object({
@@ -24,7 +25,7 @@ export function dateFromLandingPage(html: string): SourceDate | null {
     if (found === null) continue;
     const day = `${found[3]}-${found[2]}-${found[1]}`;
     const publishedAt = new Date(`${day}T00:00:00-05:00`);
-    if (Number.isNaN(publishedAt.getTime()) || dateInLima(publishedAt) !== day) continue;
+    if (Number.isNaN(publishedAt.getTime()) || limaDay(publishedAt) !== day) continue;
     return { publishedAt, fechaDato: day };
   }
   return null;

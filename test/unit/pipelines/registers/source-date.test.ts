@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { dateFromLandingPage } from '../../../../pipelines/registers/padron-reducido/source.ts';
-import { dateFromLastModified, dateInLima } from '../../../../pipelines/registers/source-date.ts';
+import { dateFromLastModified } from '../../../../pipelines/registers/source-date.ts';
+import { limaDay } from '../../../../schemas/lima-time.ts';
 
 const now = new Date('2026-11-28T12:00:00Z');
 
@@ -45,7 +46,7 @@ describe('the date of a publication', () => {
   });
 
   it('follows Lima through the night', () => {
-    expect(dateInLima(new Date('2026-01-01T04:59:59.999Z'))).toBe('2025-12-31');
-    expect(dateInLima(new Date('2026-01-01T05:00:00Z'))).toBe('2026-01-01');
+    expect(limaDay(new Date('2026-01-01T04:59:59.999Z'))).toBe('2025-12-31');
+    expect(limaDay(new Date('2026-01-01T05:00:00Z'))).toBe('2026-01-01');
   });
 });
