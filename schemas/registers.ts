@@ -1,14 +1,10 @@
 /**
  * The registers and their columns. A register is an official list; its columns are stored in this order everywhere:
- * in the Avro row, in the packed state row and in the change's before and after.
+ * in the Avro row, in the packed state row and in the change's before and after. Every cell is text.
  */
 export type WatchedEvent = 'ruc.estado_cambiado' | 'ruc.condicion_cambiada' | 'ruc.nombre_cambiado';
-export type EventKind =
-  | WatchedEvent
-  | 'ruc.agente_retencion_cambiado'
-  | 'ruc.buen_contribuyente_cambiado'
-  | 'ruc.alta'
-  | 'ruc.baja';
+export type PresenceEvent = 'ruc.agente_retencion_cambiado' | 'ruc.buen_contribuyente_cambiado';
+export type EventKind = WatchedEvent | PresenceEvent | 'ruc.alta' | 'ruc.baja';
 
 export const eventKinds = [
   'ruc.estado_cambiado',
@@ -34,19 +30,35 @@ export interface Register {
   code: number;
   /** How `meta.origen` names it. */
   title: string;
-  /** Columns after `ruc`. */
+  /** What a row is about: a RUC, or a supplier that is named by a RUC or by another id (see state-key.ts). */
+  key: 'ruc' | 'supplier';
+  /** Columns after the key. */
   columns: readonly Column[];
+  /** What a RUC's appearing and disappearing says; a change of its row says nothing. Left out: no event at all. */
+  presence?: Presence;
   /** Raised whenever the same bytes would be read as other values; an edition of another version is a re-baseline. */
   parserVersion: number;
   defaultPartitions: number;
 }
 
-export type RegisterName = 'padron_reducido';
+/** `taxpayer`: ruc.alta and ruc.baja. Else an event of its own about a field that is true while the RUC is listed. */
+export type Presence = 'taxpayer' | { event: PresenceEvent; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
+
+export type RegisterName =
+  | 'padron_reducido'
+  | 'padron_mensual'
+  | 'agentes_retencion'
+  | 'buenos_contribuyentes'
+  | 'sancionados'
+  | 'inhabilitaciones_judiciales'
+  | 'inhabilitaciones_administrativas';
 
 export const padronReducido = {
   name: 'padron_reducido',
   code: 1,
   title: 'SUNAT - Padrón reducido del RUC',
+  key: 'ruc',
+  presence: 'taxpayer',
   parserVersion: 1,
   defaultPartitions: 6,
   // The file's own labels 7 and 8 are swapped (the first holds the kind of zone, the second its name) and its
@@ -69,7 +81,100 @@ export const padronReducido = {
   ],
 } as const satisfies Register;
 
-export const registers: Readonly<Record<RegisterName, Register>> = { padron_reducido: padronReducido };
+// A subset of the taxpayers, without names and addresses: absence from it proves nothing. `NO DISPONIBLE` is stored as
+// written and stands for null in that cell only; `0` workers is a value.
+export const padronMensual = {
+  name: 'padron_mensual',
+  code: 2,
+  title: 'SUNAT - Padrón RUC (datos abiertos)',
+  key: 'ruc',
+  parserVersion: 1,
+  defaultPartitions: 6,
+  columns: [
+    { name: 'estado' },
+    { name: 'condicion' },
+    { name: 'tipo' },
+    { name: 'ciiu3_principal' },
+    { name: 'ciiu3_secundaria' },
+    { name: 'ciiu4_principal' },
+    { name: 'nro_trabajadores' },
+    { name: 'tipo_facturacion' },
+    { name: 'tipo_contabilidad' },
+    { name: 'comercio_exterior' },
+    { name: 'ubigeo' },
+    { name: 'departamento' },
+    { name: 'provincia' },
+    { name: 'distrito' },
+  ],
+} as const satisfies Register;
+
+/** `desde` is the day from which the RUC is listed (YYYY-MM-DD, else as written); nothing but absence says its end. */
+const listColumns = [{ name: 'nombre' }, { name: 'desde' }, { name: 'resolucion' }] as const;
+
+export const agentesRetencion = {
+  name: 'agentes_retencion',
+  code: 3,
+  title: 'SUNAT - Padrón de agentes de retención del IGV',
+  key: 'ruc',
+  presence: { event: 'ruc.agente_retencion_cambiado', field: 'es_agente_retencion' },
+  parserVersion: 1,
+  defaultPartitions: 1,
+  columns: listColumns,
+} as const satisfies Register;
+
+export const buenosContribuyentes = {
+  name: 'buenos_contribuyentes',
+  code: 4,
+  title: 'SUNAT - Padrón de buenos contribuyentes',
+  key: 'ruc',
+  presence: { event: 'ruc.buen_contribuyente_cambiado', field: 'es_buen_contribuyente' },
+  parserVersion: 1,
+  defaultPartitions: 1,
+  columns: listColumns,
+} as const satisfies Register;
+
+/** One row per supplier. `tipo_id` says what its id is (state-key.ts), `sanciones` is the JSON list of its sanctions, ordered. */
+const barColumns = [{ name: 'tipo_id' }, { name: 'sanciones' }] as const;
+
+export const sancionados = {
+  name: 'sancionados',
+  code: 5,
+  title: 'OECE - Proveedores sancionados con inhabilitación (CONOSCE)',
+  key: 'supplier',
+  parserVersion: 1,
+  defaultPartitions: 1,
+  columns: barColumns,
+} as const satisfies Register;
+
+export const inhabilitacionesJudiciales = {
+  name: 'inhabilitaciones_judiciales',
+  code: 6,
+  title: 'OECE - Inhabilitaciones por mandato judicial (CONOSCE)',
+  key: 'supplier',
+  parserVersion: 1,
+  defaultPartitions: 1,
+  columns: barColumns,
+} as const satisfies Register;
+
+export const inhabilitacionesAdministrativas = {
+  name: 'inhabilitaciones_administrativas',
+  code: 7,
+  title: 'OECE - Inhabilitaciones administrativas (CONOSCE)',
+  key: 'supplier',
+  parserVersion: 1,
+  defaultPartitions: 1,
+  columns: barColumns,
+} as const satisfies Register;
+
+export const registers: Readonly<Record<RegisterName, Register>> = {
+  padron_reducido: padronReducido,
+  padron_mensual: padronMensual,
+  agentes_retencion: agentesRetencion,
+  buenos_contribuyentes: buenosContribuyentes,
+  sancionados,
+  inhabilitaciones_judiciales: inhabilitacionesJudiciales,
+  inhabilitaciones_administrativas: inhabilitacionesAdministrativas,
+};
 export const registerNames = Object.keys(registers) as RegisterName[];
 
 export function isRegisterName(text: string): text is RegisterName {

@@ -41,7 +41,62 @@ export interface CompareInput {
   detectedAt: number;
   /** Folder that receives the change file, the overlay and the reject file. */
   outputDir: string;
+  /**
+   * Re-baseline: the publication and overlay of the head, given when the head was read by another parser version or column
+   * list. Read again by today's parser they are what the new publication is compared with; every row is then written: `u`
+   * where a column that the head knew differs under one and the same parser, `c` and `d` as ever, `r` for all others.
+   */
+  previous?: { publicationPath: string; overlayPath: string | null; knownColumns: readonly string[] } | null;
   limits?: Partial<CompareLimits>;
+}
+
+/** Undoes an edition: each of its RUCs that still has the row it gave gets the row from before; others are conflicts. */
+export interface CorrectInput {
+  register: RegisterName;
+  workDir: string;
+  /** The register's head. */
+  base: { edition: number; changeFileSha256: string };
+  /** base.edition + 1. */
+  edition: number;
+  detectedAt: number;
+  /** The edition to undo, and its change file. */
+  corrects: number;
+  correctedFile: string;
+  /** The head's overlay: what it lists and this correction leaves stays in the new overlay. */
+  overlayPath: string | null;
+  outputDir: string;
+  limits?: Partial<CompareLimits>;
+}
+
+/** `conflicts`: RUCs whose row is no longer what the edition gave; listed (edition, ruc, reason) in `conflictFile` (NDJSON). */
+export interface CorrectResult extends CompareResult {
+  conflicts: number;
+  conflictFile: { path: string; bytes: number } | null;
+}
+
+/** Change files to fold, oldest first: from edition 1 or the last edition that wrote every row (a re-baseline). */
+export interface RebuildInput {
+  register: RegisterName;
+  workDir: string;
+  changeFiles: readonly { edition: number; path: string; sha256: string }[];
+  maxAttemptAgeMs: number;
+}
+
+export interface RebuildProgress {
+  edition: number;
+  lastEdition: number;
+  records: number;
+}
+
+/** What makes the differences of a register: one engine for large ones (index and row store), one in memory for small ones. */
+export interface DifferenceEngine {
+  compare(input: CompareInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CompareResult>;
+  correct(input: CorrectInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CorrectResult>;
+  rebuild(
+    input: RebuildInput,
+    report: (progress: RebuildProgress) => void,
+    signal: AbortSignal,
+  ): Promise<{ edition: number; indexName: string; rows: number }>;
 }
 
 export interface Progress {

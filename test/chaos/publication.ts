@@ -10,7 +10,7 @@ import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
 import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
 
-export const victims = ['worker', 'consumers', 'kafka', 'clickhouse'] as const;
+export const victims = ['consumers', 'worker', 'kafka', 'clickhouse'] as const;
 type Victim = (typeof victims)[number];
 
 export interface Kill {
