@@ -44,6 +44,18 @@ export class ContainerWriter {
     this.#write(Buffer.concat([magic, encodeLong(Object.keys(all).length), ...pairs, encodeLong(0), sync]));
   }
 
+  /** Adds a record that was encoded elsewhere, of any length. */
+  append(record: Uint8Array): void {
+    if (record.length > this.buffer.length - this.at) this.#endBlock();
+    if (record.length > this.buffer.length) {
+      this.#writeBlock(1, record);
+      return;
+    }
+    this.buffer.set(record, this.at);
+    this.at += record.length;
+    this.endRecord();
+  }
+
   /** Call after each record; leaves room in `buffer` for the next. */
   endRecord(): void {
     this.#count += 1;
@@ -75,11 +87,15 @@ export class ContainerWriter {
 
   #endBlock(): void {
     if (this.#count === 0) return;
-    this.#write(Buffer.concat([encodeLong(this.#count), encodeLong(this.at)]));
-    this.#write(this.buffer.subarray(0, this.at));
-    this.#write(this.#sync);
+    this.#writeBlock(this.#count, this.buffer.subarray(0, this.at));
     this.#count = 0;
     this.at = 0;
+  }
+
+  #writeBlock(count: number, records: Uint8Array): void {
+    this.#write(Buffer.concat([encodeLong(count), encodeLong(records.length)]));
+    this.#write(records);
+    this.#write(this.#sync);
   }
 
   #write(bytes: Uint8Array): void {

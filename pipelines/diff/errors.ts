@@ -2,7 +2,14 @@
  * What a comparison can fail with. The first group is the publication's fault: trying again gives the same answer, and
  * an operator decides. The second is about our own files. Texts never quote a row.
  */
-export const publicationFaults = ['zip_invalid', 'zip_crc', 'zip_entry', 'zip_size', 'header_changed'] as const;
+export const publicationFaults = [
+  'zip_invalid',
+  'zip_crc',
+  'zip_entry',
+  'zip_size',
+  'header_changed',
+  'empty',
+] as const;
 export const ownFaults = [
   /** The base's index or row store is not in WORK_DIR: rebuild it. */
   'index_missing',

@@ -1,9 +1,10 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ListedReason } from '../registers/module.ts';
 import type { LineProblem } from '../registers/padron-reducido/format.ts';
 import { syncFolder } from './work-files.ts';
 
-export type RejectReason = LineProblem | 'duplicate';
+export type RejectReason = LineProblem | ListedReason;
 
 export interface RejectLimits {
   /** Lines listed; all are counted. */

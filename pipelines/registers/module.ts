@@ -53,13 +53,33 @@ export interface SmallFormat {
   read(text: Buffer): SmallText;
 }
 
+/**
+ * Why a line of a small register is listed. No row: `cell_count`, `ruc_format`, `ruc_prefix`, `ruc_check_digit`, `id_format`
+ * (a supplier without an id, or with one that is too long). A row all the same: `control_byte` (now a space), `other_cut` (its
+ * cut-off date is not the file's). `duplicate`: a repeat, of which one counts.
+ */
+export type ListedReason =
+  | 'cell_count'
+  | 'ruc_format'
+  | 'ruc_prefix'
+  | 'ruc_check_digit'
+  | 'id_format'
+  | 'control_byte'
+  | 'other_cut'
+  | 'duplicate';
+
+/** Listed lines that count as rows all the same. */
+export const keptReasons: ReadonlySet<string> = new Set<ListedReason>(['control_byte', 'other_cut']);
+
 export interface SmallText {
+  /** The header as the file writes it: one of the known ones. */
+  header: string;
   /** Rows by key (RUC, or a supplier's id), in any order; of repeats the last one. Cells in the order of the columns. */
   rows: Map<string, { cells: readonly string[]; line: number }>;
   /** Data lines, bad and repeated ones included. */
   lines: number;
-  /** Lines that are no row and repeats of a key; `key` where a bad line names one, whose row then stays. */
-  listed: readonly { line: number; reason: string; key: string | null; raw: Buffer }[];
+  /** Lines that an operator should see; `key` where a line that is no row names one, whose known row then stays. */
+  listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];
   /** Of `listed`: repeats. */
   duplicates: number;
   /** Rows without a name. */
