@@ -22,7 +22,7 @@ import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeTemporal } from '../deploy/runtime/temporal.ts';
 import { webhookBlock, webhookEgressPolicy } from '../deploy/runtime/webhook-config.ts';
-import { openArchive } from '../pipelines/archive/folder.ts';
+import { openArchive } from '../pipelines/archive/open.ts';
 import { dateFromLandingPage, padronReducidoSourceBlock } from '../pipelines/registers/padron-reducido/source.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStream } from '../pipelines/stream/prepare.ts';
@@ -166,7 +166,7 @@ async function publicationDependencies(
   return {
     ...engines,
     stream: { pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
-    archive: openArchive(configuration.ARCHIVE_URL),
+    archive: await openArchive(configuration.ARCHIVE_URL, configuration.WORK_DIR),
     workDir: configuration.WORK_DIR,
     access: { dispatcher, policy },
     sources: {

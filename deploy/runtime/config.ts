@@ -42,8 +42,8 @@ export const temporalBlock = z.object({
 });
 
 export const archiveBlock = z.object({
-  /** Where raw publications and change files are kept: file:///folder (S3 comes later). */
-  ARCHIVE_URL: z.url({ protocol: /^file$/ }),
+  /** Where raw publications and change files are kept: file:///folder or s3://bucket/prefix (pipelines/archive/README.md). */
+  ARCHIVE_URL: z.url({ protocol: /^(file|s3)$/ }),
   /** What can be rebuilt from the archive: index and row store of the difference. */
   WORK_DIR: z.string().min(1),
 });

@@ -13,8 +13,8 @@ export interface ObjectName {
 }
 
 /**
- * Where raw publications and change files are kept. Objects are put once and never changed or removed by the product.
- * A put object is durable when `put` resolves: only then may the catalogue name it.
+ * Where raw publications and change files are kept. Objects are put once and never changed; only raw publications can be
+ * removed, by their retention. A put object is durable when `put` resolves: only then may the catalogue name it.
  */
 export interface Archive {
   /**
@@ -29,21 +29,35 @@ export interface Archive {
   localFile(name: ObjectName): Promise<string>;
   /** The object's bytes. @throws ArchiveError `not_found` */
   read(name: ObjectName): Promise<Readable>;
-  /** Path for a file that is still being written, on the same device as the objects. Survives a restart. */
+  /** Removes a raw publication; repeatable. @throws ArchiveError `name_invalid` for any other kind */
+  remove(name: ObjectName): Promise<void>;
+  /** Local path for a file that is still being written. Survives a restart. */
   incomingFile(label: string): Promise<string>;
   /** Removes files still being written that nobody touched for so long. Resolves with how many. */
   discardIncoming(olderThanMs: number): Promise<number>;
 }
 
-export type ArchiveErrorCode = 'not_found' | 'hash_mismatch' | 'name_invalid';
+/** Small texts that are put once, beside the objects: the id→schema map. Names are folder and file. */
+export interface TextStore {
+  /** Puts a text; what is there already stays as it is. Durable when it resolves. */
+  put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'>;
+  /** Null when there is no such text. */
+  read(folder: string, file: string): Promise<string | null>;
+  /** Files of a folder, in no order; none where there is no folder. */
+  list(folder: string): Promise<string[]>;
+}
+
+/** `refused`: the store does not let us (credentials, bucket). `unavailable`: it does not answer; trying again may help. */
+export type ArchiveErrorCode = 'not_found' | 'hash_mismatch' | 'name_invalid' | 'refused' | 'unavailable';
 
 export class ArchiveError extends Error {
   override name = 'ArchiveError';
   readonly code: ArchiveErrorCode;
-  readonly retryable = false;
+  readonly retryable: boolean;
 
   constructor(code: ArchiveErrorCode, message: string) {
     super(message);
     this.code = code;
+    this.retryable = code === 'unavailable';
   }
 }

@@ -1,22 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, link, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import { isRegisterName } from '../../schemas/registers.ts';
-import { type Archive, ArchiveError, type ObjectName, objectKinds } from './archive.ts';
+import { type Archive, ArchiveError, type ObjectName, type TextStore } from './archive.ts';
 import { sha256OfFile, syncFile, syncFolder } from './durable.ts';
+import { IncomingFolder, isMissing, makeFolder } from './incoming.ts';
+import { notFound, objectKey, removableKey, textKey } from './object-key.ts';
 
-const incoming = 'incoming';
 const readOnly = 0o444;
 
 /** The archive as a folder: `<root>/<register>/<kind>/<sha256>`, files being written in `<root>/incoming`. */
 export class FolderArchive implements Archive {
   readonly #root: string;
+  readonly #incoming: IncomingFolder;
 
   constructor(root: string) {
     this.#root = root;
+    this.#incoming = new IncomingFolder(join(root, 'incoming'));
   }
 
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
@@ -29,7 +30,7 @@ export class FolderArchive implements Archive {
     if (found !== name.sha256) {
       throw new ArchiveError('hash_mismatch', `${basename(file)} should have hash ${name.sha256}, but has ${found}`);
     }
-    await this.#makeFolder(dirname(target));
+    await makeFolder(dirname(target));
     // Dying before the rename leaves the file where it was and no object: the repeat goes on from there.
     await chmod(file, readOnly);
     await syncFile(file);
@@ -62,25 +63,16 @@ export class FolderArchive implements Archive {
     return createReadStream(await this.localFile(name), { highWaterMark: 1024 * 1024 });
   }
 
-  async incomingFile(label: string): Promise<string> {
-    if (!/^[a-z0-9_.-]+$/.test(label)) throw new ArchiveError('name_invalid', 'a label holds a-z, 0-9, _ . - only');
-    const folder = join(this.#root, incoming);
-    await this.#makeFolder(folder);
-    return join(folder, label);
+  async remove(name: ObjectName): Promise<void> {
+    await rm(join(this.#root, removableKey(name)), { force: true });
   }
 
-  async discardIncoming(olderThanMs: number): Promise<number> {
-    const folder = join(this.#root, incoming);
-    const names = await readdir(folder).catch((error) => (isMissing(error) ? [] : Promise.reject(error)));
-    let discarded = 0;
-    for (const name of names) {
-      const path = join(folder, name);
-      const found = await stat(path).catch(() => null);
-      if (found === null || Date.now() - found.mtimeMs < olderThanMs) continue;
-      await rm(path, { force: true });
-      discarded += 1;
-    }
-    return discarded;
+  incomingFile(label: string): Promise<string> {
+    return this.#incoming.file(label);
+  }
+
+  discardIncoming(olderThanMs: number): Promise<number> {
+    return this.#incoming.discard(olderThanMs);
   }
 
   /** From another device a rename is not possible: copy under a name of its own, then rename. */
@@ -92,30 +84,50 @@ export class FolderArchive implements Archive {
     await rm(file, { force: true });
   }
 
-  async #makeFolder(folder: string): Promise<void> {
-    const first = await mkdir(folder, { recursive: true });
-    if (first === undefined) return;
-    // A new folder's own name must be on disk before a file in it counts as kept.
-    for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+  #path(name: ObjectName): string {
+    return join(this.#root, objectKey(name));
+  }
+}
+
+/** Texts as files of a folder. */
+export class FolderTexts implements TextStore {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
   }
 
-  #path({ register, kind, sha256 }: ObjectName): string {
-    if (!isRegisterName(register) || !objectKinds.includes(kind) || !/^[0-9a-f]{64}$/.test(sha256)) {
-      throw new ArchiveError('name_invalid', 'an object is named by register, kind and a sha256 in lower-case hex');
+  async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
+    const target = join(this.#root, textKey(folder, file));
+    await makeFolder(dirname(target));
+    const incoming = `${target}.${randomUUID()}.incoming`;
+    await writeFile(incoming, text);
+    await syncFile(incoming);
+    try {
+      // Dying before this line leaves a file that nobody reads; the link gives it its name only if that is still free.
+      await link(incoming, target);
+      await syncFolder(dirname(target));
+      return 'stored';
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      return 'already_there';
+    } finally {
+      await rm(incoming, { force: true });
     }
-    return join(this.#root, register, kind, sha256);
   }
-}
 
-/** The archive at ARCHIVE_URL. */
-export function openArchive(archiveUrl: string): Archive {
-  return new FolderArchive(fileURLToPath(archiveUrl));
-}
+  async read(folder: string, file: string): Promise<string | null> {
+    return await readFile(join(this.#root, textKey(folder, file)), 'utf8').catch((error) => {
+      if (isMissing(error)) return null;
+      throw error;
+    });
+  }
 
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT';
-}
-
-function notFound(name: ObjectName): ArchiveError {
-  return new ArchiveError('not_found', `the archive has no ${name.register}/${name.kind}/${name.sha256}`);
+  async list(folder: string): Promise<string[]> {
+    const names = await readdir(join(this.#root, folder)).catch((error) => {
+      if (isMissing(error)) return [];
+      throw error;
+    });
+    return names.filter((name) => !name.endsWith('.incoming'));
+  }
 }

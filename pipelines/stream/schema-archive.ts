@@ -1,9 +1,14 @@
-import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { syncFile, syncFolder } from '../archive/durable.ts';
+import type { TextStore } from '../archive/archive.ts';
+import { openTexts } from '../archive/open.ts';
 import { StreamError } from './ports.ts';
 import { type SchemaRegistry, sameSchema } from './schema-registry.ts';
+
+export interface ArchivedSchema {
+  id: number;
+  schema: string;
+}
+
+const ending = '.avsc';
 
 /**
  * The id→schema map, kept beside the change files: records in Kafka name their schema by a number that only the registry
@@ -11,60 +16,58 @@ import { type SchemaRegistry, sameSchema } from './schema-registry.ts';
  * would then be misread, so a start refuses it.
  */
 export class SchemaArchive {
-  readonly #folder: string;
+  readonly #archiveUrl: string;
+  #opened: Promise<TextStore> | undefined;
 
   constructor(archiveUrl: string) {
-    this.#folder = join(fileURLToPath(archiveUrl), 'schemas');
+    this.#archiveUrl = archiveUrl;
   }
 
   /** Puts an id's schema once. @throws StreamError `schema_differs` when the id is there with another schema */
   async put(subject: string, id: number, schema: string): Promise<void> {
-    const target = this.#path(subject, id);
-    await mkdir(dirname(target), { recursive: true });
-    const incoming = `${target}.${process.pid}.incoming`;
-    await writeFile(incoming, schema);
-    await syncFile(incoming);
-    try {
-      // Dying before this line leaves a file that nobody reads; the link gives it its name only if that is still free.
-      await link(incoming, target);
-      await syncFolder(dirname(target));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      if (!sameSchema(await readFile(target, 'utf8'), schema)) throw differs(subject, id);
-    } finally {
-      await rm(incoming, { force: true });
-    }
+    const texts = await this.#texts();
+    if ((await texts.put(subject, `${id}${ending}`, schema)) === 'stored') return;
+    if (!sameSchema((await texts.read(subject, `${id}${ending}`)) ?? 'null', schema)) throw differs(subject, id);
   }
 
-  /** Every id that was ever put under the subject. */
-  async idsOf(subject: string): Promise<number[]> {
-    const names = await readdir(join(this.#folder, subject)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    });
-    return names.filter((name) => name.endsWith('.avsc')).map((name) => Number.parseInt(name, 10));
+  /** Every schema that was ever put under the subject, by id. */
+  async schemasOf(subject: string): Promise<ArchivedSchema[]> {
+    const texts = await this.#texts();
+    const files = await texts.list(subject);
+    const ids = files.filter((file) => file.endsWith(ending)).map((file) => Number.parseInt(file, 10));
+    return await Promise.all(
+      ids
+        .sort((one, other) => one - other)
+        .map(async (id) => ({ id, schema: (await texts.read(subject, `${id}${ending}`)) ?? '' })),
+    );
   }
 
   /** @throws StreamError `schema_differs` when the registry says another schema under an archived id, or none */
   async check(registry: SchemaRegistry, subject: string): Promise<void> {
-    for (const id of await this.idsOf(subject)) {
-      const kept = await readFile(this.#path(subject, id), 'utf8');
-      const told = await registry.textOf(subject, id).catch((error: unknown) => {
-        if (error instanceof StreamError && error.code === 'schema_missing') return null;
-        throw error;
-      });
-      if (told === null || !sameSchema(kept, told)) throw differs(subject, id);
+    for (const { id, schema } of await this.schemasOf(subject)) {
+      const told = await toldOf(registry, subject, id);
+      if (told === null || !sameSchema(schema, told)) throw differs(subject, id);
     }
   }
 
-  #path(subject: string, id: number): string {
-    return join(this.#folder, subject, `${id}.avsc`);
+  #texts(): Promise<TextStore> {
+    this.#opened ??= openTexts(this.#archiveUrl);
+    return this.#opened;
   }
 }
 
-function differs(subject: string, id: number): StreamError {
+/** What the registry says under an id; null when it says nothing. */
+export async function toldOf(registry: SchemaRegistry, subject: string, id: number): Promise<string | null> {
+  return await registry.textOf(subject, id).catch((error: unknown) => {
+    if (error instanceof StreamError && error.code === 'schema_missing') return null;
+    throw error;
+  });
+}
+
+export function differs(subject: string, id: number): StreamError {
   const message =
     `the schema registry and the archive disagree about schema ${id} of ${subject}: ` +
-    'records already in Kafka would be misread. Restore the registry’s own storage, or start with a new topic prefix.';
+    'records already in Kafka would be misread. An empty registry gets its schemas back by `padron schemas restore`; ' +
+    'one with other schemas needs its own storage back, or a new topic prefix.';
   return new StreamError('schema_differs', message, { retryable: false });
 }

@@ -9,7 +9,7 @@ import { makeEgressDispatcher } from '../../deploy/runtime/egress/dispatcher.ts'
 import { makeMetrics } from '../../deploy/runtime/metrics.ts';
 import { makeTemporal } from '../../deploy/runtime/temporal.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
-import { openArchive } from '../../pipelines/archive/folder.ts';
+import { openArchive } from '../../pipelines/archive/open.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
 import { dateFromLandingPage } from '../../pipelines/registers/padron-reducido/source.ts';
 import {
@@ -86,7 +86,7 @@ export class PublicationBench {
       stream,
       clickhouse: stream.clickhouse,
       client,
-      archive: openArchive(stream.archiveUrl),
+      archive: await openArchive(stream.archiveUrl, workDir),
       workDir,
       access: { dispatcher: makeEgressDispatcher(policy, egressLimits), policy },
       sources: { padron_reducido: { url: site.url, pageUrl: site.pageUrl, dateFromPage: dateFromLandingPage } },

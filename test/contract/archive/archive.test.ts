@@ -3,22 +3,36 @@ import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Archive, ObjectName } from '../../../pipelines/archive/archive.ts';
-import { openArchive } from '../../../pipelines/archive/folder.ts';
+import { openArchive, openTexts } from '../../../pipelines/archive/open.ts';
+import { type ObjectStore, startObjectStore } from '../../support/object-store.ts';
 
-/** What any archive must do; each store is one entry. */
-const stores: Record<string, (folder: string) => Archive> = {
-  folder: (folder) => openArchive(pathToFileURL(join(folder, 'archive')).href),
+let server: ObjectStore;
+let buckets = 0;
+beforeAll(async () => {
+  server = await startObjectStore();
+});
+afterAll(() => server.stop());
+
+/** What any archive must do; each store is one entry: the address of an empty archive. */
+const stores: Record<string, (folder: string) => Promise<string>> = {
+  folder: async (folder) => pathToFileURL(join(folder, 'archive')).href,
+  bucket: () => {
+    buckets += 1;
+    return server.archiveUrl(`archive-${buckets}`, 'padron/tests');
+  },
 };
 
-describe.each(Object.entries(stores))('archive in a %s', (_name, open) => {
+describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
   let folder: string;
+  let address: string;
   let archive: Archive;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'padron-archive-'));
-    archive = open(folder);
+    address = await addressIn(folder);
+    archive = await openArchive(address, join(folder, 'work'));
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -95,7 +109,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, open) => {
   it('gives a file being written the same path again, for this and a later process', async () => {
     const path = await archive.incomingFile('padron_reducido-7.part');
     await writeFile(path, 'half');
-    const later = await open(folder).incomingFile('padron_reducido-7.part');
+    const later = await (await openArchive(address, join(folder, 'work'))).incomingFile('padron_reducido-7.part');
     expect(await readFile(later, 'utf8')).toBe('half');
     await expect(archive.incomingFile('../x')).rejects.toMatchObject({ code: 'name_invalid' });
   });
@@ -122,5 +136,37 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, open) => {
     const bytes = Buffer.from('evidence');
     await archive.put(nameOf(bytes), await fileWith(bytes));
     expect((await stat(await archive.localFile(nameOf(bytes)))).mode & 0o222).toBe(0);
+  });
+
+  it('another process finds what was put', async () => {
+    const bytes = randomBytes(20_000);
+    await archive.put(nameOf(bytes), await fileWith(bytes));
+    const other = await openArchive(address, join(folder, 'other-work'));
+    expect(bytes.equals(await readFile(await other.localFile(nameOf(bytes))))).toBe(true);
+  });
+
+  it('removes raw publications and nothing else, as often as it is told', async () => {
+    const bytes = randomBytes(100);
+    for (const kind of ['publications', 'changes'] as const)
+      await archive.put(nameOf(bytes, kind), await fileWith(bytes));
+    await archive.localFile(nameOf(bytes));
+    await archive.remove(nameOf(bytes));
+    await archive.remove(nameOf(bytes));
+    expect(await archive.size(nameOf(bytes))).toBeNull();
+    await expect(archive.localFile(nameOf(bytes)).then((file) => stat(file))).rejects.toThrow();
+    await expect(archive.remove(nameOf(bytes, 'changes'))).rejects.toMatchObject({ code: 'name_invalid' });
+    expect(await archive.size(nameOf(bytes, 'changes'))).toBe(100);
+  });
+
+  it('keeps small texts, the first one that was put, and lists them', async () => {
+    const texts = await openTexts(address);
+    expect(await texts.list('subject')).toEqual([]);
+    expect(await texts.read('subject', '1.avsc')).toBeNull();
+    expect(await texts.put('subject', '1.avsc', '{"á": 1}')).toBe('stored');
+    expect(await texts.put('subject', '1.avsc', 'other')).toBe('already_there');
+    await texts.put('subject', '12.avsc', '{}');
+    expect(await texts.read('subject', '1.avsc')).toBe('{"á": 1}');
+    expect((await texts.list('subject')).sort()).toEqual(['1.avsc', '12.avsc']);
+    await expect(texts.put('..', 'x', '')).rejects.toMatchObject({ code: 'name_invalid' });
   });
 });

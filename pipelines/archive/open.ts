@@ -1,0 +1,27 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Archive, TextStore } from './archive.ts';
+import { FolderArchive, FolderTexts } from './folder.ts';
+
+/**
+ * The archive at ARCHIVE_URL: `file:///folder`, or `s3://bucket/prefix?region=…&endpoint=…&path_style=1`.
+ * `workDir` holds what can be fetched again: files being written and local copies of objects on S3. The client of S3 is
+ * loaded only where it is used: it takes a third of a second and 40 MB.
+ * @throws ArchiveError `name_invalid` for an address that is none
+ */
+export async function openArchive(archiveUrl: string, workDir: string): Promise<Archive> {
+  if (archiveUrl.startsWith('file:')) return new FolderArchive(fileURLToPath(archiveUrl));
+  const [{ openS3Bucket, S3Archive }, { LocalCopies }] = await Promise.all([
+    import('./s3.ts'),
+    import('./local-copies.ts'),
+  ]);
+  const folder = join(workDir, 'archive');
+  return new S3Archive(openS3Bucket(archiveUrl), new LocalCopies(join(folder, 'copies')), join(folder, 'incoming'));
+}
+
+/** The id→schema map of the archive at ARCHIVE_URL. */
+export async function openTexts(archiveUrl: string): Promise<TextStore> {
+  if (archiveUrl.startsWith('file:')) return new FolderTexts(join(fileURLToPath(archiveUrl), 'schemas'));
+  const { openS3Bucket, S3Texts } = await import('./s3.ts');
+  return new S3Texts(openS3Bucket(archiveUrl), 'schemas');
+}

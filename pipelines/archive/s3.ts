@@ -1,0 +1,166 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { type Archive, ArchiveError, type ObjectName, type TextStore } from './archive.ts';
+import { sha256OfFile } from './durable.ts';
+import { IncomingFolder } from './incoming.ts';
+import type { LocalCopies } from './local-copies.ts';
+import { notFound, objectKey, removableKey, textKey } from './object-key.ts';
+import { guard, type S3Address, s3AddressOf } from './s3-address.ts';
+
+/** Parts in flight bound the memory of an upload: `partsInFlight` × `partBytes`. 10,000 parts are the protocol's most. */
+const partBytes = 16 * 2 ** 20;
+const partsInFlight = 3;
+const limits = { connectTimeoutMs: 5_000, requestTimeoutMs: 60_000, attempts: 5 } as const;
+
+export interface S3Bucket extends S3Address {
+  client: S3Client;
+}
+
+/** Credentials come from the environment by the client's own order (AWS_ACCESS_KEY_ID, …); they are never in the address. */
+export function openS3Bucket(archiveUrl: string): S3Bucket {
+  const address = s3AddressOf(archiveUrl);
+  const client = new S3Client({
+    region: address.region,
+    forcePathStyle: address.pathStyle,
+    ...(address.endpoint === null ? {} : { endpoint: address.endpoint }),
+    maxAttempts: limits.attempts,
+    requestHandler: { connectionTimeout: limits.connectTimeoutMs, requestTimeout: limits.requestTimeoutMs },
+  });
+  return { ...address, client };
+}
+
+/** The archive as a bucket: objects `<prefix>/<register>/<kind>/<sha256>`; files being written and copies are local. */
+export class S3Archive implements Archive {
+  readonly #bucket: S3Bucket;
+  readonly #copies: LocalCopies;
+  readonly #incoming: IncomingFolder;
+
+  constructor(bucket: S3Bucket, copies: LocalCopies, incomingFolder: string) {
+    this.#bucket = bucket;
+    this.#copies = copies;
+    this.#incoming = new IncomingFolder(incomingFolder);
+  }
+
+  /** Two that put the same name put the same bytes, so neither needs to be refused. */
+  async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
+    if ((await this.size(name)) !== null) {
+      await rm(file, { force: true });
+      return 'already_there';
+    }
+    const found = await sha256OfFile(file);
+    if (found !== name.sha256) {
+      throw new ArchiveError('hash_mismatch', `${basename(file)} should have hash ${name.sha256}, but has ${found}`);
+    }
+    const { client, bucket } = this.#bucket;
+    await guard('put', () =>
+      new Upload({
+        client,
+        params: { Bucket: bucket, Key: this.#key(name), Body: createReadStream(file, { highWaterMark: 2 ** 20 }) },
+        partSize: partBytes,
+        queueSize: partsInFlight,
+      }).done(),
+    );
+    // An object appears whole or not at all. Dying here leaves the local file: the repeat finds the object and removes it.
+    const { size } = await stat(file);
+    const stored = await this.size(name);
+    if (stored !== size) throw new ArchiveError('hash_mismatch', `${objectKey(name)} has ${stored} of ${size} bytes`);
+    await rm(file, { force: true });
+    return 'stored';
+  }
+
+  async size(name: ObjectName): Promise<number | null> {
+    const { client, bucket } = this.#bucket;
+    const command = new HeadObjectCommand({ Bucket: bucket, Key: this.#key(name) });
+    const head = await guard('head', () => client.send(command));
+    return head === null ? null : (head.ContentLength ?? 0);
+  }
+
+  localFile(name: ObjectName): Promise<string> {
+    return this.#copies.of(objectKey(name), name.sha256, async (path) => {
+      await pipeline(await this.read(name), createWriteStream(path, { flags: 'wx' }));
+    });
+  }
+
+  async read(name: ObjectName): Promise<Readable> {
+    const { client, bucket } = this.#bucket;
+    const command = new GetObjectCommand({ Bucket: bucket, Key: this.#key(name) });
+    const found = await guard('get', () => client.send(command));
+    if (found === null) throw notFound(name);
+    return found.Body as Readable;
+  }
+
+  async remove(name: ObjectName): Promise<void> {
+    const key = removableKey(name);
+    const { client, bucket } = this.#bucket;
+    await guard('delete', () => client.send(new DeleteObjectCommand({ Bucket: bucket, Key: this.#key(name) })));
+    await this.#copies.discard(key);
+  }
+
+  incomingFile(label: string): Promise<string> {
+    return this.#incoming.file(label);
+  }
+
+  discardIncoming(olderThanMs: number): Promise<number> {
+    return this.#incoming.discard(olderThanMs);
+  }
+
+  #key(name: ObjectName): string {
+    return this.#bucket.prefix + objectKey(name);
+  }
+}
+
+/** Texts as objects `<prefix>/<root>/<folder>/<file>`. */
+export class S3Texts implements TextStore {
+  readonly #bucket: S3Bucket;
+  readonly #root: string;
+
+  constructor(bucket: S3Bucket, root: string) {
+    this.#bucket = bucket;
+    this.#root = `${bucket.prefix}${root}/`;
+  }
+
+  async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
+    // Two at once would both store; texts are compared by whoever put them, and the first writer's is read back then.
+    if ((await this.read(folder, file)) !== null) return 'already_there';
+    const { client, bucket } = this.#bucket;
+    const command = new PutObjectCommand({ Bucket: bucket, Key: this.#key(folder, file), Body: text });
+    await guard('put', () => client.send(command));
+    return 'stored';
+  }
+
+  async read(folder: string, file: string): Promise<string | null> {
+    const { client, bucket } = this.#bucket;
+    const command = new GetObjectCommand({ Bucket: bucket, Key: this.#key(folder, file) });
+    const found = await guard('get', () => client.send(command));
+    return found === null ? null : await found.Body!.transformToString('utf-8');
+  }
+
+  async list(folder: string): Promise<string[]> {
+    const { client, bucket } = this.#bucket;
+    const prefix = `${this.#root}${folder}/`;
+    const files: string[] = [];
+    for (let token: string | undefined; ; ) {
+      const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: token });
+      const page = await guard('list', () => client.send(command));
+      for (const { Key } of page?.Contents ?? []) if (Key !== undefined) files.push(Key.slice(prefix.length));
+      token = page?.NextContinuationToken;
+      if (token === undefined) return files;
+    }
+  }
+
+  #key(folder: string, file: string): string {
+    return this.#root + textKey(folder, file);
+  }
+}
