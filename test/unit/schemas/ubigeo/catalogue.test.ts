@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { readUbigeoCatalogue, ubigeoListUrl } from '../../../../schemas/ubigeo/catalogue.ts';
+
+const catalogue = readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8'));
+
+function namesOf(code: string): string | null {
+  const names = catalogue.find(code);
+  return names && `${names.departamento} / ${names.provincia} / ${names.distrito}`;
+}
+
+test('25 departments, 196 provinces, 1,891 districts', () => {
+  expect([catalogue.departments, catalogue.provinces, catalogue.districts]).toEqual([25, 196, 1_891]);
+});
+
+test.each([
+  // registers 7.33: the institute's numbers, not RENIEC's; Lima is 15 and Lambayeque 14, Callao a unit of its own.
+  ['150101', 'LIMA / LIMA / LIMA'],
+  ['140101', 'LAMBAYEQUE / CHICLAYO / CHICLAYO'],
+  ['070101', 'CALLAO / CALLAO / CALLAO'],
+  ['240101', 'TUMBES / TUMBES / TUMBES'],
+  // registers 7.33: Tayacaja as the institute numbers it; the shifted code of another list is unknown.
+  ['090709', 'HUANCAVELICA / TAYACAJA / HUARIBAMBA'],
+  ['090714', 'HUANCAVELICA / TAYACAJA / SALCABAMBA'],
+  ['090708', null],
+  ['090712', null],
+  // Districts of the last years, missing from older lists.
+  ['030612', 'APURÍMAC / CHINCHEROS / AHUAYRO'],
+  ['130112', 'LA LIBERTAD / TRUJILLO / ALTO TRUJILLO'],
+  ['180107', 'MOQUEGUA / MARISCAL NIETO / SAN ANTONIO'],
+  ['221006', 'SAN MARTÍN / TOCACHE / SANTA LUCIA'],
+  ['250306', 'UCAYALI / PADRE ABAD / HUIPOCA'],
+  ['250307', 'UCAYALI / PADRE ABAD / BOQUERÓN'],
+  ['131103', 'LA LIBERTAD / GRAN CHIMÚ / MARMOT'],
+  // The source names this district's province wrongly.
+  ['061306', 'CAJAMARCA / SANTA CRUZ / NINABAMBA'],
+  // Old codes: the district of today.
+  ['160109', 'LORETO / PUTUMAYO / PUTUMAYO'],
+  ['160114', 'LORETO / PUTUMAYO / TENIENTE MANUEL CLAVERO'],
+  ['150144', 'LIMA / LIMA / LURIGANCHO'],
+  // Accents and Ñ stay in upper case.
+  ['090710', 'HUANCAVELICA / TAYACAJA / ÑAHUIMPUQUIO'],
+  ['020101', 'ÁNCASH / HUARAZ / HUARAZ'],
+  // registers 7.26: a code is text; what lost its leading zero, or is no district, is unknown.
+  ['010202', 'AMAZONAS / BAGUA / ARAMANGO'],
+  ['10202', null],
+  ['30612', null],
+  ['1501', null],
+  ['999999', null],
+  ['', null],
+])('%s', (code, names) => expect(namesOf(code)).toBe(names));
+
+test('the names of a district are made once, not per answer', () => {
+  expect(catalogue.find('150101')).toBe(catalogue.find('150101'));
+});
+
+test.each([
+  ['a line without a name', 'codigo;nombre\n15;\n'],
+  ['a code of another length', 'codigo;nombre\n151;Lima\n'],
+  ['a district without its province', 'codigo;nombre\n15;Lima\n150101;Lima\n'],
+  // The districts of today of the old codes are part of the list.
+  ['a list without the districts of today', 'codigo;nombre\n15;Lima\n1501;Lima\n150101;Lima\n'],
+])('%s is refused', (_, text) => expect(() => readUbigeoCatalogue(text)).toThrow('ubigeo list'));
