@@ -80,8 +80,4 @@ export interface SmallText {
   lines: number;
   /** Lines that an operator should see; `key` where a line that is no row names one, whose known row then stays. */
   listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];
-  /** Of `listed`: repeats. */
-  duplicates: number;
-  /** Rows without a name. */
-  emptyNames: number;
 }

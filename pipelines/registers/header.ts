@@ -1,0 +1,32 @@
+import { CompareError } from '../diff/errors.ts';
+import type { TextLine } from './text-lines.ts';
+import { cellsOf } from './text-lines.ts';
+
+/**
+ * The one of several known headers that the first line of a text is, cell by cell.
+ * @throws CompareError `empty` without a line, `header_changed` for any other; its text never quotes the line, which may be a row
+ */
+export function knownHeader<Layout extends { names: readonly string[] }>(
+  first: TextLine | undefined,
+  layouts: readonly Layout[],
+): Layout {
+  if (first === undefined) throw new CompareError('empty', 'The publication is empty.');
+  const { cells } = cellsOf(first.bytes);
+  const found = layouts.find(({ names }) => names.join('|') === cells.join('|'));
+  if (found === undefined) throw new CompareError('header_changed', `The header changed: ${problem(cells, layouts)}.`);
+  return found;
+}
+
+function problem(cells: readonly string[], layouts: readonly { names: readonly string[] }[]): string {
+  const [first] = cells;
+  if (first!.startsWith('ï»¿')) return 'it begins with a UTF-8 mark';
+  if (/^\s*</.test(first!)) return 'the text is a web page (HTML)';
+  if (/^\d/.test(first!)) return 'the first line is a row';
+  const layout = layouts.find(({ names }) => names.length === cells.length);
+  if (layout === undefined) {
+    const known = [...new Set(layouts.map(({ names }) => names.length))].join(' or ');
+    return `it has ${cells.length} cells, expected ${known}`;
+  }
+  const differs = layout.names.findIndex((name, column) => cells[column] !== name);
+  return `column ${differs + 1} is not called ${layout.names[differs]}`;
+}
