@@ -1,0 +1,28 @@
+import type { LargeFormat } from '../module.ts';
+import { cellsPerRow, periodOf, readHeader } from './header.ts';
+import { rewriteLines } from './rewrite.ts';
+
+export const padronMensualFormat: LargeFormat = {
+  size: 'large',
+  cells: cellsPerRow,
+  // `0` workers is a value.
+  emptyMarkers: ['', '-', 'NO DISPONIBLE'],
+  problemOfHeader(line) {
+    const header = readHeader(line);
+    return 'problem' in header ? header.problem : null;
+  },
+  canonical: rewriteLines,
+};
+
+/** First day of the month of PERIODO_PUBLICACION, from the beginning of the text; null when no whole row there says it. */
+export function dateOfText(start: Buffer): string | null {
+  const lines = start.toString('latin1').split(/\r?\n/).slice(0, -1);
+  const [first, ...rows] = lines.map((line) => Buffer.from(line, 'latin1'));
+  const header = first === undefined ? null : readHeader(first);
+  if (header === null || 'problem' in header) return null;
+  for (const row of rows) {
+    const period = periodOf(row, header.delimiter);
+    if (period !== null) return `${period.slice(0, 4)}-${period.slice(4)}-01`;
+  }
+  return null;
+}
