@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { Histogram, type Registry } from 'prom-client';
 import { bulkInsertSettings, type ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
-import type { RegisterName } from '../../schemas/registers.ts';
 import type { BatchHandler } from './loop.ts';
 import type { RowBinaryWriter } from './row-binary.ts';
 import { historyColumns, stateColumns, TaxpayerRows } from './taxpayer-rows.ts';
@@ -43,14 +42,13 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
     registers: [metrics],
   });
-  const free = new Map<RegisterName, TaxpayerRows[]>();
+  const free: TaxpayerRows[] = [];
   return async (batch) => {
-    // Batches of several partitions run at once: each has buffers of its own, used again by the next.
-    const pool = free.get(batch.register) ?? [];
-    free.set(batch.register, pool);
-    const rows = pool.pop() ?? new TaxpayerRows(batch.register);
+    // Batches of several partitions run at once: each has buffers of its own, used again by the next of any register, so
+    // that there are never more than run at once.
+    const rows = free.pop() ?? new TaxpayerRows();
     try {
-      rows.fill(batch.messages);
+      rows.fill(batch.register, batch.messages);
       // Dying before the first insert: nothing has happened, the batch comes again.
       await insert(historyInsert, rows.history);
       // Dying here: history has rows whose state is not there yet. Nobody reads them before the edition is materialised,
@@ -58,7 +56,7 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
       await insert(stateInsert, rows.state);
       // Dying here, before the commit: both come again with the same version, and readers take one of each version.
     } finally {
-      pool.push(rows);
+      free.push(rows);
     }
   };
 

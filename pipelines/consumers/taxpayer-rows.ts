@@ -1,5 +1,6 @@
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
 import { rucLength } from '../../schemas/ruc.ts';
+import { stateKeyOf } from '../../schemas/state-key.ts';
 import { AvroCursor } from '../stream/avro-cursor.ts';
 import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
 import type { ChangeBatch } from './loop.ts';
@@ -34,17 +35,14 @@ export class TaxpayerRows {
   readonly state = new RowBinaryWriter(1024 * 1024);
   readonly history = new RowBinaryWriter(64 * 1024);
   readonly #cursor = new AvroCursor();
-  readonly #register: Register;
-
-  constructor(register: RegisterName) {
-    this.#register = registers[register];
-  }
+  #register: Register = registers.padron_reducido;
 
   /**
    * Replaces what was there by the batch's rows. After an error nothing of them may be used.
    * @throws UndecodableRecord that names the record's offset
    */
-  fill(messages: ChangeBatch['messages']): void {
+  fill(register: RegisterName, messages: ChangeBatch['messages']): void {
+    this.#register = registers[register];
     this.state.clear();
     this.history.clear();
     for (const { offset, value } of messages) {
@@ -65,14 +63,14 @@ export class TaxpayerRows {
     const op = cursor.long();
     if (op < 0 || op > disappears) throw new UndecodableRecord('an op that does not exist');
     cursor.long();
-    const ruc = readRuc(cursor);
+    const key = readKey(cursor, this.#register.key);
     // The baseline is not history: nothing changed on the day a register is loaded for the first time.
     const kept = op !== baseline;
     history.reserve(fixedBytes);
-    if (kept) this.#historyStart(ruc, edition, opNumbers[op]!);
+    if (kept) this.#historyStart(key, edition, opNumbers[op]!);
     const hasBefore = this.#before(kept);
     state.reserve(fixedBytes);
-    state.uint64(ruc);
+    state.uint64(key);
     state.uint8(this.#register.code);
     state.uint64(edition);
     const hasAfter = this.#after(kept);
@@ -87,9 +85,9 @@ export class TaxpayerRows {
     if (kept) this.#historyEnd(detectedAt, corrects);
   }
 
-  #historyStart(ruc: number, edition: number, opNumber: number): void {
+  #historyStart(key: number, edition: number, opNumber: number): void {
     const { history } = this;
-    history.uint64(ruc);
+    history.uint64(key);
     history.uint8(this.#register.code);
     history.uint64(edition);
     history.uint8(opNumber);
@@ -127,14 +125,21 @@ export class TaxpayerRows {
   }
 }
 
-/** Eleven digits as a number. */
-function readRuc(cursor: AvroCursor): number {
-  if (cursor.stringLength() !== rucLength) throw new UndecodableRecord('a RUC of another length');
-  let ruc = 0;
-  for (let digit = 0; digit < rucLength; digit += 1) {
-    const value = cursor.bytes[cursor.at++]! - 0x30;
-    if (value < 0 || value > 9) throw new UndecodableRecord('a RUC with other characters than digits');
-    ruc = ruc * 10 + value;
+/** The number under which a row stands (state-key.ts), for eleven digits without making a string. */
+function readKey(cursor: AvroCursor, kind: Register['key']): number {
+  const { bytes } = cursor;
+  const length = cursor.stringLength();
+  const start = cursor.at;
+  cursor.at += length;
+  let key = 0;
+  let digits = 0;
+  for (; digits < rucLength && digits < length; digits += 1) {
+    const value = bytes[start + digits]! - 0x30;
+    if (value < 0 || value > 9) break;
+    key = key * 10 + value;
   }
-  return ruc;
+  if (digits === rucLength && length === rucLength) return key;
+  if (kind === 'ruc') throw new UndecodableRecord('a RUC that is not eleven digits');
+  if (length === 0) throw new UndecodableRecord('an empty key');
+  return stateKeyOf(Buffer.from(bytes.subarray(start, cursor.at)).toString('utf8'));
 }

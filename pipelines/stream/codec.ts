@@ -79,7 +79,7 @@ interface ChangeRecord extends Omit<Change, 'detectedAt'> {
  * (runLoop does): bytes of another version would be misread, not refused.
  * @throws UndecodableRecord
  */
-export function decodeChange(value: Buffer, register: RegisterName = 'padron_reducido'): Change {
+export function decodeChange(value: Buffer, register: RegisterName): Change {
   schemaIdOf(value);
   let record: ChangeRecord;
   try {
@@ -103,7 +103,7 @@ export function decodeChange(value: Buffer, register: RegisterName = 'padron_red
 }
 
 /** Encodes one change: for tests and single records; publishing takes the change file's bytes as they are. */
-export function encodeChange(change: Change, schemaId: number, register: RegisterName = 'padron_reducido'): Buffer {
+export function encodeChange(change: Change, schemaId: number, register: RegisterName): Buffer {
   const { detectedAt, ...rest } = change;
   const record = { ...rest, detected_at: detectedAt.getTime() };
   return Buffer.concat([schemaHeader(schemaId), avroType(register).toBuffer(record)]);

@@ -39,7 +39,8 @@ export type StreamErrorCode =
   | 'change_file_differs'
   | 'publisher_failed'
   | 'materialised_count_differs'
-  | 'edition_unknown';
+  | 'edition_unknown'
+  | 'edition_not_announced';
 
 export class StreamError extends Error {
   override name = 'StreamError';

@@ -16,8 +16,15 @@ export class PreparedChunk {
   readonly #partitions: PreparedPartition[];
   rows = 0;
 
-  constructor(partitions: number, firstBytes = 64 * 1024) {
-    this.#partitions = Array.from({ length: partitions }, () => new PreparedPartition(firstBytes));
+  /** Every record gets the same `recordHeaders`. */
+  constructor(partitions: number, recordHeaders: RecordHeaders = {}, firstBytes = 64 * 1024) {
+    const trailer = encodeRecordHeaders(recordHeaders);
+    this.#partitions = Array.from({ length: partitions }, () => new PreparedPartition(trailer, firstBytes));
+  }
+
+  /** Of all partitions together: no batch that the broker gets is larger. */
+  get bytes(): number {
+    return this.#partitions.reduce((sum, partition) => sum + partition.bytes, 0);
   }
 
   /** Only once the chunk's send has ended: a retry encodes the same bytes again. */
@@ -55,6 +62,20 @@ export class PreparedChunk {
   }
 }
 
+/** Headers of a Kafka record: beside key and value, readable without decoding either. */
+export type RecordHeaders = Readonly<Record<string, string>>;
+
+function encodeRecordHeaders(headers: RecordHeaders): Buffer {
+  const texts = Object.entries(headers).flatMap((pair) => pair.map((text) => Buffer.from(text, 'utf8')));
+  const out = Buffer.alloc(texts.reduce((sum, text) => sum + text.length + mostPerLength, mostPerLength));
+  let at = writeVarint(out, 0, texts.length / 2);
+  for (const text of texts) {
+    at = writeVarint(out, at, text.length);
+    at += text.copy(out, at);
+  }
+  return out.subarray(0, at);
+}
+
 /** The client's encoder, as far as it looks at one that is done. */
 interface Encoded {
   buf: Buffer;
@@ -64,14 +85,21 @@ const nothing: Encoded = { buf: Buffer.alloc(0), buffer: Buffer.alloc(0) };
 const probe = { key: Buffer.alloc(0), value: Buffer.alloc(0) };
 /** Of a record besides key and value: six lengths and marks of at most five bytes. */
 const mostAround = 32;
+const mostPerLength = 5;
 
 class PreparedPartition {
   length = 0;
+  readonly #trailer: Buffer;
   #bytes: Buffer;
   #at = 0;
 
-  constructor(firstBytes: number) {
+  constructor(trailer: Buffer, firstBytes: number) {
+    this.#trailer = trailer;
     this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
+  }
+
+  get bytes(): number {
+    return this.#at;
   }
 
   clear(): void {
@@ -86,12 +114,13 @@ class PreparedPartition {
   add(header: Uint8Array, bytes: Uint8Array, start: number, end: number, keyStart: number, keyEnd: number): void {
     const keyLength = keyEnd - keyStart;
     const valueLength = header.length + end - start;
-    this.#reserve(keyLength + valueLength + mostAround);
+    const trailer = this.#trailer;
+    this.#reserve(keyLength + valueLength + trailer.length + mostAround);
     const to = this.#bytes;
     const offsetDelta = this.length;
-    // attributes and timestamp delta (both 0), offset delta, key, value, no headers
-    const size =
-      3 + sizeOfVarint(offsetDelta) + sizeOfVarint(keyLength) + keyLength + sizeOfVarint(valueLength) + valueLength;
+    // attributes and timestamp delta (both 0), offset delta, key, value, headers
+    const texts = sizeOfVarint(keyLength) + keyLength + sizeOfVarint(valueLength) + valueLength;
+    const size = 2 + sizeOfVarint(offsetDelta) + texts + trailer.length;
     let at = writeVarint(to, this.#at, size);
     to[at++] = 0;
     to[at++] = 0;
@@ -102,7 +131,7 @@ class PreparedPartition {
     for (let from = 0; from < header.length; from += 1) to[at++] = header[from]!;
     to.set(bytes.subarray(start, end), at);
     at += end - start;
-    to[at++] = 0;
+    for (let from = 0; from < trailer.length; from += 1) to[at++] = trailer[from]!;
     this.#at = at;
     this.length += 1;
   }

@@ -2,16 +2,18 @@ import type { Kafka } from 'kafkajs';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { openChangeFile } from '../diff/change-file.ts';
 import { type Edition, findEdition, recordPublished } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
 import { type EditionPartition, forgetEditionsFrom, recordEditionPartitions } from '../editions/partitions.ts';
-import { avroType, schemaHeader } from './codec.ts';
+import { avroType, schemaHeader, schemaText } from './codec.ts';
 import { KafkaChunkSender } from './kafka.ts';
-import { changesOutput, editionsOutput } from './outputs.ts';
+import { changesOutput, editionsOutput, type Output } from './outputs.ts';
 import { StreamError, type StreamOffsets } from './ports.ts';
+import type { RecordHeaders } from './prepared-chunk.ts';
 import { type PublisherDone, runPublisher } from './publisher/child.ts';
 import type { PublisherProgress } from './publisher/job.ts';
-import { type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
+import { type SchemaRegistry, sameSchema, schemaIdFor } from './schema-registry.ts';
 
 export type { PublisherProgress };
 
@@ -41,7 +43,13 @@ export interface PublishOutcome extends PublisherDone {
   endOffsets: number[];
 }
 
-export const publishLimits = { rowsPerChunk: 5_000, requestTimeoutMs: 30_000, sendAttempts: 5 } as const;
+/** A chunk is at most one batch of a topic with one partition: with the block that fills it, far below maxMessageBytes. */
+export const publishLimits = {
+  rowsPerChunk: 5_000,
+  bytesPerChunk: 4 * 1024 * 1024,
+  requestTimeoutMs: 30_000,
+  sendAttempts: 5,
+} as const;
 
 /**
  * Brings a frozen edition's change file into Kafka by a child process, notes where it ends in each partition, tells the
@@ -56,32 +64,13 @@ export async function publishInChild(
 ): Promise<PublishOutcome> {
   const { pool, offsets, prefix, log } = parts;
   const { register, edition } = input;
-  const row = await findEdition(pool, register, edition);
-  if (row === null)
-    throw new StreamError('edition_unknown', `edition ${edition} is not in the catalogue`, { retryable: false });
-  const output = changesOutput(prefix, register);
-  const { partitions } = await readHead(pool, register);
+  const row = await knownEdition(pool, register, edition);
   // Dying after this: the editions have no noted end, and editionsToRepublish finds them all again.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
-  const done = await runPublisher(
-    {
-      brokers: parts.brokers,
-      topic: output.topic,
-      register,
-      edition,
-      schemaId: await schemaIdFor(parts.registry, output),
-      partitions,
-      changeFile: input.changeFile,
-      sha256: row.change_file_sha256,
-      rows: row.changes,
-      acknowledgedBlocks: input.acknowledgedBlocks ?? 0,
-      ...publishLimits,
-    },
-    report,
-    signal,
-  );
+  const done = await sendChangeFile(parts, row, input, report, signal);
+  const { topic } = changesOutput(prefix, register);
   // Dying before the offsets are noted: nobody waits for this edition yet; the repeat sends everything again.
-  const ends = await offsets.ends(output.topic);
+  const ends = await offsets.ends(topic);
   const noted = ends.map((end, partition) => ({
     partition,
     rows: done.rowsByPartition[partition] ?? 0,
@@ -93,6 +82,54 @@ export async function publishInChild(
   await inTransaction(pool, (client) => recordPublished(client, register, edition));
   log.info({ register, edition, rows: done.rows, endOffsets: ends, cpuSeconds: done.cpuSeconds }, 'edition published');
   return { ...done, endOffsets: [...ends] };
+}
+
+/** @throws StreamError `edition_unknown` */
+export async function knownEdition(pool: Pool, register: RegisterName, edition: number): Promise<Edition> {
+  const row = await findEdition(pool, register, edition);
+  if (row !== null) return row;
+  throw new StreamError('edition_unknown', `edition ${edition} of ${register} is not in the catalogue`, {
+    retryable: false,
+  });
+}
+
+/** Sends the records of an edition's change file, under the schema that the file was written with. */
+export async function sendChangeFile(
+  parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix'>,
+  row: Edition,
+  input: Pick<PublishInput, 'changeFile' | 'acknowledgedBlocks'> & { recordHeaders?: RecordHeaders },
+  report: (progress: PublisherProgress) => void,
+  signal: AbortSignal,
+): Promise<PublisherDone> {
+  const output = changesOutput(parts.prefix, row.register);
+  const { partitions } = await readHead(parts.pool, row.register);
+  const job = {
+    brokers: parts.brokers,
+    topic: output.topic,
+    edition: row.number,
+    schemaId: await schemaIdOfFile(parts.registry, output, input.changeFile),
+    partitions,
+    changeFile: input.changeFile,
+    sha256: row.change_file_sha256,
+    rows: row.changes,
+    acknowledgedBlocks: input.acknowledgedBlocks ?? 0,
+    recordHeaders: { ...input.recordHeaders },
+    ...publishLimits,
+  };
+  return runPublisher(job, report, signal);
+}
+
+/**
+ * The file says itself how it is encoded: one that was frozen by an earlier release is published, or replayed, under that
+ * release's schema. @throws StreamError `schema_missing`
+ */
+async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFile: string): Promise<number> {
+  const file = await openChangeFile(changeFile);
+  await file.close();
+  const written = file.header.metadata['avro.schema'] ?? '';
+  return sameSchema(written, schemaText(output.schema))
+    ? schemaIdFor(registry, output)
+    : registry.idOf(output.subject, written);
 }
 
 /** One record: this edition is complete in its changes topic. Keyed by its number, so that repeats are recognised. */

@@ -1,3 +1,4 @@
+import { rucLength } from '../../schemas/ruc.ts';
 import { headerBytes, type Op, UndecodableRecord } from '../stream/codec.ts';
 
 /**
@@ -7,7 +8,7 @@ import { headerBytes, type Op, UndecodableRecord } from '../stream/codec.ts';
 export interface ChangePeek {
   edition: number;
   op: Op;
-  /** Whether the RUC starts with 20. */
+  /** Whether the key has a RUC's length and starts with 20. */
   company: boolean;
 }
 
@@ -21,11 +22,12 @@ export function peekChange(value: Buffer): ChangePeek {
   const edition = readLong(cursor);
   const op = ops[readLong(cursor)];
   readLong(cursor); // seq
-  const rucBytes = readLong(cursor);
-  if (op === undefined || rucBytes < 2 || cursor.at + rucBytes > value.length) {
+  const keyBytes = readLong(cursor);
+  if (op === undefined || keyBytes < 1 || cursor.at + keyBytes > value.length) {
     throw new UndecodableRecord('not of this schema');
   }
-  return { edition, op, company: value[cursor.at] === digitTwo && value[cursor.at + 1] === digitZero };
+  const startsWith20 = value[cursor.at] === digitTwo && value[cursor.at + 1] === digitZero;
+  return { edition, op, company: keyBytes === rucLength && startsWith20 };
 }
 
 /** Avro's zig-zag variable-length long, as a safe integer. */

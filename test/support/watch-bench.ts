@@ -135,7 +135,10 @@ export function batchOf(changes: readonly Change[], partition = 0, firstOffset =
     partition,
     firstOffset: String(firstOffset),
     lastOffset: String(firstOffset + changes.length - 1),
-    messages: changes.map((each, index) => ({ offset: String(firstOffset + index), value: encodeChange(each, 7) })),
+    messages: changes.map((each, index) => ({
+      offset: String(firstOffset + index),
+      value: encodeChange(each, 7, 'padron_reducido'),
+    })),
     heartbeat: async () => {},
     isStale: () => false,
   };

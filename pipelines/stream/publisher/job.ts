@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { registerNames } from '../../../schemas/registers.ts';
 
 /** What the publisher process is told, one JSON document on its standard input. The end of the input ends the process. */
 export const jobSchema = z.object({
   brokers: z.string(),
   topic: z.string(),
-  register: z.enum(registerNames),
   edition: z.number().int().positive(),
+  /** Of the schema that the change file carries. */
   schemaId: z.number().int(),
   partitions: z.number().int().positive(),
   changeFile: z.string(),
@@ -15,7 +14,11 @@ export const jobSchema = z.object({
   rows: z.number().int().nonnegative(),
   /** Blocks of the file that an earlier run saw acknowledged: counted, not sent again. */
   acknowledgedBlocks: z.number().int().nonnegative(),
+  /** A chunk is sent once it has so many rows or bytes; it is larger by at most one block of the file. */
   rowsPerChunk: z.number().int().positive(),
+  bytesPerChunk: z.number().int().positive(),
+  /** Of every record. */
+  recordHeaders: z.record(z.string(), z.string()),
   requestTimeoutMs: z.number().int().positive(),
   /** How often one chunk is sent anew, each time by a new producer, before the process gives up. */
   sendAttempts: z.number().int().positive(),

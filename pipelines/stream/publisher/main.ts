@@ -6,6 +6,7 @@ import { openChangeFile } from '../../diff/change-file.ts';
 import { KafkaChunkSender } from '../kafka.ts';
 import { StreamError } from '../ports.ts';
 import { jobSchema, type PublisherJob, type PublisherMessage } from './job.ts';
+import { RecordCutter } from './records.ts';
 import { type SendState, sendBlocks } from './send.ts';
 
 // A process of its own: encoding millions of records would keep the worker from its heartbeats, and its memory has a limit.
@@ -63,7 +64,8 @@ async function publish(job: PublisherJob): Promise<void> {
     if (found !== job.sha256) throw changed(`has hash ${found}, the edition was frozen with ${job.sha256}`);
     const file = await openChangeFile(job.changeFile);
     try {
-      rowsByPartition = await sendBlocks(file.blocks(), sender, job, state);
+      const schema: unknown = JSON.parse(file.header.metadata['avro.schema']!);
+      rowsByPartition = await sendBlocks(file.blocks(), new RecordCutter({ ...job, schema }), sender, job, state);
     } finally {
       await file.close();
     }

@@ -1,25 +1,27 @@
-import { type RegisterName, registers } from '../../../schemas/registers.ts';
-import { rucLength } from '../../../schemas/ruc.ts';
 import { AvroCursor } from '../avro-cursor.ts';
 import { schemaHeader, UndecodableRecord } from '../codec.ts';
 import { partitionOf } from '../partition.ts';
 import type { PreparedChunk } from '../prepared-chunk.ts';
+import { RecordLayout } from '../record-layout.ts';
 
 /**
  * Puts the blocks of a change file into chunks for Kafka. The records' bytes stay as the file has them: only the five-byte
- * header goes before each, and key and partition come from the RUC's bytes inside it.
+ * header goes before each, and key and partition come from the key's bytes inside it (a RUC, or a supplier's id).
  */
 export class RecordCutter {
   readonly #cursor = new AvroCursor();
   readonly #header: Buffer;
-  readonly #columns: number;
+  readonly #layout: RecordLayout;
   readonly #edition: number;
+  #keyAt = 0;
+  #keyEnd = 0;
   /** Records seen so far, by partition. */
   readonly rowsByPartition: number[];
 
-  constructor(options: { register: RegisterName; edition: number; schemaId: number; partitions: number }) {
+  /** `schema`: the one that the file carries, as parsed JSON; `schemaId`: its number in the registry. */
+  constructor(options: { schema: unknown; schemaId: number; edition: number; partitions: number }) {
     this.#header = schemaHeader(options.schemaId);
-    this.#columns = registers[options.register].columns.length;
+    this.#layout = new RecordLayout(options.schema);
     this.#edition = options.edition;
     this.rowsByPartition = new Array(options.partitions).fill(0);
   }
@@ -34,34 +36,25 @@ export class RecordCutter {
     cursor.reset(block, 0, block.length);
     for (let index = 0; index < count; index += 1) {
       const start = cursor.at;
-      const rucAt = this.#skipRecord();
-      const partition = partitionOf(block, rucAt, rucAt + rucLength, rows.length);
+      this.#skipRecord();
+      const partition = partitionOf(block, this.#keyAt, this.#keyEnd, rows.length);
       rows[partition]! += 1;
-      chunk?.add(partition, this.#header, block, start, cursor.at, rucAt, rucAt + rucLength);
+      chunk?.add(partition, this.#header, block, start, cursor.at, this.#keyAt, this.#keyEnd);
     }
     cursor.finish();
   }
 
-  /** Moves past one record; where its RUC's digits begin. */
-  #skipRecord(): number {
+  /** Moves past one record and notes where its key stands. */
+  #skipRecord(): void {
     const cursor = this.#cursor;
     if (cursor.long() !== this.#edition) throw new UndecodableRecord('of another edition');
     cursor.long();
     cursor.long();
-    if (cursor.stringLength() !== rucLength) throw new UndecodableRecord('a RUC of another length');
-    const rucAt = cursor.at;
-    cursor.at += rucLength;
-    for (let row = 0; row < 2; row += 1) {
-      if (!cursor.isThere()) continue;
-      for (let column = 0; column < this.#columns; column += 1) {
-        const length = cursor.stringLength();
-        cursor.at += length;
-      }
-    }
-    if (cursor.isThere()) cursor.long();
-    cursor.long();
-    if (cursor.isThere()) cursor.long();
-    if (cursor.at > cursor.end) throw new UndecodableRecord('longer than its block');
-    return rucAt;
+    const keyLength = cursor.stringLength();
+    if (keyLength === 0) throw new UndecodableRecord('an empty key');
+    this.#keyAt = cursor.at;
+    cursor.at += keyLength;
+    this.#keyEnd = cursor.at;
+    this.#layout.skipAfterKey(cursor);
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChunkSender } from '../ports.ts';
 import { PreparedChunk } from '../prepared-chunk.ts';
 import type { PublisherJob } from './job.ts';
-import { RecordCutter } from './records.ts';
+import type { RecordCutter } from './records.ts';
 
 /** Blocks of a change file: raw bytes of `count` records. */
 export type Blocks = AsyncIterable<{ bytes: Uint8Array; count: number }>;
@@ -25,11 +25,11 @@ interface Filled {
  */
 export async function sendBlocks(
   blocks: Blocks,
+  cutter: RecordCutter,
   sender: ChunkSender,
   job: PublisherJob,
   state: SendState,
 ): Promise<number[]> {
-  const cutter = new RecordCutter(job);
   let inFlight: Promise<void> = Promise.resolve();
   for await (const filled of chunks(blocks, cutter, job, state)) {
     await inFlight;
@@ -63,7 +63,7 @@ async function* chunks(
   job: PublisherJob,
   state: SendState,
 ): AsyncGenerator<Filled> {
-  const turns = Array.from({ length: 2 }, () => new PreparedChunk(job.partitions));
+  const turns = Array.from({ length: 2 }, () => new PreparedChunk(job.partitions, job.recordHeaders));
   let turn = 0;
   let count = 0;
   let skip = job.acknowledgedBlocks;
@@ -80,7 +80,7 @@ async function* chunks(
     if (count === 0) chunk.clear();
     cutter.cut(block.bytes, block.count, chunk);
     count += 1;
-    if (chunk.rows < job.rowsPerChunk) continue;
+    if (chunk.rows < job.rowsPerChunk && chunk.bytes < job.bytesPerChunk) continue;
     yield { chunk, blocks: count };
     turn = (turn + 1) % turns.length;
     count = 0;

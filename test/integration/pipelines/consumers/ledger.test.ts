@@ -219,7 +219,7 @@ describe('a record that cannot be decoded', () => {
     const sender = new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 30_000 });
     const record = (number: number, partition: number, change = (value: Buffer) => value) => ({
       key: Buffer.from(inventedRuc(number)),
-      value: change(encodeChange(good(number), bench.ids.changes)),
+      value: change(encodeChange(good(number), bench.ids.changes, 'padron_reducido')),
       partition,
     });
     await sender.send(topic, [record(1, 0), record(2, 0), record(3, 0, damage), record(4, 0), record(5, 1)]);

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
 import { type Change, encodeChange, UndecodableRecord } from '../../../../pipelines/stream/codec.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
+import { stateKeyOf } from '../../../../schemas/state-key.ts';
 import { RowBinaryReader } from './row-binary-reader.ts';
 
 const names = padronReducido.columns.map(({ name }) => name);
@@ -45,16 +46,16 @@ const change: fc.Arbitrary<Change> = fc
   }));
 
 const asMessages = (changes: readonly Change[]) =>
-  changes.map((one, index) => ({ offset: String(index), value: encodeChange(one, 7) }));
+  changes.map((one, index) => ({ offset: String(index), value: encodeChange(one, 7, 'padron_reducido') }));
 const json = (cells: Change['after']) => JSON.stringify(names.map((name) => cells?.[name]));
 const opNumber = { c: 1, u: 2, d: 3, r: 4 } as const;
 
 describe('rows straight from Avro bytes', () => {
   test('are those that decoding, objects and JSON.stringify would make', () => {
-    const rows = new TaxpayerRows('padron_reducido');
+    const rows = new TaxpayerRows();
     fc.assert(
       fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
-        rows.fill(asMessages(changes));
+        rows.fill('padron_reducido', asMessages(changes));
         const state = new RowBinaryReader(Buffer.from(rows.state.written()));
         const history = new RowBinaryReader(Buffer.from(rows.history.written()));
         for (const one of changes) {
@@ -81,6 +82,53 @@ describe('rows straight from Avro bytes', () => {
     );
   });
 
+  test('a supplier stands under its number, whatever its id, with a list of sanctions of 60 kB', () => {
+    const sanciones = JSON.stringify(
+      Array.from({ length: 400 }, (_, index) => ({ resolucion: `N° ${index}`, motivo: 'x"y'.repeat(30) })),
+    );
+    const after = { tipo_id: 'documento', sanciones };
+    const ids = ['20990000019', '00000012345', '07654321', '7654321', 'Á-901/B', '990000123456', '2099000001X'];
+    const rows = new TaxpayerRows();
+    rows.fill(
+      'sancionados',
+      ids.map((ruc, seq) => {
+        const one: Change = {
+          edition: 2,
+          op: 'u',
+          seq,
+          ruc,
+          before: after,
+          after,
+          line: 2,
+          detectedAt: new Date(0),
+          corrects: 1,
+        };
+        return { offset: String(seq), value: encodeChange(one, 7, 'sancionados') };
+      }),
+    );
+    const state = new RowBinaryReader(rows.state.written());
+    const packed = JSON.stringify([after.tipo_id, after.sanciones]);
+    for (const id of ids) {
+      expect(state.uint64()).toBe(stateKeyOf(id));
+      expect(state.uint8()).toBe(5);
+      expect(state.uint64()).toBe(2);
+      expect(state.uint8()).toBe(0);
+      expect(state.string()).toBe(packed);
+    }
+    expect(state.atEnd()).toBe(true);
+    expect(stateKeyOf('00000012345')).toBe(12_345);
+    expect(new Set(ids.map(stateKeyOf)).size).toBe(ids.length);
+  });
+
+  test('a key that is no RUC is refused in a register of RUCs', () => {
+    const rows = new TaxpayerRows();
+    for (const ruc of ['07654321', '2099000001X', '209900000190', '']) {
+      const one = fc.sample(change, { numRuns: 1, seed: 1 })[0]!;
+      const value = encodeChange({ ...one, ruc }, 7, 'padron_reducido');
+      expect(() => rows.fill('padron_reducido', [{ offset: '4', value }])).toThrow('not eleven digits');
+    }
+  });
+
   test('every byte of Windows-1252 comes through', () => {
     const text = new TextDecoder('windows-1252').decode(Uint8Array.from({ length: 256 }, (_, byte) => byte));
     const after = Object.fromEntries(names.map((name) => [name, text]));
@@ -95,8 +143,8 @@ describe('rows straight from Avro bytes', () => {
       detectedAt: new Date(0),
       corrects: null,
     };
-    const rows = new TaxpayerRows('padron_reducido');
-    rows.fill(asMessages([one]));
+    const rows = new TaxpayerRows();
+    rows.fill('padron_reducido', asMessages([one]));
     const state = new RowBinaryReader(rows.state.written());
     for (let skipped = 0; skipped < 3; skipped += 1) skipped === 1 ? state.uint8() : state.uint64();
     state.uint8();
@@ -105,25 +153,27 @@ describe('rows straight from Avro bytes', () => {
 
   test('a damaged record is told with its offset, whatever byte of it is missing or changed', () => {
     const whole = fc.sample(change, { numRuns: 20, seed: 7 });
-    const rows = new TaxpayerRows('padron_reducido');
+    const rows = new TaxpayerRows();
     for (const one of whole) {
-      const value = encodeChange(one, 7);
+      const value = encodeChange(one, 7, 'padron_reducido');
       for (const cut of [5, 6, 8, 12, value.length - 1]) {
         const damaged = [
           ...asMessages(whole.slice(0, 2)),
           { offset: '99', value: value.subarray(0, Math.min(cut, value.length - 1)) },
         ];
-        expect(() => rows.fill(damaged)).toThrow(expect.objectContaining({ code: 'undecodable_record', offset: '99' }));
+        expect(() => rows.fill('padron_reducido', damaged)).toThrow(
+          expect.objectContaining({ code: 'undecodable_record', offset: '99' }),
+        );
       }
     }
   });
 
   test('random bytes never do anything but be refused', () => {
-    const rows = new TaxpayerRows('padron_reducido');
+    const rows = new TaxpayerRows();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         try {
-          rows.fill([{ offset: '1', value: Buffer.from([0, 0, 0, 0, 7, ...bytes]) }]);
+          rows.fill('padron_reducido', [{ offset: '1', value: Buffer.from([0, 0, 0, 0, 7, ...bytes]) }]);
           return false;
         } catch (error) {
           return error instanceof UndecodableRecord;

@@ -1,13 +1,17 @@
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PreparedChunk } from '../../../../pipelines/stream/prepared-chunk.ts';
+import { PreparedChunk, type RecordHeaders } from '../../../../pipelines/stream/prepared-chunk.ts';
 
 const require = createRequire(import.meta.url);
 /** The client's own encoder of a record. */
-const theirRecord: (record: { offsetDelta: number; timestampDelta: number; key: Buffer; value: Buffer }) => {
-  buffer: Buffer;
-} = require('kafkajs/src/protocol/recordBatch/record/v0');
+const theirRecord: (record: {
+  offsetDelta: number;
+  timestampDelta: number;
+  key: Buffer;
+  value: Buffer;
+  headers?: RecordHeaders;
+}) => { buffer: Buffer } = require('kafkajs/src/protocol/recordBatch/record/v0');
 const theirBatches: (request: object) => {
   encode: () => Promise<{ buffer: Buffer }>;
 } = require('kafkajs/src/protocol/requests/produce/v7/request');
@@ -20,10 +24,17 @@ const record = fc.record({
     { weight: 1, arbitrary: fc.integer({ min: 8_100, max: 70_000 }).map((size) => new Uint8Array(size).fill(size)) },
   ),
 });
+const headers = fc.oneof(
+  fc.constant({}),
+  fc.dictionary(fc.string({ minLength: 1, unit: 'grapheme' }), fc.string(), { maxKeys: 3 }),
+);
 const header = Buffer.from([0, 0, 0, 1, 2]);
 
-function prepare(records: readonly { partition: number; key: Uint8Array; value: Uint8Array }[]): PreparedChunk {
-  const chunk = new PreparedChunk(4, 16);
+function prepare(
+  records: readonly { partition: number; key: Uint8Array; value: Uint8Array }[],
+  recordHeaders: RecordHeaders = {},
+): PreparedChunk {
+  const chunk = new PreparedChunk(4, recordHeaders, 16);
   for (const { partition, key, value } of records) {
     const bytes = Buffer.concat([Buffer.from('around'), key, value, Buffer.from('around')]);
     const valueStart = 6 + key.length;
@@ -34,8 +45,8 @@ function prepare(records: readonly { partition: number; key: Uint8Array; value: 
 
 test('records are byte for byte those of the client', () => {
   fc.assert(
-    fc.property(fc.array(record, { maxLength: 300 }), (records) => {
-      const chunk = prepare(records);
+    fc.property(fc.array(record, { maxLength: 300 }), headers, (records, recordHeaders) => {
+      const chunk = prepare(records, recordHeaders);
       for (let partition = 0; partition < 4; partition += 1) {
         const mine = records.filter((one) => one.partition === partition);
         const theirs = mine.map(
@@ -45,6 +56,7 @@ test('records are byte for byte those of the client', () => {
               timestampDelta: 0,
               key: Buffer.from(key),
               value: Buffer.concat([header, value]),
+              headers: recordHeaders,
             }).buffer,
         );
         expect(chunk.bytesOf(partition).equals(Buffer.concat(theirs))).toBe(true);

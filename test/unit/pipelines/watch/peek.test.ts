@@ -15,6 +15,7 @@ it('reads edition, operation and kind of taxpayer as the codec wrote them', () =
       const value = encodeChange(
         { ...drawn, before: null, after: null, line: null, detectedAt: new Date(0), corrects: null },
         9,
+        'padron_reducido',
       );
       expect(peekChange(value)).toEqual({ edition: drawn.edition, op: drawn.op, company: drawn.ruc.startsWith('20') });
     }),
