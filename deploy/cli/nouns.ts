@@ -9,6 +9,7 @@ const nouns: Readonly<Record<string, () => Promise<RegisterCommands>>> = {
   accounts: async () => (await import('./accounts.ts')).registerAccountsCommands,
   tokens: async () => (await import('./tokens.ts')).registerTokensCommands,
   publications: async () => (await import('./publications.ts')).registerPublicationsCommands,
+  schemas: async () => (await import('./schemas.ts')).registerSchemasCommands,
   editions: async () => (await import('./editions.ts')).registerEditionsCommands,
 };
 
