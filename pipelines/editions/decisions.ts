@@ -1,7 +1,14 @@
 import type { PoolClient } from '../../deploy/runtime/postgres.ts';
 import { findPublication, type Publication } from './publications.ts';
 
-export type DecisionErrorCode = 'publication_unknown' | 'state_forbids' | 'date_missing' | 'bytes_missing';
+export type DecisionErrorCode =
+  | 'publication_unknown'
+  | 'state_forbids'
+  | 'date_missing'
+  | 'bytes_missing'
+  | 'edition_unknown'
+  | 'already_corrected'
+  | 'not_correctable';
 
 /** An operator's decision that cannot be taken as things stand. */
 export class DecisionError extends Error {

@@ -70,6 +70,39 @@ export async function changeFilesUpTo(
   return rows;
 }
 
+/**
+ * The same from the last full edition on: one that wrote every row of the register (the first, a re-baseline). Nothing
+ * before it is needed to fold the state up to `last`.
+ */
+export async function changeFilesFromLastFull(
+  database: Queryable,
+  register: RegisterName,
+  last: number,
+): Promise<{ edition: number; sha256: string }[]> {
+  const { rows } = await database.query<{ edition: number; sha256: string }>(
+    `SELECT number AS edition, change_file_sha256 AS sha256 FROM edition
+     WHERE register = $1 AND number <= $2 AND number >= COALESCE((
+       SELECT max(number) FROM edition WHERE register = $1 AND number <= $2 AND (counts->>'baseline')::bigint > 0), 1)
+     ORDER BY number`,
+    [register, last],
+  );
+  return rows;
+}
+
+/** The publication that the state of an edition stands on: its own, or for a correction the last one before it. */
+export async function publicationUnder(
+  database: Queryable,
+  register: RegisterName,
+  number: number,
+): Promise<{ id: number; sha256: string } | null> {
+  const { rows } = await database.query<{ id: number; sha256: string }>(
+    `SELECT publication.id, publication.sha256 FROM edition JOIN publication ON publication.id = edition.publication_id
+     WHERE edition.register = $1 AND edition.number <= $2 ORDER BY edition.number DESC LIMIT 1`,
+    [register, number],
+  );
+  return rows[0] ?? null;
+}
+
 /** Counts of the last editions that were differences, newest first: what is normal for this register. */
 export async function recentCounts(
   database: Queryable,
@@ -77,14 +110,15 @@ export async function recentCounts(
   maxEditions: number,
 ): Promise<Record<string, unknown>[]> {
   const { rows } = await database.query<{ counts: Record<string, unknown> }>(
-    // Edition 1 is everything at once and corrections are no publications: neither tells what a day brings.
-    `SELECT counts FROM edition WHERE register = $1 AND number > 1 AND corrects IS NULL ORDER BY number DESC LIMIT $2`,
+    // A full edition is everything at once and corrections are no publications: neither tells what a day brings.
+    `SELECT counts FROM edition WHERE register = $1 AND number > 1 AND corrects IS NULL
+       AND COALESCE((counts->>'baseline')::bigint, 0) = 0 ORDER BY number DESC LIMIT $2`,
     [register, maxEditions],
   );
   return rows.map((row) => row.counts);
 }
 
-/** Every change is in Kafka: then also the publication is `publicada`. Set once; repeatable. */
+/** Every change is in Kafka: then also the publication, or the correction, is `publicada`. Set once; repeatable. */
 export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
   await client.query(
     'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
@@ -94,6 +128,11 @@ export async function recordPublished(client: PoolClient, register: RegisterName
     `UPDATE publication SET state = 'publicada', state_at = now() FROM edition
      WHERE edition.register = $1 AND edition.number = $2 AND publication.id = edition.publication_id
        AND publication.state = 'publicando'`,
+    [register, number],
+  );
+  await client.query(
+    `UPDATE correction SET state = 'publicada', state_at = now()
+     WHERE register = $1 AND edition = $2 AND state = 'publicando'`,
     [register, number],
   );
 }

@@ -1,6 +1,7 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
-import { registers } from '../../schemas/registers.ts';
-import { readHead } from './heads.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { findCorrection } from './corrections.ts';
+import { type Head, readHead } from './heads.ts';
 import { findPublication, type Publication } from './publications.ts';
 
 /** What a comparison made: the base it compared with and the files it left in the archive. */
@@ -17,9 +18,8 @@ export interface FrozenDifference {
 
 export type FreezeResult =
   | { outcome: 'frozen'; edition: number }
-  | { outcome: 'head_moved'; edition: null }
-  | { outcome: 'head_not_materialised'; edition: null }
-  | { outcome: 'not_compared'; edition: null };
+  /** `paused`: an operator has paused the register since it was compared. */
+  | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
 /**
  * `comparada → publicando`, the point of no return, in one transaction: the head is locked and must be the base that the
@@ -36,34 +36,77 @@ export function freezeEdition(pool: Pool, id: number, difference: FrozenDifferen
     const publication = await findPublication(client, id);
     if (publication?.edition != null) return { outcome: 'frozen', edition: publication.edition };
     if (publication?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
+    if (head.paused_at !== null) return { outcome: 'paused', edition: null };
     if (head.edition !== difference.baseEdition) {
       await client.query(`UPDATE publication SET state = 'verificada', state_at = now() WHERE id = $1`, [id]);
       return { outcome: 'head_moved', edition: null };
     }
     if (!head.materialised) return { outcome: 'head_not_materialised', edition: null };
-    if (difference.edition !== head.edition + 1) throw new Error('a change file must be numbered head + 1');
-    await insertEdition(client, publication, difference);
+    await insertEdition(client, head, publication, difference);
     await moveHead(client, publication, difference.edition);
     return { outcome: 'frozen', edition: difference.edition };
   });
 }
 
+/**
+ * The same for an operator's correction. It has no publication: the head's dates are its dates, and the head goes on naming
+ * the publication that it stands on. A pause does not stop it, since undoing is what a pause is often for.
+ */
+export function freezeCorrection(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
+  return inTransaction(pool, async (client) => {
+    const found = await findCorrection(client, id);
+    if (found === null) return { outcome: 'not_compared', edition: null };
+    const head = await readHead(client, found.register, true);
+    const correction = await findCorrection(client, id);
+    if (correction?.edition != null) return { outcome: 'frozen', edition: correction.edition };
+    if (correction?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
+    if (head.edition !== difference.baseEdition) {
+      await client.query(`UPDATE correction SET state = 'pedida', state_at = now() WHERE id = $1`, [id]);
+      return { outcome: 'head_moved', edition: null };
+    }
+    if (!head.materialised) return { outcome: 'head_not_materialised', edition: null };
+    const { fecha_dato, published_at } = head;
+    if (fecha_dato === null || published_at === null) throw new Error('a head that can be corrected has dates');
+    const { register, corrects } = correction;
+    await insertEdition(client, head, { id: null, register, corrects, fecha_dato, published_at }, difference);
+    await client.query('UPDATE register_head SET edition = $2 WHERE register = $1', [register, difference.edition]);
+    await client.query(
+      `UPDATE correction SET state = 'publicando', state_reason = NULL, state_at = now(), edition = $2 WHERE id = $1`,
+      [id, difference.edition],
+    );
+    return { outcome: 'frozen', edition: difference.edition };
+  });
+}
+
+/** Where an edition comes from: a publication, or the edition that it undoes. */
+interface Origin {
+  /** Of the publication. */
+  id: number | null;
+  register: RegisterName;
+  corrects?: number;
+  fecha_dato: string | null;
+  published_at: Date | null;
+}
+
 async function insertEdition(
   client: PoolClient,
-  publication: Publication,
+  head: Head,
+  origin: Origin,
   difference: FrozenDifference,
 ): Promise<void> {
-  const register = registers[publication.register];
+  if (difference.edition !== head.edition + 1) throw new Error('a change file must be numbered head + 1');
+  const register = registers[origin.register];
   await client.query(
-    `INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at, change_file_sha256,
-       overlay_sha256, parser_version, columns, changes, counts)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
+       change_file_sha256, overlay_sha256, parser_version, columns, changes, counts)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       register.name,
       difference.edition,
-      publication.id,
-      publication.fecha_dato,
-      publication.published_at,
+      origin.id,
+      origin.corrects ?? null,
+      origin.fecha_dato,
+      origin.published_at,
       difference.detectedAt,
       difference.changeFileSha256,
       difference.overlaySha256,

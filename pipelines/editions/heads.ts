@@ -11,6 +11,10 @@ export interface Head {
   publication_sha256: string | null;
   partitions: number;
   probed_at: Date | null;
+  /** Set while an operator holds new editions back. */
+  paused_at: Date | null;
+  paused_by: string | null;
+  paused_reason: string | null;
   /** Change file of the head's edition: names the index and row store; null for edition 0. */
   change_file_sha256: string | null;
   /** When the head's edition was made; null for edition 0. */
@@ -33,7 +37,7 @@ export async function readHead(database: Queryable, register: RegisterName, lock
   if (lock) await database.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
   const { rows } = await database.query<Head>(
     `SELECT head.register, head.edition, head.fecha_dato, head.published_at, head.publication_sha256, head.partitions,
-       head.probed_at, edition.change_file_sha256, edition.detected_at,
+       head.probed_at, head.paused_at, head.paused_by, head.paused_reason, edition.change_file_sha256, edition.detected_at,
        (head.edition = 0 OR edition.materializada_at IS NOT NULL) AS materialised
      FROM register_head head
      LEFT JOIN edition ON edition.register = head.register AND edition.number = head.edition
@@ -43,6 +47,32 @@ export async function readHead(database: Queryable, register: RegisterName, lock
   const head = rows[0];
   if (head === undefined) throw new Error(`register ${register} has no head: run the migrations`);
   return head;
+}
+
+/**
+ * Holds new editions back, or lets them come again. Downloads go on, and an edition on its way is finished. Repeatable: the
+ * first pause's time and reason stay. False when it was so already.
+ */
+export async function pauseRegister(
+  database: Queryable,
+  register: RegisterName,
+  order: { by: string; reason: string | null },
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE register_head SET paused_at = now(), paused_by = $2, paused_reason = $3
+     WHERE register = $1 AND paused_at IS NULL`,
+    [register, order.by, order.reason],
+  );
+  return rowCount === 1;
+}
+
+export async function resumeRegister(database: Queryable, register: RegisterName): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE register_head SET paused_at = NULL, paused_by = NULL, paused_reason = NULL
+     WHERE register = $1 AND paused_at IS NOT NULL`,
+    [register],
+  );
+  return rowCount === 1;
 }
 
 export async function recordProbe(database: Queryable, register: RegisterName): Promise<void> {

@@ -8,7 +8,7 @@ export interface FakePublication {
   /** Where it stops; null when it becomes an edition. */
   endsAt: 'verify' | 'compare' | 'judge' | null;
   /** Answers of `freezePublication` before it is frozen. */
-  freezes?: Exclude<FreezeOutcome['outcome'], 'frozen'>[];
+  freezes?: Exclude<FreezeOutcome['outcome'], 'frozen'>[] | undefined;
 }
 
 /**
@@ -18,6 +18,8 @@ export interface FakePublication {
 export class FakeSteps {
   readonly calls: string[] = [];
   readonly waiting: FakePublication[] = [];
+  /** Orders to undo an edition. */
+  readonly corrections: { id: number; endsAt: 'compare' | null; freezes?: FakePublication['freezes'] }[] = [];
   lost: number[] = [];
   /** Editions on their way, and how often each wait says "not yet". */
   unfinished: { edition: number; notMaterialised: number; notNotified: number }[] = [];
@@ -40,6 +42,8 @@ export class FakeSteps {
         if (lost !== undefined) return { kind: 'republish', edition: lost };
         const edition = this.unfinished[0]?.edition;
         if (edition !== undefined) return { kind: 'edition', edition };
+        const correction = this.corrections[0];
+        if (correction !== undefined) return { kind: 'correction', correctionId: correction.id };
         const publication = this.waiting[0];
         return publication === undefined ? { kind: 'none' } : { kind: 'publication', publicationId: publication.id };
       },
@@ -48,12 +52,17 @@ export class FakeSteps {
       judgePublication: async (_register, id) => this.#step('judge', id),
       freezePublication: async (_register, id) => {
         this.#note(`freeze ${id}`);
-        const refused = this.waiting[0]?.freezes?.shift();
-        if (refused !== undefined) return { outcome: refused, edition: null };
-        this.waiting.shift();
-        this.head += 1;
-        this.unfinished.push({ edition: this.head, ...this.waitsPerEdition });
-        return { outcome: 'frozen', edition: this.head };
+        return this.#freeze(this.waiting);
+      },
+      compareCorrection: async (_register, id) => {
+        this.#note(`compare correction ${id}`);
+        if (this.corrections[0]!.endsAt !== 'compare') return { outcome: 'next' };
+        this.corrections.shift();
+        return { outcome: 'ended' };
+      },
+      freezeCorrection: async (_register, id) => {
+        this.#note(`freeze correction ${id}`);
+        return this.#freeze(this.corrections);
       },
       publishEdition: async (_register, edition, mode) => {
         this.#note(mode === 'again' ? `publish ${edition} again` : `publish ${edition}`);
@@ -70,6 +79,15 @@ export class FakeSteps {
         return true;
       },
     };
+  }
+
+  #freeze(waiting: { freezes?: FakePublication['freezes'] }[]): FreezeOutcome {
+    const refused = waiting[0]?.freezes?.shift();
+    if (refused !== undefined) return { outcome: refused, edition: null };
+    waiting.shift();
+    this.head += 1;
+    this.unfinished.push({ edition: this.head, ...this.waitsPerEdition });
+    return { outcome: 'frozen', edition: this.head };
   }
 
   #step(step: 'verify' | 'compare' | 'judge', id: number): { outcome: 'next' | 'ended' } {

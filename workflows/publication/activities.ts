@@ -5,7 +5,9 @@ import type { Logger } from '../../deploy/runtime/log.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { asActivity } from './activity-errors.ts';
 import { type BeatLimits, beating } from './beating.ts';
-import { type CompareParts, comparePublication } from './compare-step.ts';
+import { comparePublication } from './compare-step.ts';
+import type { CompareParts } from './comparing.ts';
+import { compareCorrection, freezeCorrection } from './correction-steps.ts';
 import { awaitMaterialised, awaitNotified, type EditionParts, publishEdition } from './edition-steps.ts';
 import { type FetchParts, fetchPublication, probe } from './fetch-steps.ts';
 import { freezePublication, judgePublication, nextWork, verifyPublication } from './publish-steps.ts';
@@ -40,6 +42,10 @@ export function makePublicationActivities(parts: PublicationParts) {
     ),
     judgePublication: step('judgePublication', (...[register, id]: Ids) => judgePublication(parts, register, id)),
     freezePublication: step('freezePublication', (...[, id]: Ids) => freezePublication(parts, id)),
+    compareCorrection: step('compareCorrection', (...[register, id]: Ids) =>
+      beating(parts.beats, (report, signal) => compareCorrection(parts, register, id, report, signal)),
+    ),
+    freezeCorrection: step('freezeCorrection', (...[, id]: Ids) => freezeCorrection(parts, id)),
     publishEdition: step('publishEdition', (register: RegisterName, edition: number, mode: 'once' | 'again') =>
       beating(parts.beats, (report, signal) =>
         publishEdition(parts, { register, edition, mode, acknowledgedBlocks: acknowledgedBefore() }, report, signal),

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { CompareResult, KindCounts } from '../../pipelines/diff/types.ts';
+import type { Edition } from '../../pipelines/editions/editions.ts';
 import type { FrozenDifference } from '../../pipelines/editions/freeze.ts';
 import type { Head } from '../../pipelines/editions/heads.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
-import { registers } from '../../schemas/registers.ts';
-import type { GateFacts, KindFacts } from './gates.ts';
+import { type Column, type Register, registers } from '../../schemas/registers.ts';
+import type { ColumnFacts, GateFacts, KindFacts, NoticeFacts } from './gates.ts';
+import type { NoticeCounts } from './notices.ts';
 
 const count = z.number().int().nonnegative();
 const byName = z.record(z.string(), count);
@@ -37,6 +39,13 @@ export const countsSchema = z.object({
   changedByKind: z.object({ company: kindCounts, other: kindCounts }),
   emptyByColumn: byName,
   rowsByKind: byName,
+  /** Lines kept with a control byte made a space. */
+  repaired: count.default(0),
+  /** Of a correction: rows that are no longer what the undone edition gave, and stay. */
+  conflicts: count.default(0),
+  /** Events that the edition makes on the lists of that moment; left out where its changes are told to nobody. */
+  notices: count.optional(),
+  watchedCompanies: count.optional(),
 });
 export type Counts = z.output<typeof countsSchema>;
 
@@ -53,16 +62,16 @@ export const comparisonSchema = z.object({
 });
 export type Comparison = z.output<typeof comparisonSchema>;
 
-export function countsOf(result: CompareResult): Counts {
-  return countsSchema.parse(result);
+export function countsOf(result: CompareResult, notices: NoticeCounts | null): Counts {
+  return countsSchema.parse({ ...result, ...notices });
 }
 
-export function comparisonOf(publication: Publication): Comparison {
-  return comparisonSchema.parse(publication.compare_result);
+export function comparisonOf(record: { compare_result: unknown }): Comparison {
+  return comparisonSchema.parse(record.compare_result);
 }
 
-export function differenceOf(publication: Publication): FrozenDifference {
-  const comparison = comparisonOf(publication);
+export function differenceOf(record: { compare_result: unknown }): FrozenDifference {
+  const comparison = comparisonOf(record);
   const { inserted, updated, deleted, baseline } = comparison.counts;
   return {
     baseEdition: comparison.baseEdition,
@@ -76,21 +85,20 @@ export function differenceOf(publication: Publication): FrozenDifference {
 }
 
 /**
- * What the gates look at. `headCounts` are the head's edition's own (empty cells before), `recent` those of the last
- * editions, newest first.
+ * What the gates look at. `headEdition` is the head's own row (its empty cells, how it was read), `recent` are the counts
+ * of the last editions, newest first.
  */
 export function gateFactsOf(
   publication: Publication,
   head: Head,
-  headCounts: unknown,
+  headEdition: Edition | null,
   recent: readonly unknown[],
 ): GateFacts {
   const { counts } = comparisonOf(publication);
   const facts = { fechaDato: publication.fecha_dato ?? '', rows: counts.rows, rejected: counts.rejected };
-  if (head.edition === 0) return { ...facts, previous: null };
-  const before = countsSchema.parse(headCounts);
+  if (headEdition === null) return { ...facts, previous: null };
   const usual = recent.flatMap((each) => countsSchema.safeParse(each).data ?? []);
-  const { columns } = registers[publication.register];
+  const register = registers[publication.register];
   return {
     ...facts,
     previous: {
@@ -98,13 +106,29 @@ export function gateFactsOf(
       rows: rowsBefore(counts.changedByKind.company) + rowsBefore(counts.changedByKind.other),
       companies: rowsBefore(counts.changedByKind.company),
       kinds: (['company', 'other'] as const).map((kind) => kindFacts(kind, counts, usual)),
-      columns: columns.map((column) => ({
-        column: column.name,
-        emptyBefore: before.emptyByColumn[column.name] ?? 0,
-        emptyNow: counts.emptyByColumn[column.name] ?? 0,
-        changedCompanies: 'event' in column ? (counts.changedByKind.company.changedByColumn[column.name] ?? 0) : null,
-      })),
+      columns: register.columns.map((column) => columnFacts(column, register, headEdition, counts, usual)),
+      notices: noticeFacts(counts, usual),
     },
+  };
+}
+
+function columnFacts(
+  { name, event }: Column,
+  register: Register,
+  headEdition: Edition,
+  counts: Counts,
+  usual: readonly Counts[],
+): ColumnFacts {
+  const before = countsSchema.parse(headEdition.counts).emptyByColumn[name] ?? 0;
+  const isComparable = headEdition.parser_version === register.parserVersion && headEdition.columns.includes(name);
+  return {
+    column: name,
+    emptyBefore: isComparable ? before : null,
+    emptyNow: counts.emptyByColumn[name] ?? 0,
+    changedCompanies: event === undefined ? null : (counts.changedByKind.company.changedByColumn[name] ?? 0),
+    usualChangedShares: usual.map(({ changedByKind: { company } }) => {
+      return (company.changedByColumn[name] ?? 0) / Math.max(1, rowsBefore(company));
+    }),
   };
 }
 
@@ -122,11 +146,21 @@ function kindFacts(kind: 'company' | 'other', counts: Counts, usual: readonly Co
   };
 }
 
+function noticeFacts(counts: Counts, usual: readonly Counts[]): NoticeFacts | null {
+  const { notices, watchedCompanies } = counts;
+  if (notices === undefined || watchedCompanies === undefined) return null;
+  const usualPerCompany = usual.flatMap((then) =>
+    then.notices === undefined || !then.watchedCompanies ? [] : [then.notices / then.watchedCompanies],
+  );
+  return { notices, watchedCompanies, usualPerCompany };
+}
+
 /** New rows count as changed: a publication that suddenly brings many is as doubtful as one that rewrites many. */
 function changed(counts: KindCounts): number {
   return counts.updated + counts.inserted;
 }
 
+/** Never asked of a first edition; in a re-baseline the `r` are rows that were there before. */
 function rowsBefore(counts: KindCounts): number {
-  return counts.rows - counts.inserted - counts.baseline + counts.deleted;
+  return counts.rows - counts.inserted + counts.deleted;
 }

@@ -1,38 +1,9 @@
+import type { GateSettings } from './gate-settings.ts';
+
 /**
  * What must hold before a publication may become an edition. Pure: facts in, results out. A failing gate stops the
  * publication in quarantine and leaves the live data as it is; an operator's approval overrules gates, never a broken file.
  */
-export interface GateSettings {
-  /** Rows beside the previous edition's. */
-  minRowsShare: number;
-  /** Lines that are no row. */
-  maxRejectedShare: number;
-  /** Changed rows of a kind: the larger of a share and a multiple of what is usual. */
-  maxChangedShare: number;
-  changedMedianFactor: number;
-  medianEditions: number;
-  /** Companies in which one watched column changed. */
-  maxColumnChangedShare: number;
-  maxDeletedShare: number;
-  /** How far the share of empty cells of a column may move. */
-  maxEmptyShareMove: number;
-  /** A share over fewer affected rows than this never fails: it would say nothing. */
-  minAffectedRows: number;
-}
-
-/** The daily register on a normal day: 0.14 % changed, 0.004 % deleted. */
-export const dailyRegisterGates: GateSettings = {
-  minRowsShare: 0.98,
-  maxRejectedShare: 0.0001,
-  maxChangedShare: 0.01,
-  changedMedianFactor: 10,
-  medianEditions: 14,
-  maxColumnChangedShare: 0.01,
-  maxDeletedShare: 0.001,
-  maxEmptyShareMove: 0.02,
-  minAffectedRows: 100,
-};
-
 export interface KindFacts {
   kind: string;
   previousRows: number;
@@ -44,10 +15,21 @@ export interface KindFacts {
 
 export interface ColumnFacts {
   column: string;
-  emptyBefore: number;
+  /** Null where before and now cannot be compared: another parser read the previous edition, or it lacked the column. */
+  emptyBefore: number | null;
   emptyNow: number;
   /** Companies in which it changed; null for a column that nobody watches. */
   changedCompanies: number | null;
+  /** Shares of companies in which it changed in the last editions, any order. */
+  usualChangedShares: readonly number[];
+}
+
+export interface NoticeFacts {
+  /** Events that the edition would make, over all watch lists. */
+  notices: number;
+  watchedCompanies: number;
+  /** Notices per watched company in the last editions, any order; editions that nobody watched are left out. */
+  usualPerCompany: readonly number[];
 }
 
 export interface GateFacts {
@@ -61,6 +43,8 @@ export interface GateFacts {
     companies: number;
     kinds: readonly KindFacts[];
     columns: readonly ColumnFacts[];
+    /** Null for a register whose changes are told to nobody. */
+    notices: NoticeFacts | null;
   } | null;
 }
 
@@ -81,10 +65,13 @@ export function checkGates(facts: GateFacts, settings: GateSettings): GateResult
   for (const kind of previous.kinds) results.push(changedGate(kind, settings), deletedGate(kind, settings));
   for (const column of previous.columns) {
     if (column.changedCompanies !== null) {
-      results.push(columnGate(column.column, column.changedCompanies, previous.companies, settings));
+      results.push(columnGate(column, column.changedCompanies, previous.companies, settings));
     }
-    results.push(emptyGate(column, facts.rows, previous.rows, settings));
+    if (column.emptyBefore !== null) {
+      results.push(emptyGate(column, column.emptyBefore, facts.rows, previous.rows, settings));
+    }
   }
+  if (previous.notices !== null) results.push(noticesGate(previous.notices, settings));
   return results;
 }
 
@@ -137,8 +124,7 @@ function rowsGate(rows: number, previousRows: number, settings: GateSettings): G
 
 function changedGate(kind: KindFacts, settings: GateSettings): GateResult {
   const share = shareOf(kind.changed, kind.previousRows);
-  const usual = median(kind.usualChangedShares.slice(0, settings.medianEditions));
-  const limit = Math.max(settings.maxChangedShare, settings.changedMedianFactor * usual);
+  const limit = usualLimit(settings.maxChangedShare, kind.usualChangedShares, settings);
   return {
     gate: `changed.${kind.kind}`,
     value: share,
@@ -159,26 +145,61 @@ function deletedGate(kind: KindFacts, settings: GateSettings): GateResult {
   };
 }
 
-function columnGate(column: string, changed: number, companies: number, settings: GateSettings): GateResult {
+function columnGate(
+  { column, usualChangedShares }: ColumnFacts,
+  changed: number,
+  companies: number,
+  settings: GateSettings,
+): GateResult {
   const share = shareOf(changed, companies);
+  const limit = usualLimit(settings.maxColumnChangedShare, usualChangedShares, settings);
   return {
     gate: `column.${column}`,
     value: share,
-    limit: settings.maxColumnChangedShare,
-    passed: tooFew(changed, settings) || share <= settings.maxColumnChangedShare,
-    text: `${column} changed in ${changed} of ${companies} companies (${percent(share)}, limit ${percent(settings.maxColumnChangedShare)})`,
+    limit,
+    passed: tooFew(changed, settings) || share <= limit,
+    text: `${column} changed in ${changed} of ${companies} companies (${percent(share)}, limit ${percent(limit)})`,
   };
 }
 
-function emptyGate(column: ColumnFacts, rows: number, previousRows: number, settings: GateSettings): GateResult {
-  const move = Math.abs(shareOf(column.emptyNow, rows) - shareOf(column.emptyBefore, previousRows));
+function emptyGate(
+  { column, emptyNow }: ColumnFacts,
+  emptyBefore: number,
+  rows: number,
+  previousRows: number,
+  settings: GateSettings,
+): GateResult {
+  const move = Math.abs(shareOf(emptyNow, rows) - shareOf(emptyBefore, previousRows));
   return {
-    gate: `empty.${column.column}`,
+    gate: `empty.${column}`,
     value: move,
     limit: settings.maxEmptyShareMove,
-    passed: tooFew(Math.abs(column.emptyNow - column.emptyBefore), settings) || move <= settings.maxEmptyShareMove,
-    text: `${column.column} is empty in ${column.emptyNow} of ${rows} rows, before in ${column.emptyBefore} of ${previousRows} (moved by ${percent(move)}, limit ${percent(settings.maxEmptyShareMove)})`,
+    passed: tooFew(Math.abs(emptyNow - emptyBefore), settings) || move <= settings.maxEmptyShareMove,
+    text: `${column} is empty in ${emptyNow} of ${rows} rows, before in ${emptyBefore} of ${previousRows} (moved by ${percent(move)}, limit ${percent(settings.maxEmptyShareMove)})`,
   };
+}
+
+/**
+ * What is usual is taken per watched company, so that a customer who adds a long list does not stop the register. Where
+ * nobody was ever told anything there is no usual, and the gates on changed rows and columns stand alone.
+ */
+function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
+  const known = usualPerCompany.slice(0, settings.medianEditions);
+  const usual = median(known) * watchedCompanies;
+  const limit = Math.max(settings.minAffectedRows, Math.ceil(settings.noticesMedianFactor * usual));
+  const text = `it would make ${notices} notices over ${watchedCompanies} watched companies`;
+  return {
+    gate: 'notices',
+    value: notices,
+    limit: known.length === 0 ? 'unknown' : limit,
+    passed: known.length === 0 || tooFew(notices, settings) || notices <= limit,
+    text: known.length === 0 ? `${text}; no earlier edition says what is usual` : `${text} (limit ${limit})`,
+  };
+}
+
+/** The larger of a share and a multiple of the median of the last editions. */
+function usualLimit(share: number, usual: readonly number[], settings: GateSettings): number {
+  return Math.max(share, settings.changedMedianFactor * median(usual.slice(0, settings.medianEditions)));
 }
 
 export function median(values: readonly number[]): number {

@@ -29,6 +29,8 @@ export interface FetchResult {
 export type NextWork =
   | { kind: 'publication'; publicationId: number }
   | { kind: 'edition'; edition: number }
+  /** An operator's order to undo an edition. */
+  | { kind: 'correction'; correctionId: number }
   /** Kafka lost the end of this edition: it is written there again from its change file. */
   | { kind: 'republish'; edition: number }
   | { kind: 'none' };
@@ -38,7 +40,7 @@ export type StepOutcome = { outcome: 'next' } | { outcome: 'ended' };
 
 export type FreezeOutcome =
   | { outcome: 'frozen'; edition: number }
-  | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared'; edition: null };
+  | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
 /** Result of one run of the `publish` workflow. */
 export interface PublishResult {

@@ -1,7 +1,9 @@
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/diff/errors.ts';
-import { openPublication, type ZipLimits } from '../../pipelines/diff/zip.ts';
+import { checkPublication } from '../../pipelines/diff/publication.ts';
+import type { PublicationLimits } from '../../pipelines/diff/published-text.ts';
+import { isReverted, nextCorrection } from '../../pipelines/editions/corrections.ts';
 import { findEdition, oldestUnfinishedEdition, recentCounts } from '../../pipelines/editions/editions.ts';
 import { freezeEdition } from '../../pipelines/editions/freeze.ts';
 import { type Head, moveDateForward, readHead } from '../../pipelines/editions/heads.ts';
@@ -13,17 +15,17 @@ import {
   type Publication,
   recordGates,
 } from '../../pipelines/editions/publications.ts';
-import { problemOfHeader } from '../../pipelines/registers/padron-reducido/format.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { differenceOf, gateFactsOf } from './comparison.ts';
-import { checkGates, failureText, type GateSettings } from './gates.ts';
+import type { GateSettings } from './gate-settings.ts';
+import { checkGates, failureText } from './gates.ts';
 import type { FreezeOutcome, NextWork, StepOutcome } from './messages.ts';
 import { type Place, placeOf } from './order.ts';
 
 export interface PublishParts {
   pool: Pool;
   archive: Archive;
-  zipLimits: ZipLimits;
+  zipLimits: PublicationLimits;
   gates: Readonly<Record<RegisterName, GateSettings>>;
   editionsToRepublish(register: RegisterName): Promise<readonly number[]>;
 }
@@ -33,17 +35,23 @@ const ended: StepOutcome = { outcome: 'ended' };
 /** States in which a publication waits to become an edition. */
 export const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 
-/** What comes first in the register. */
+/**
+ * What comes first in the register: what Kafka lost, an edition on its way, an operator's correction, then publications by
+ * time. A paused register takes no publication.
+ */
 export async function nextWork(parts: PublishParts, register: RegisterName): Promise<NextWork> {
   const edition = await oldestUnfinishedEdition(parts.pool, register);
   const [lost] = await parts.editionsToRepublish(register);
   if (lost !== undefined) return { kind: 'republish', edition: lost };
   if (edition !== null) return { kind: 'edition', edition };
+  const correctionId = await nextCorrection(parts.pool, register);
+  if (correctionId !== null) return { kind: 'correction', correctionId };
+  if ((await readHead(parts.pool, register)).paused_at !== null) return { kind: 'none' };
   const publicationId = await nextPublication(parts.pool, register);
   return publicationId === null ? { kind: 'none' } : { kind: 'publication', publicationId };
 }
 
-/** `descargada → verificada`: it stands after the head, its zip holds one text, the text has the known header. */
+/** `descargada → verificada`: it stands after the head, it holds one text, the text has the known header. */
 export async function verifyPublication(parts: PublishParts, register: RegisterName, id: number): Promise<StepOutcome> {
   const place = await settlePlace(parts.pool, register, id);
   if (place !== 'next') return ended;
@@ -51,7 +59,7 @@ export async function verifyPublication(parts: PublishParts, register: RegisterN
   if (publication?.state !== 'descargada') return next;
   const file = await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! });
   try {
-    await checkHeader(file, parts.zipLimits);
+    await checkPublication(register, file, parts.zipLimits);
   } catch (error) {
     return await quarantineFault(parts.pool, id, error);
   }
@@ -65,11 +73,15 @@ function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Pl
     const head = await readHead(client, register, true);
     const publication = await findPublication(client, id);
     if (publication === null || !(waitingStates as readonly string[]).includes(publication.state)) return 'gone';
-    const place = placeOf(placed(publication), {
-      sha256: head.publication_sha256,
-      publishedAt: head.published_at,
-      detectedAt: head.detected_at,
-    });
+    const reverted = await isReverted(client, register, publication.sha256 ?? '');
+    const place = placeOf(
+      { ...placed(publication), reverted },
+      {
+        sha256: head.publication_sha256,
+        publishedAt: head.published_at,
+        detectedAt: head.detected_at,
+      },
+    );
     if (place === 'next') return place;
     if (place === 'repeated') await moveDateForward(client, publication);
     const [to, reason] = endOf(place, publication, head);
@@ -87,6 +99,8 @@ function placed(publication: Publication) {
 function endOf(place: Exclude<Place, 'next'>, publication: Publication, head: Head) {
   const times = `published ${publication.published_at?.toISOString()}, edition ${head.edition} ${head.published_at?.toISOString()}`;
   switch (place) {
+    case 'reverted':
+      return ['en_cuarentena', 'reverted: these bytes were an edition that an operator has undone'] as const;
     case 'repeated':
       return ['repetida', `the same bytes as edition ${head.edition}`] as const;
     case 'superseded':
@@ -94,25 +108,6 @@ function endOf(place: Exclude<Place, 'next'>, publication: Publication, head: He
     case 'stale':
       return ['en_cuarentena', `date: the site went back to an older file (${times})`] as const;
   }
-}
-
-/** A header line is some 200 bytes; a text without a line end in so many has none. */
-const maxHeaderBytes = 4096;
-
-async function checkHeader(file: string, limits: ZipLimits): Promise<void> {
-  const text = await openPublication(file, limits);
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of text.chunks()) {
-    pieces.push(piece.subarray(0, maxHeaderBytes));
-    bytes += piece.length;
-    if (piece.includes(0x0a) || bytes >= maxHeaderBytes) break;
-  }
-  const start = Buffer.concat(pieces);
-  const end = start.indexOf(0x0a);
-  const line = start.subarray(0, end < 0 ? start.length : end);
-  const problem = problemOfHeader(line.at(-1) === 0x0d ? line.subarray(0, -1) : line);
-  if (problem !== null) throw new CompareError('header_changed', `The header is not the known one: ${problem}.`);
 }
 
 /** Judges a compared publication. The results are kept; an approved one goes on whatever they say. */
@@ -123,7 +118,7 @@ export async function judgePublication(parts: PublishParts, register: RegisterNa
   const settings = parts.gates[register];
   const recent = await recentCounts(parts.pool, register, settings.medianEditions);
   const headEdition = await findEdition(parts.pool, register, head.edition);
-  const results = checkGates(gateFactsOf(publication, head, headEdition?.counts, recent), settings);
+  const results = checkGates(gateFactsOf(publication, head, headEdition, recent), settings);
   await recordGates(parts.pool, id, results);
   const failure = failureText(results);
   if (failure === null || isApproved(publication)) return next;

@@ -61,7 +61,7 @@ async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> 
 
 /**
  * Takes what is open in the register, in order, until nothing is: first what Kafka lost, then an edition on its way, then
- * archived publications by time. The catalogue is the only memory, so this may end or start anew at any point.
+ * corrections, then archived publications by time. The catalogue is the only memory, so this may end or start anew at any point.
  */
 async function publishRegister({ register }: RegisterInput): Promise<PublishResult> {
   let wakes = 0;
@@ -79,6 +79,8 @@ async function publishRegister({ register }: RegisterInput): Promise<PublishResu
       await heavy.publishEdition(register, work.edition, 'again');
     } else if (work.kind === 'edition') {
       if (await finishEdition({ register }, work.edition)) done.editions += 1;
+    } else if (work.kind === 'correction') {
+      await takeCorrection({ register }, work.correctionId);
     } else if (work.kind === 'publication') {
       if (await takePublication({ register }, work.publicationId)) done.publications += 1;
     } else if (seen === wakes) {
@@ -94,9 +96,16 @@ async function takePublication({ register }: RegisterInput, publicationId: numbe
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
   const frozen: FreezeOutcome = await quick.freezePublication(register, publicationId);
   if (frozen.outcome === 'frozen') return true;
-  // The head moved, or is not ready: look again at what comes first, without a busy loop.
+  // The head moved, is not ready, or is paused: look again at what comes first, without a busy loop.
   await sleep(headMovedPause);
   return false;
+}
+
+/** An edition undone, up to the point of no return: then it is an edition on its way like any other. */
+async function takeCorrection({ register }: RegisterInput, correctionId: number): Promise<void> {
+  if ((await heavy.compareCorrection(register, correctionId)).outcome === 'ended') return;
+  const frozen: FreezeOutcome = await quick.freezeCorrection(register, correctionId);
+  if (frozen.outcome !== 'frozen') await sleep(headMovedPause);
 }
 
 /** Kafka, then ClickHouse, then the notices. False when it still waits: the round's limit is checked between waits. */

@@ -131,6 +131,17 @@ describe('publish', () => {
     expect(steps.calls.slice(-3)).toEqual(['publish 1', 'materialised 1', 'notified 1']);
   });
 
+  it('undoes an edition on order before it takes a publication, and compares again when the head moved', async () => {
+    const steps = new FakeSteps();
+    steps.corrections.push({ id: 2, endsAt: 'compare' }, { id: 3, endsAt: null, freezes: ['head_moved'] });
+    steps.waiting.push({ id: 9, endsAt: 'verify' });
+    await run('publish', steps);
+    expect(steps.calls).toEqual([
+      ...['compare correction 2', 'compare correction 3', 'freeze correction 3'],
+      ...['compare correction 3', 'freeze correction 3', 'publish 1', 'materialised 1', 'notified 1', 'verify 9'],
+    ]);
+  });
+
   it('takes up an edition that is on its way, and what Kafka lost, before anything else', async () => {
     const steps = new FakeSteps();
     steps.head = 3;

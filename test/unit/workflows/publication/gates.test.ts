@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
-  checkGates,
   dailyRegisterGates,
-  failureText,
-  type GateFacts,
-  median,
-} from '../../../../workflows/publication/gates.ts';
+  type GateSettings,
+  gatesByRegister,
+} from '../../../../workflows/publication/gate-settings.ts';
+import { checkGates, failureText, type GateFacts, median } from '../../../../workflows/publication/gates.ts';
 
 const rows = 1_000_000;
 const companies = 130_000;
@@ -25,15 +24,16 @@ function normalDay(): GateFacts & { previous: NonNullable<GateFacts['previous']>
         { kind: 'person', previousRows: rows - companies, changed: 1_000, deleted: 35, usualChangedShares: [] },
       ],
       columns: [
-        { column: 'nombre', emptyBefore: 3, emptyNow: 3, changedCompanies: 40 },
-        { column: 'ubigeo', emptyBefore: 870_000, emptyNow: 870_100, changedCompanies: null },
+        { column: 'nombre', emptyBefore: 3, emptyNow: 3, changedCompanies: 40, usualChangedShares: [] },
+        { column: 'ubigeo', emptyBefore: 870_000, emptyNow: 870_100, changedCompanies: null, usualChangedShares: [] },
       ],
+      notices: { notices: 250, watchedCompanies: 10_000, usualPerCompany: [0.02, 0.03, 0.04] },
     },
   };
 }
 
-function failing(facts: GateFacts): string[] {
-  return checkGates(facts, dailyRegisterGates)
+function failing(facts: GateFacts, settings: GateSettings = dailyRegisterGates): string[] {
+  return checkGates(facts, settings)
     .filter((result) => !result.passed)
     .map((result) => result.gate);
 }
@@ -54,6 +54,7 @@ describe('gates', () => {
       'column.nombre',
       'empty.nombre',
       'empty.ubigeo',
+      'notices',
     ]);
     for (const result of results) expect(result.text).not.toBe('');
   });
@@ -89,6 +90,80 @@ describe('gates', () => {
     expect(failing(facts)).toEqual([]);
     facts.previous.kinds[0]!.changed = companies * 0.03;
     expect(failing(facts)).toEqual(['changed.company']);
+  });
+
+  it('allow ten times the usual change of a watched column, where that is more than one percent', () => {
+    const facts = normalDay();
+    facts.previous.columns[0]!.changedCompanies = companies * 0.02;
+    expect(failing(facts)).toEqual(['column.nombre']);
+    facts.previous.columns[0]!.usualChangedShares = [0.001, 0.002, 0.9];
+    expect(failing(facts)).toEqual([]);
+  });
+
+  it('stop an edition that would make more than ten times the usual notices', () => {
+    const facts = normalDay();
+    const notices = facts.previous.notices!;
+    notices.notices = 3_000;
+    expect(failing(facts)).toEqual([]);
+    notices.notices = 3_001;
+    expect(failing(facts)).toEqual(['notices']);
+    // A customer who adds a long list changes what is usual on the same day.
+    notices.watchedCompanies = 20_000;
+    expect(failing(facts)).toEqual([]);
+  });
+
+  it('never stop fewer than a hundred notices, nor the first ones that anybody is told', () => {
+    const facts = normalDay();
+    facts.previous.notices = { notices: 99, watchedCompanies: 5_000, usualPerCompany: [0, 0, 0] };
+    expect(failing(facts)).toEqual([]);
+    facts.previous.notices.notices = 101;
+    expect(failing(facts)).toEqual(['notices']);
+    facts.previous.notices.usualPerCompany = [];
+    expect(failing(facts)).toEqual([]);
+  });
+
+  it('leave out what cannot be compared: empties under another parser, notices of a register that tells nobody', () => {
+    const facts = normalDay();
+    facts.previous.columns[0]!.emptyBefore = null;
+    facts.previous.notices = null;
+    const names = checkGates(facts, dailyRegisterGates).map((result) => result.gate);
+    expect(names).not.toContain('empty.nombre');
+    expect(names).not.toContain('notices');
+  });
+
+  it('let a small list change by a fifth, and no more', () => {
+    const settings = gatesByRegister.agentes_retencion;
+    const list = (after: number, changed: number): GateFacts => ({
+      fechaDato: '2026-11-28',
+      rows: after,
+      rejected: 0,
+      previous: {
+        fechaDato: '2026-11-27',
+        rows: 7_000,
+        companies: 7_000,
+        kinds: [
+          {
+            ...{ kind: 'company', previousRows: 7_000, changed, deleted: Math.max(0, 7_000 - after) },
+            usualChangedShares: Array(14).fill(0.3),
+          },
+        ],
+        columns: [],
+        notices: null,
+      },
+    });
+    expect(failing(list(5_600, 1_400), settings)).toEqual([]);
+    expect(failing(list(5_599, 1_401), settings)).toEqual(['rows', 'changed.company', 'deleted.company']);
+    // registers 7.21: a list of ten rows where thousands stood.
+    expect(failing(list(10, 0), settings)).toEqual(['rows', 'deleted.company']);
+  });
+
+  it('let a month move what a day may not', () => {
+    const facts = normalDay();
+    facts.rows = rows * 0.95;
+    facts.previous.kinds[1]!.changed = (rows - companies) * 0.4;
+    facts.previous.kinds[1]!.deleted = rows * 0.06;
+    expect(failing(facts, gatesByRegister.padron_mensual)).toEqual([]);
+    expect(failing(facts)).toEqual(['rows', 'changed.person', 'deleted.person', 'empty.ubigeo']);
   });
 
   it('look at no more editions than the setting says', () => {
@@ -132,7 +207,8 @@ describe('gates', () => {
         rows: 2_050,
         companies: 300,
         kinds: [{ kind: 'company', previousRows: 300, changed: 99, deleted: 60, usualChangedShares: [] }],
-        columns: [{ column: 'estado', emptyBefore: 0, emptyNow: 99, changedCompanies: 99 }],
+        columns: [{ column: 'estado', emptyBefore: 0, emptyNow: 99, changedCompanies: 99, usualChangedShares: [] }],
+        notices: { notices: 99, watchedCompanies: 300, usualPerCompany: [0] },
       },
     };
     expect(failing(facts)).toEqual([]);

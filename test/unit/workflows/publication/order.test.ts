@@ -13,6 +13,7 @@ function publication(changes: Partial<PlacedPublication>): PlacedPublication {
     publishedAt: new Date('2026-11-28T07:38:00Z'),
     detectedAt: new Date('2026-11-28T08:00:00Z'),
     approved: false,
+    reverted: false,
     ...changes,
   };
 }
@@ -27,6 +28,18 @@ describe('the place of a publication', () => {
   it("is repeated when it holds the head's bytes, whatever its date", () => {
     expect(placeOf(publication({ sha256: 'aa' }), head)).toBe('repeated');
     expect(placeOf(publication({ sha256: 'aa', publishedAt: new Date(0) }), head)).toBe('repeated');
+  });
+
+  it('is reverted when an operator has undone its bytes, also while the head still names them', () => {
+    expect(placeOf(publication({ reverted: true }), head)).toBe('reverted');
+    expect(placeOf(publication({ reverted: true, sha256: 'aa' }), head)).toBe('reverted');
+    expect(placeOf(publication({ reverted: true, publishedAt: new Date(0) }), head)).toBe('reverted');
+  });
+
+  it('approved after that, it may become an edition again, in its order', () => {
+    const approved = { reverted: true, approved: true };
+    expect(placeOf(publication({ ...approved, sha256: 'aa' }), head)).toBe('next');
+    expect(placeOf(publication({ ...approved, publishedAt: new Date(0) }), head)).toBe('superseded');
   });
 
   it('is superseded when a newer one passed while it waited', () => {

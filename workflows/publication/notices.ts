@@ -1,0 +1,87 @@
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { type ChangeBlock, openChangeFile, recordsOf } from '../../pipelines/diff/change-file.ts';
+import { avroType, type Change } from '../../pipelines/stream/codec.ts';
+import { eventsOf } from '../../pipelines/watch/match.ts';
+import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
+import { isCompany } from '../../schemas/ruc.ts';
+
+/** What an edition would tell customers, counted before it exists. */
+export interface NoticeCounts {
+  /** Events over all watch lists. A RUC that comes back may make a few more: its last known row is not looked up. */
+  notices: number;
+  watchedCompanies: number;
+}
+
+type Slice = { start: number; end: number };
+type Lists = ReadonlyMap<string, number>;
+
+/**
+ * Counts the events that a change file would make on the lists of now. One block of the file (256 KB, some thousand
+ * records) is in memory at a time and asked about in one query; only the records of watched companies are decoded. Null for a register whose changes are told to nobody.
+ * @throws CompareError `change_file_damaged`
+ */
+export async function countNotices(
+  pool: Pool,
+  name: RegisterName,
+  changeFile: string,
+  signal: AbortSignal,
+): Promise<NoticeCounts | null> {
+  const register = registers[name];
+  if (!isTold(register)) return null;
+  const counts = { notices: 0, watchedCompanies: await countWatched(pool) };
+  if (counts.watchedCompanies === 0) return counts;
+  const file = await openChangeFile(changeFile);
+  try {
+    for await (const block of file.blocks()) {
+      signal.throwIfAborted();
+      counts.notices += await noticesOfBlock(pool, register, block);
+    }
+  } finally {
+    await file.close();
+  }
+  return counts;
+}
+
+function isTold(register: Register): boolean {
+  return register.presence !== undefined || register.columns.some((column) => column.event !== undefined);
+}
+
+async function noticesOfBlock(pool: Pool, register: Register, block: ChangeBlock): Promise<number> {
+  const changed = new Map<string, Slice>();
+  for (const { op, ruc, start, end } of recordsOf(block)) {
+    // A baseline is state without news; natural persons are never watched.
+    if (op !== 'r' && isCompany(ruc)) changed.set(ruc, { start, end });
+  }
+  if (changed.size === 0) return 0;
+  return noticesOf(register, block, changed, await listsOf(pool, [...changed.keys()]));
+}
+
+function noticesOf(register: Register, block: ChangeBlock, changed: ReadonlyMap<string, Slice>, lists: Lists): number {
+  let notices = 0;
+  for (const [ruc, listCount] of lists) {
+    const { start, end } = changed.get(ruc)!;
+    const record = avroType(register.name).fromBuffer(block.bytes.subarray(start, end)) as Change;
+    notices += eventsOf(register, record, null).length * listCount;
+  }
+  return notices;
+}
+
+async function countWatched(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ companies: number }>({
+    name: 'watched-companies',
+    text: `SELECT count(DISTINCT m.ruc) AS companies FROM watch_member m JOIN watch_list l ON l.id = m.list_id
+      WHERE l.deleted_at IS NULL`,
+  });
+  return rows[0]!.companies;
+}
+
+/** Of these companies, those that somebody watches, with on how many lists each stands. */
+async function listsOf(pool: Pool, rucs: readonly string[]): Promise<Lists> {
+  const { rows } = await pool.query<{ ruc: string; lists: number }>({
+    name: 'lists-of-companies',
+    text: `SELECT m.ruc, count(*) AS lists FROM watch_member m JOIN watch_list l ON l.id = m.list_id
+      WHERE m.ruc = ANY ($1) AND l.deleted_at IS NULL GROUP BY m.ruc`,
+    values: [rucs],
+  });
+  return new Map(rows.map(({ ruc, lists }) => [ruc, lists]));
+}
