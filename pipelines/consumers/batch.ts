@@ -1,7 +1,15 @@
 import type { Kafka } from 'kafkajs';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { RecordSchemas } from '../stream/writer-schemas.ts';
 import type { LoopMetrics } from './loop-metrics.ts';
+
+export interface ChangeMessage {
+  offset: string;
+  /** In the register's current schema. */
+  value: Buffer;
+  headers?: Readonly<Record<string, unknown>>;
+}
 
 /** Records of one partition in order, all of one fetch. */
 export interface ChangeBatch {
@@ -10,7 +18,7 @@ export interface ChangeBatch {
   partition: number;
   firstOffset: string;
   lastOffset: string;
-  messages: readonly { offset: string; value: Buffer }[];
+  messages: readonly ChangeMessage[];
   /**
    * The loop heartbeats by itself. A handler that waits calls it to say that it is not stuck, and learns at once when the
    * partition was taken away or the process stops (it throws then; let it).
@@ -45,8 +53,8 @@ export interface LoopOptions {
   kafka: Kafka;
   group: string;
   topics: readonly { topic: string; register: RegisterName }[];
-  /** Registry ids of the current schema; a record of another id stops its partition. */
-  knownSchemaIds: ReadonlySet<number>;
+  /** A record that it cannot bring to the current schema stops its partition. */
+  schemas: RecordSchemas;
   handle: BatchHandler;
   log: Logger;
   metrics: LoopMetrics;

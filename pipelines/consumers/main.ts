@@ -7,11 +7,13 @@ import { makeLogger } from '../../deploy/runtime/log.ts';
 import { makeMetrics } from '../../deploy/runtime/metrics.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
 import { makeLazyTemporal } from '../../deploy/runtime/temporal.ts';
-import { changesTopic, registerNames } from '../../schemas/registers.ts';
+import { changesTopic, type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { materializeGroup, watchGroup } from '../stream/groups.ts';
 import { connectOffsets } from '../stream/kafka.ts';
 import { checkStream } from '../stream/prepare.ts';
+import { SchemaArchive } from '../stream/schema-archive.ts';
 import { connectRegistry } from '../stream/schema-registry.ts';
+import { schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
 import { makeLastKnownRows } from '../watch/last-known.ts';
 import { makeWake } from '../watch/wake.ts';
 import { behind } from './behind.ts';
@@ -73,11 +75,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('kafka offsets', () => offsets.close());
 
   const registry = connectRegistry(config.SCHEMA_REGISTRY_URL);
-  const knownSchemaIds = new Set<number>();
-  for (const register of registerNames) {
-    const parts = { kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix };
-    knownSchemaIds.add((await checkStream(parts, register)).changes);
-  }
+  const parts = { kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix };
+  const currentIds = new Map<RegisterName, number>();
+  for (const register of registerNames) currentIds.set(register, (await checkStream(parts, register)).changes);
+  const archive = new SchemaArchive(config.ARCHIVE_URL);
+  const schemas = new WriterSchemas(schemaSource(registry, archive, prefix), currentIds);
 
   const makeOutput: Record<ConsumersConfiguration['CONSUMERS'][number], () => Output> = {
     materialize: () => ({
@@ -116,7 +118,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     const loop = await runLoop({
       kafka,
       topics: registerNames.map((register) => ({ register, topic: changesTopic(prefix, register) })),
-      knownSchemaIds,
+      schemas,
       log: log.child({ output: name }),
       metrics: loopMetrics,
       onFailure: (error) => lifecycle.fail(error),

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type EachBatchPayload } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { schemaIdOf, UndecodableRecord } from '../stream/codec.ts';
-import type { ChangeBatch, LoopLimits, LoopOptions } from './batch.ts';
+import { UndecodableRecord } from '../stream/codec.ts';
+import type { ChangeBatch, ChangeMessage, LoopLimits, LoopOptions } from './batch.ts';
 import type { Membership } from './membership.ts';
 import { isRetryable } from './retryable.ts';
 
@@ -94,7 +94,7 @@ export class PartitionWork {
     const { topic, partition } = payload.batch;
     const register = this.#registers.get(topic)!;
     const messages = payload.batch.messages as Messages;
-    let stopAt = this.#firstUnknown(messages);
+    let stopAt: UndecodableRecord | undefined;
     for (let good = before(messages, stopAt); good.length > 0; good = before(good, stopAt)) {
       const batch = {
         register,
@@ -125,7 +125,7 @@ export class PartitionWork {
     for (let attempt = 1, waitMs = limits.retryFirstMs; ; attempt += 1) {
       this.#active.set(key, Date.now());
       try {
-        await handle(batch);
+        await handle({ ...batch, messages: await this.#inCurrentSchema(batch) });
         this.#failing.delete(key);
         if (!batch.isStale()) return 'handled';
         log.warn(
@@ -176,19 +176,25 @@ export class PartitionWork {
     );
   }
 
-  #firstUnknown(messages: Messages): UndecodableRecord | undefined {
-    for (const { offset, value } of messages) {
+  /** Nearly always all of them are already, and the list is given back as it is. */
+  async #inCurrentSchema({ register, messages }: ChangeBatch): Promise<Messages> {
+    const { schemas } = this.#options;
+    let read: ChangeMessage[] | undefined;
+    for (const [index, message] of messages.entries()) {
+      const { offset, value } = message;
       // A tombstone has no value; we write none.
-      if (value === null) return new UndecodableRecord('no value', offset);
+      if (value === null) throw new UndecodableRecord('no value', offset);
       try {
-        const id = schemaIdOf(value);
-        if (!this.#options.knownSchemaIds.has(id)) return new UndecodableRecord(`schema id ${id} is not known`, offset);
+        const current = schemas.current(register, value);
+        if (current === value) continue;
+        read ??= [...messages];
+        read[index] = { ...message, value: await current };
       } catch (error) {
-        if (error instanceof UndecodableRecord) error.offset = offset;
-        return error as UndecodableRecord;
+        if (error instanceof UndecodableRecord) throw error.at(offset);
+        throw error;
       }
     }
-    return undefined;
+    return read ?? messages;
   }
 
   /** Never skipped: a record left out would be a state that no later edition repairs. Other partitions go on. */

@@ -26,12 +26,19 @@ export class UndecodableRecord extends Error {
   override name = 'UndecodableRecord';
   readonly code = 'undecodable_record';
   readonly retryable = false;
+  readonly #reason: string;
   /** Offset in its partition; the loop fills it in where the decoder does not know it. */
   offset: string | undefined;
 
   constructor(reason: string, offset?: string) {
     super(`a record cannot be decoded: ${reason}`);
+    this.#reason = reason;
     this.offset = offset;
+  }
+
+  /** The same of one record: a reason may be true of many. */
+  at(offset: string): UndecodableRecord {
+    return new UndecodableRecord(this.#reason, offset);
   }
 }
 

@@ -36,6 +36,7 @@ export type StreamErrorCode =
   | 'schema_incompatible'
   | 'schema_differs'
   | 'schema_missing'
+  | 'registry_unavailable'
   | 'change_file_differs'
   | 'publisher_failed'
   | 'materialised_count_differs'

@@ -8,6 +8,7 @@ import { runLoop } from '../../pipelines/consumers/loop.ts';
 import { makeLoopMetrics } from '../../pipelines/consumers/loop-metrics.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import { materializeGroup } from '../../pipelines/stream/groups.ts';
+import { WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
 import { changesTopic } from '../../schemas/registers.ts';
 
 // A consumer that inserts its first batch, says so, and never commits: the test kills it just there.
@@ -28,7 +29,7 @@ await runLoop({
   kafka: makeKafka(config.KAFKA_BROKERS, 'dying', log),
   group: materializeGroup(config.KAFKA_TOPIC_PREFIX),
   topics: [{ topic: changesTopic(config.KAFKA_TOPIC_PREFIX, 'padron_reducido'), register: 'padron_reducido' }],
-  knownSchemaIds: new Set([config.SCHEMA_ID]),
+  schemas: new WriterSchemas(async () => null, new Map([['padron_reducido', config.SCHEMA_ID]])),
   handle: async (batch) => {
     await handle(batch);
     process.stdout.write(`inserted ${batch.partition} ${batch.messages.length}\n`);

@@ -21,7 +21,9 @@ import { connectOffsets } from '../../pipelines/stream/kafka.ts';
 import type { StreamOffsets } from '../../pipelines/stream/ports.ts';
 import { prepareStream, type SchemaIds } from '../../pipelines/stream/prepare.ts';
 import { type PublishOutcome, publishInChild } from '../../pipelines/stream/publish.ts';
+import { SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
 import { connectRegistry, type SchemaRegistry } from '../../pipelines/stream/schema-registry.ts';
+import { schemaSource, WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, padronReducido } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from './isolation.ts';
@@ -38,6 +40,7 @@ export interface StreamBench {
   archiveUrl: string;
   folder: string;
   ids: SchemaIds;
+  schemas: WriterSchemas;
   log: Logger;
   /** The environment of a process that works on the same names. */
   environment: Record<string, string>;
@@ -58,6 +61,8 @@ export async function makeStreamBench(endpoints: Endpoints): Promise<StreamBench
   const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'test', log);
   const registry = connectRegistry(endpoints.SCHEMA_REGISTRY_URL);
   const ids = await prepareStream({ kafka, registry, pool, archiveUrl, prefix }, 'padron_reducido');
+  const source = schemaSource(registry, new SchemaArchive(archiveUrl), prefix);
+  const schemas = new WriterSchemas(source, new Map([['padron_reducido', ids.changes]]));
   const offsets = await connectOffsets(kafka);
   return {
     pool,
@@ -70,6 +75,7 @@ export async function makeStreamBench(endpoints: Endpoints): Promise<StreamBench
     archiveUrl,
     folder,
     ids,
+    schemas,
     log,
     environment: {
       ...endpoints,
@@ -163,7 +169,7 @@ export async function startMaterialize(
     kafka: bench.kafka,
     group: materializeGroup(bench.prefix),
     topics: [{ topic: changesTopic(bench.prefix, 'padron_reducido'), register: 'padron_reducido' }],
-    knownSchemaIds: new Set([bench.ids.changes]),
+    schemas: bench.schemas,
     handle: options.around?.(handle) ?? handle,
     log: bench.log,
     metrics: makeLoopMetrics(metrics),

@@ -20,7 +20,7 @@ function makeWork() {
       kafka: {} as never,
       group: 'test',
       topics: [{ topic, register: 'padron_reducido' }],
-      knownSchemaIds: new Set([7]),
+      schemas: { current: (_, value) => value },
       handle: async (batch) => void handled.push(batch.firstOffset),
       log: pino({ level: 'silent' }),
       metrics: makeLoopMetrics(new Registry()),
