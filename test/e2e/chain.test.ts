@@ -5,15 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
 import { padron } from '../../deploy/local/demo/operator.ts';
 import type { Notice } from '../../deploy/local/demo/receiver.ts';
+import { faultsOfFields, fieldsOf } from '../../deploy/local/demo/record-fields.ts';
 import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
 import { waitUntil } from '../../deploy/local/demo/waiting.ts';
 import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { processNames } from '../../deploy/local/product.ts';
 import { taxpayerAnswer } from '../../schemas/http/taxpayer.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
+import { registerNames } from '../../schemas/registers.ts';
 import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
 
-// The demo's chain, asserted in full: a publication, the next one, the changes through Kafka, the state in ClickHouse,
-// signed notices at a customer's receiver, look-ups. And what no log, metric, error or notice may hold.
+// The demo's chain, asserted in full: two days of all registers, the changes through Kafka, the state in ClickHouse, signed
+// notices at a customer's receiver, look-ups with every field. And what no log, metric, error or notice may hold.
 
 const rows = 4_000;
 const baselineEvents = 0;
@@ -38,8 +41,8 @@ afterAll(async () => {
 }, 60_000);
 
 async function personWhoseRowChanges() {
-  const second = await readPublication(days.second.path);
-  const change = days.second.changes.find(({ op, ruc }) => op === 'u' && ruc.startsWith('10'));
+  const second = await readPublication(days.second.daily.path);
+  const change = days.second.daily.changes.find(({ op, ruc }) => op === 'u' && ruc.startsWith('10'));
   return { ruc: change!.ruc, name: second.get(change!.ruc)![0]! };
 }
 
@@ -60,42 +63,80 @@ describe('before anything is published', () => {
   });
 });
 
-describe('the first publication', () => {
-  it('becomes edition 1: every row a baseline, no event, state equal to the file', async () => {
-    const row = await chain.publish(days.first.path, days.first.lastModified);
-    expect(row).toMatchObject({ state: 'publicada', rows: days.first.rows, rejected: 0, duplicates: 0 });
-    const state = await readState(chain.stack.endpoints.CLICKHOUSE_URL);
-    expect(differences(await readPublication(days.first.path), state)).toEqual([]);
-    expect(await readHistory(chain.stack.endpoints.CLICKHOUSE_URL)).toEqual([]);
+describe('the first publications', () => {
+  it('become edition 1 of each register: every row a baseline, no event', async () => {
+    const rows = await chain.publishDay(days.first);
+    expect(rows.map(({ register, state, fecha_dato }) => ({ register, state, fecha_dato }))).toEqual(
+      days.first.files.map(({ register, fechaDato }) => ({ register, state: 'publicada', fecha_dato: fechaDato })),
+    );
+    expect(rows[0]).toMatchObject({ rows: days.first.daily.rows, rejected: 0, duplicates: 0 });
+    expect(rows.filter(({ rejected }) => rejected > 0)).toEqual([]);
     expect(await chain.customer.events()).toHaveLength(baselineEvents);
     expect(chain.receiver.notices).toHaveLength(0);
   });
 
+  it('leave a state equal to the files and no history', async () => {
+    const { CLICKHOUSE_URL } = chain.stack.endpoints;
+    expect(differences(await readPublication(days.first.daily.path), await readState(CLICKHOUSE_URL))).toEqual([]);
+    for (const { register } of days.first.files) expect(await readHistory(CLICKHOUSE_URL, register)).toEqual([]);
+  });
+
   it('published again unchanged makes no edition', async () => {
-    expect(await chain.publish(days.first.path, days.first.lastModified)).toMatchObject({
+    expect(await chain.publish('agentes_retencion')).toMatchObject({
       outcome: 'nothing_new',
       publication: { state: 'publicada' },
     });
-    expect(await padron<unknown[]>(['editions', 'list'], chain.environment)).toHaveLength(1);
+    expect(await padron<unknown[]>(['editions', 'list'], chain.environment)).toHaveLength(registerNames.length);
+  });
+
+  it('a company that is on no list is told so, with the dates of the lists', async () => {
+    const { status, body } = await chain.customer.lookUp(days.complete);
+    expect(status).toBe(200);
+    expect(body.data).toMatchObject({ es_agente_retencion: false });
+    const date = limaDay(days.first.lastModified);
+    expect(body.meta?.fecha_padrones).toEqual({ agentes_retencion: date, buenos_contribuyentes: date });
   });
 });
 
-describe('the next publication', () => {
-  it('becomes edition 2 with exactly the true changes', async () => {
-    const row = await chain.publish(days.second.path, days.second.lastModified);
-    expect(row).toMatchObject({ state: 'publicada', rows: days.second.rows });
-    const state = await readState(chain.stack.endpoints.CLICKHOUSE_URL);
-    const [before, after] = [await readPublication(days.first.path), await readPublication(days.second.path)];
-    expect(differences(after, state)).toEqual([]);
-    const history = await readHistory(chain.stack.endpoints.CLICKHOUSE_URL);
+describe('the next publications', () => {
+  it('become edition 2 with exactly the true changes', async () => {
+    const rows = await chain.publishDay(days.second);
+    expect(rows.map(({ state }) => state)).toEqual(days.second.files.map(() => 'publicada'));
+    const { CLICKHOUSE_URL } = chain.stack.endpoints;
+    const [before, after] = [
+      await readPublication(days.first.daily.path),
+      await readPublication(days.second.daily.path),
+    ];
+    expect(differences(after, await readState(CLICKHOUSE_URL))).toEqual([]);
+    const history = await readHistory(CLICKHOUSE_URL, 'padron_reducido');
     expect(history.map(({ ruc, op }) => `${op} ${ruc}`)).toEqual(
-      days.second.changes.map(({ ruc, op }) => `${op} ${ruc}`),
+      days.second.daily.changes.map(({ ruc, op }) => `${op} ${ruc}`),
     );
     for (const change of history) {
       expect(change.edition).toBe(2);
       expect(change.before).toEqual(before.get(change.ruc) ?? null);
       expect(change.after).toEqual(after.get(change.ruc) ?? null);
     }
+  });
+
+  it.each(['agentes_retencion', 'buenos_contribuyentes'] as const)(
+    'of %s change who entered and who left',
+    async (list) => {
+      const { entered, left } = days.listChanges[list];
+      const history = await readHistory(chain.stack.endpoints.CLICKHOUSE_URL, list);
+      const found = (op: string) => history.filter((change) => change.op === op).map(({ ruc }) => ruc);
+      expect(found('c')).toEqual([...entered].sort());
+      expect(found('d')).toEqual([...left].sort());
+      expect(history).toHaveLength(entered.length + left.length);
+    },
+  );
+
+  it('of the sanctioned: one supplier more, and one sanction more of a known one', async () => {
+    const history = await readHistory(chain.stack.endpoints.CLICKHOUSE_URL, 'sancionados');
+    expect(history.map(({ op }) => op).sort()).toEqual(['c', 'u']);
+    const { before, after } = history.find(({ op }) => op === 'u')!;
+    const sanctions = (row: string[] | null) => JSON.parse(row![1]!) as { resolucion: string }[];
+    expect(sanctions(after)).toHaveLength(sanctions(before).length + 1);
   });
 
   it('sends each expected notice, verified, after the look-up shows the new state, and no other', async () => {
@@ -117,15 +158,23 @@ describe('the next publication', () => {
     for (const event of events) expect(event).toMatchObject({ entregas: [{ estado: 'entregada' }] });
   });
 
-  it('look-ups answer by their schema, with the date of the edition', async () => {
-    const { status, body } = await chain.customer.lookUp(watched[0]!.ruc);
-    expect(status).toBe(200);
-    taxpayerAnswer.parse(body);
-    expect(body.meta?.fecha_dato).toBe(limaDate(days.second.lastModified));
+  it('look-ups answer by their schema, every field with the date of its register', async () => {
+    const lookup = await chain.customer.lookUp(days.complete);
+    expect(lookup.status).toBe(200);
+    taxpayerAnswer.parse(lookup.body);
+    const dates = new Map<string, string>(days.second.files.map(({ register, fechaDato }) => [register, fechaDato]));
+    expect(faultsOfFields(fieldsOf(lookup), dates)).toEqual([]);
+    expect(lookup.body.meta?.fecha_dato).toBe(limaDay(days.second.lastModified));
+    expect(lookup.body.data).toMatchObject({ es_agente_retencion: true });
+    const unlisted = await chain.customer.lookUp(formerGoodTaxpayer().ruc);
+    expect(unlisted.body.data).toMatchObject({ es_buen_contribuyente: false });
+  });
+
+  it('a RUC that left the daily register is a 404 of a dated edition', async () => {
     const gone = watched.find(({ expected }) => expected?.evento === 'ruc.baja')!;
     const missing = await chain.customer.lookUp(gone.ruc);
     expect(missing.status).toBe(404);
-    expect(missing.body).toMatchObject({ encontrado: false, meta: { fecha_dato: limaDate(days.second.lastModified) } });
+    expect(missing.body).toMatchObject({ encontrado: false, meta: { fecha_dato: limaDay(days.second.lastModified) } });
   });
 });
 
@@ -189,8 +238,8 @@ function expectSpecifiedNotice({ headers, body, deliveryId }: Notice): void {
   expect(notice.watchlist).toMatchObject({ nombre: 'Proveedores', referencia: 'demo' });
 }
 
-function limaDate(at: Date): string {
-  return new Intl.DateTimeFormat('en-CA', { timeZone: 'America/Lima' }).format(at);
+function formerGoodTaxpayer(): Watched {
+  return watched.find(({ expected }) => expected?.evento === 'ruc.buen_contribuyente_cambiado')!;
 }
 
 function filesBelow(folder: string, pattern: RegExp): string[] {

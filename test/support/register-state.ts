@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import type { Entry, ZipFile } from 'yauzl';
 import { open } from 'yauzl';
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
 
 export type Rows = Map<string, string[]>;
 
@@ -26,12 +27,12 @@ export async function readPublication(path: string): Promise<Rows> {
   return rows;
 }
 
-/** The rows that the state holds now: newest version of each RUC, without deleted ones. */
-export async function readState(clickhouseUrl: string): Promise<Rows> {
+/** The rows that the state of a register holds now: newest version of each RUC, without deleted ones. */
+export async function readState(clickhouseUrl: string, register: RegisterName = 'padron_reducido'): Promise<Rows> {
   const rows: Rows = new Map();
   await eachRow<[string, number, string]>(
     clickhouseUrl,
-    `SELECT toString(ruc), is_deleted, row FROM taxpayer WHERE register = 1
+    `SELECT toString(ruc), is_deleted, row FROM taxpayer WHERE register = ${registers[register].code}
      ORDER BY ruc, version DESC LIMIT 1 BY ruc SETTINGS max_threads = 1`,
     ([ruc, isDeleted, row]) => {
       if (isDeleted === 0) rows.set(ruc, JSON.parse(row) as string[]);
@@ -48,12 +49,13 @@ export interface ChangeRow {
   after: string[] | null;
 }
 
-export async function readHistory(clickhouseUrl: string): Promise<ChangeRow[]> {
+export async function readHistory(clickhouseUrl: string, register: RegisterName): Promise<ChangeRow[]> {
   const changes: ChangeRow[] = [];
   const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as string[]));
   await eachRow<[string, string, string, string | null, string | null]>(
     clickhouseUrl,
-    'SELECT toString(ruc), toString(edition), op, before, after FROM register_change FINAL ORDER BY edition, ruc',
+    `SELECT toString(ruc), toString(edition), op, before, after FROM register_change FINAL
+     WHERE register = ${registers[register].code} ORDER BY edition, ruc`,
     ([ruc, edition, op, before, after]) =>
       changes.push({ ruc, edition: Number(edition), op, before: parse(before), after: parse(after) }),
   );

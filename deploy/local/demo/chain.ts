@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { RegisterName } from '../../../schemas/registers.ts';
 import { readLocalConfig, repositoryRoot } from '../config.ts';
 import { type Product, startProduct } from '../product.ts';
 import { type Stack, startStack } from '../stack.ts';
@@ -7,10 +8,12 @@ import { Customer } from './customer.ts';
 import { type OfficialSite, startOfficialSite } from './official-site.ts';
 import { padron } from './operator.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
+import { type PublishedDay, sitePaths } from './register/day.ts';
 import type { Received } from './watched.ts';
 
 export interface PublicationRow {
   id: number;
+  register: RegisterName;
   state: string;
   state_reason: string | null;
   fecha_dato: string;
@@ -31,8 +34,10 @@ export interface Chain {
   received: Received[];
   /** What a person's shell would have, for the operators' command. */
   environment: Record<string, string>;
-  /** Publishes the file as the official site's newest and waits until it is final, materialised and notified. */
-  publish(file: string, lastModified: Date, onLine?: (line: string) => void): Promise<PublicationRow>;
+  /** Shows the day on the official site, has all its registers asked for at once, and waits as `publish` does. */
+  publishDay(day: PublishedDay, onLine?: (line: string) => void): Promise<PublicationRow[]>;
+  /** Has the official site asked for a register and waits until what it gave is final, materialised and notified. */
+  publish(register: RegisterName, onLine?: (line: string) => void): Promise<PublicationRow>;
   stop(): Promise<void>;
 }
 
@@ -84,7 +89,7 @@ async function startParts(
   const stack = await startStack({ directory: path.join(directory, 'engines'), log });
   stops.push(() => stack.stop());
   const settings = {
-    SOURCE_PADRON_REDUCIDO_URL: site.url,
+    ...sourceSettings(site),
     ALLOW_PRIVATE_TARGETS: '1',
     EGRESS_EXTRA_CA: caFile,
     ...options.environment,
@@ -99,13 +104,25 @@ async function startParts(
   );
   const { token } = await padron<{ token: string }>(['tokens', 'create', '--account', String(account.id)], environment);
   customer = new Customer(product.apiUrl, token);
+  const publish: Chain['publish'] = (register, onLine) =>
+    padron<PublicationRow>(['publications', 'run', register, '--wait'], environment, onLine);
   return {
-    ...{ stack, product, site, receiver, customer, token, received, environment, stop },
-    publish(file, lastModified, onLine) {
-      site.publish(file, lastModified);
-      return padron<PublicationRow>(['publications', 'run', 'padron_reducido', '--wait'], environment, onLine);
+    ...{ stack, product, site, receiver, customer, token, received, environment, stop, publish },
+    publishDay(day, onLine = () => undefined) {
+      site.show(day);
+      return Promise.all(day.files.map(({ register }) => publish(register, (line) => onLine(`${register}: ${line}`))));
     },
   };
+}
+
+/** Every register is asked for at this site. */
+function sourceSettings(site: OfficialSite): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const [register, { file, page }] of Object.entries(sitePaths)) {
+    settings[`SOURCE_${register.toUpperCase()}_URL`] = `${site.origin}${file}`;
+    if (page !== null) settings[`SOURCE_${register.toUpperCase()}_PAGE_URL`] = `${site.origin}${page}`;
+  }
+  return settings;
 }
 
 export const demoDirectory = path.join(repositoryRoot, '.local', 'demo');

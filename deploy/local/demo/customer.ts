@@ -3,8 +3,23 @@ import type { Received } from './watched.ts';
 
 export interface Lookup {
   status: number;
-  body: { data?: Record<string, unknown>; meta?: { fecha_dato?: string }; encontrado?: boolean; detail?: string };
+  body: {
+    data?: Record<string, unknown>;
+    meta?: {
+      fecha_dato?: string;
+      fecha_padrones?: Record<string, string | null>;
+      fuentes?: { registro: string; fecha_dato: string }[];
+    };
+    encontrado?: boolean;
+    detail?: string;
+  };
 }
+
+/** Where an answer states the date of a field that does not come from the daily register. */
+const listOfField: Readonly<Record<string, string>> = {
+  es_agente_retencion: 'agentes_retencion',
+  es_buen_contribuyente: 'buenos_contribuyentes',
+};
 
 /** A customer of the service: talks to its public API only, with a token of its own. */
 export class Customer {
@@ -48,13 +63,15 @@ export class Customer {
     const { status, body } = await this.lookUp(datos.ruc);
     const shown = body.data?.[datos.campo];
     const sawNewState = evento === 'ruc.baja' ? status === 404 : status === 200 && shown === datos.despues;
+    const list = listOfField[datos.campo];
+    const date = list === undefined ? body.meta?.fecha_dato : body.meta?.fecha_padrones?.[list];
     return {
       evento,
       ruc: datos.ruc,
       campo: datos.campo,
       deliveryId: notice.deliveryId ?? '',
       verified: notice.verified,
-      sawNewState: sawNewState && body.meta?.fecha_dato === datos.fecha_dato,
+      sawNewState: sawNewState && date === datos.fecha_dato,
     };
   }
 

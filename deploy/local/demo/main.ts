@@ -7,19 +7,20 @@ import { removeEndpoints, writeEndpoints } from '../endpoints.ts';
 import { type Foreground, runInForeground } from '../foreground.ts';
 import { mainStackPaths } from '../paths.ts';
 import { type Chain, demoDirectory, startChain } from './chain.ts';
-import { printChanges, printLookup, printPublication, Steps } from './output.ts';
-import { writeTwoDays } from './two-days.ts';
+import { printChanges, printLookup, printPublications, Steps } from './output.ts';
+import { faultsOfFields, fieldsOf } from './record-fields.ts';
+import { type TwoDays, writeTwoDays } from './two-days.ts';
 import { waitUntil } from './waiting.ts';
 import { faultsOf, type Watched } from './watched.ts';
 
 const help = `npm run demo: the whole service on this machine, from an official publication to a signed notice.
 
-Starts the engines and the product, an official site that publishes two days of an invented register, and a customer's
+Starts the engines and the product, an official site that publishes two days of seven invented registers, and a customer's
 HTTPS receiver; then keeps the API up until Ctrl-C. Everything listens on loopback; data in .local/demo, made anew each time.
 
   npm run demo                     show it and keep the API up
-  npm run demo -- --exit           end when it has been shown; exit code 0 only if every expected notice came, verified
-  npm run demo -- --rows 20000     a larger register (default 5000 rows)`;
+  npm run demo -- --exit           end when it has been shown; exit code 0 only if all is as expected
+  npm run demo -- --rows 20000     larger registers (default 5000 taxpayers)`;
 
 const noticeTimeoutMs = 60_000;
 
@@ -46,20 +47,19 @@ async function demo(foreground: Foreground): Promise<void> {
   shareAddresses(chain, foreground);
   steps.line(`Temporal's page: ${pc.underline(chain.stack.endpoints.TEMPORAL_UI_URL)}`);
 
-  steps.begin(`Writing two days of an invented register: ${rows.toLocaleString('en')} rows`);
+  steps.begin(`Writing two days of seven invented registers: ${rows.toLocaleString('en')} taxpayers`);
   const days = await writeTwoDays(path.join(demoDirectory, 'site'), rows);
-  const { watched } = days;
+  const { watched, complete } = days;
 
   steps.begin('A customer makes a watch list and a webhook through the public API');
   await subscribe(chain, watched, steps);
 
-  steps.begin('Day 1: the first publication');
-  printPublication(steps, await chain.publish(days.first.path, days.first.lastModified, steps.line), days.first);
-  const changed = watched[0]!.ruc;
-  printLookup(steps, await chain.customer.lookUp(changed), changed);
+  steps.begin('Day 1: the first publication of every register');
+  printPublications(steps, await chain.publishDay(days.first, steps.line), days.first);
+  printLookup(steps, await chain.customer.lookUp(complete), complete);
 
-  steps.begin('Day 2: the next publication is compared with it');
-  printPublication(steps, await chain.publish(days.second.path, days.second.lastModified, steps.line), days.second);
+  steps.begin('Day 2: each next publication is compared with the one before');
+  printPublications(steps, await chain.publishDay(days.second, steps.line), days.second);
   await printChanges(steps, chain);
   const expected = watched.filter((company) => company.expected !== null).length;
   await waitUntil(() => chain.received.length >= expected, noticeTimeoutMs);
@@ -67,8 +67,12 @@ async function demo(foreground: Foreground): Promise<void> {
     const marks = `${verified ? pc.green('signature valid') : pc.red('SIGNATURE NOT VALID')}, look-up on arrival: ${sawNewState ? pc.green('new state') : pc.red('OLD STATE')}`;
     steps.line(`notice ${evento} of ${ruc}: ${marks} (delivery ${deliveryId})`);
   }
-  printLookup(steps, await chain.customer.lookUp(changed), changed);
-  conclude(chain, watched, steps, foreground);
+  const lookup = await chain.customer.lookUp(complete);
+  printLookup(steps, lookup, complete);
+
+  const dates = new Map<string, string>(days.second.files.map(({ register, fechaDato }) => [register, fechaDato]));
+  const faults = [...faultsOf(watched, chain.received), ...faultsOfFields(fieldsOf(lookup), dates)];
+  conclude(chain, days, faults, steps, foreground);
 }
 
 async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps): Promise<void> {
@@ -93,23 +97,19 @@ function shareAddresses(chain: Chain, foreground: Foreground): void {
   foreground.onStop(() => removeEndpoints(paths.endpointsFile));
 }
 
-function conclude(chain: Chain, watched: readonly Watched[], steps: Steps, foreground: Foreground): void {
-  const faults = faultsOf(watched, chain.received);
-  steps.begin(faults.length === 0 ? pc.green('Every expected notice came, verified.') : pc.red('Not as expected:'));
+function conclude(chain: Chain, days: TwoDays, faults: readonly string[], steps: Steps, foreground: Foreground): void {
+  const good = 'Every field has its date, every expected notice came, verified, and nothing differs.';
+  steps.begin(faults.length === 0 ? pc.green(good) : pc.red('Not as expected:'));
   for (const fault of faults) steps.line(fault);
   if (faults.length > 0) foreground.fail('the demo did not show what it should');
   else if (values.exit) foreground.end();
-  else printWhatToTry(chain, watched, steps);
+  else printWhatToTry(chain, days, steps);
 }
 
-function printWhatToTry(chain: Chain, watched: readonly Watched[], steps: Steps): void {
+function printWhatToTry(chain: Chain, { complete, watched }: TwoDays, steps: Steps): void {
   const authorization = `-H 'Authorization: Bearer ${chain.token}'`;
   steps.begin('The API stays up; Ctrl-C ends. Try:');
-  for (const path of [
-    `/id/v1/ruc/${watched[0]!.ruc}`,
-    `/id/v1/ruc/${watched.at(-1)!.ruc}`,
-    '/id/v1/watch/eventos?limite=5',
-  ]) {
+  for (const path of [`/id/v1/ruc/${complete}`, `/id/v1/ruc/${watched.at(-1)!.ruc}`, '/id/v1/watch/eventos?limite=5']) {
     console.log(`  curl -s ${authorization} '${chain.product.apiUrl}${path}'`);
   }
 }

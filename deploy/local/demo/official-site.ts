@@ -2,31 +2,34 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type PublishedDay, sitePaths } from './register/day.ts';
 
-/** One version of the published file, as the site serves it. */
+/** One version of a published file, as the site serves it. */
 export interface SiteFile {
   bytes: Buffer;
   lastModified: Date;
   etag: string;
 }
 
-export const filePath = '/padron_reducido_ruc.zip';
+/** Where the daily register is. */
+export const filePath = sitePaths.padron_reducido.file;
 
 /**
- * An official site on loopback that behaves as SUNAT's does where it is well: one file, replaced by its newer version,
- * with ETag, Last-Modified, conditional requests and byte ranges (RFC 9110 13 and 14), and a landing page. A real HTTP
- * server. `intercept` answers instead where it wants to: tests make it misbehave with it.
+ * An official site on loopback that behaves as SUNAT's does where it is well: files, each replaced by its newer version,
+ * with ETag, Last-Modified, conditional requests and byte ranges (RFC 9110 13 and 14), and pages that name the day. A real
+ * HTTP server. `intercept` answers instead where it wants to: tests make it misbehave with it.
  */
 export class OfficialSite {
   readonly #server: Server;
-  file: SiteFile | null = null;
-  page = '';
+  readonly #files = new Map<string, SiteFile>();
+  readonly #pages = new Map<string, string>();
   intercept: ((request: IncomingMessage, response: ServerResponse, file: SiteFile | null) => boolean) | null = null;
 
   constructor() {
     this.#server = createServer((request, response) => {
-      if (this.intercept?.(request, response, this.file)) return;
-      this.#answer(request, response);
+      const file = this.#files.get(request.url ?? '') ?? null;
+      if (this.intercept?.(request, response, file)) return;
+      this.#answer(request, response, file);
     });
   }
 
@@ -37,19 +40,46 @@ export class OfficialSite {
     });
   }
 
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${filePath}`;
-  }
-
-  get pageUrl(): string {
-    return new URL('/', this.url).href;
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** Puts a new version (bytes, or a file's path) in place of the one before, as the site does each night. */
-  publish(file: Buffer | string, lastModified: Date): void {
+  place(sitePath: string, file: Buffer | string, lastModified: Date): void {
     const bytes = typeof file === 'string' ? readFileSync(file) : file;
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
-    this.file = { bytes, lastModified, etag: `"${hash}-${lastModified.getTime().toString(16)}"` };
+    this.#files.set(sitePath, { bytes, lastModified, etag: `"${hash}-${lastModified.getTime().toString(16)}"` });
+  }
+
+  placePage(sitePath: string, html: string): void {
+    this.#pages.set(sitePath, html);
+  }
+
+  /** Everything that the site shows from a day on; what it showed before and is not replaced stays. */
+  show({ files, pages, lastModified }: PublishedDay): void {
+    for (const { sitePath, path } of files) this.place(sitePath, path, lastModified);
+    for (const { sitePath, html } of pages) this.placePage(sitePath, html);
+  }
+
+  /** The daily register alone, with a landing page at the root. */
+  get url(): string {
+    return `${this.origin}${filePath}`;
+  }
+
+  get pageUrl(): string {
+    return `${this.origin}/`;
+  }
+
+  get file(): SiteFile | null {
+    return this.#files.get(filePath) ?? null;
+  }
+
+  set page(html: string) {
+    this.placePage('/', html);
+  }
+
+  publish(file: Buffer | string, lastModified: Date): void {
+    this.place(filePath, file, lastModified);
   }
 
   async close(): Promise<void> {
@@ -57,16 +87,11 @@ export class OfficialSite {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  #answer(request: IncomingMessage, response: ServerResponse): void {
-    if (request.url === '/' && this.page !== '') {
-      response.writeHead(200, { 'content-type': 'text/html' }).end(this.page);
-      return;
-    }
-    if (request.url !== filePath || this.file === null) {
-      response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>404</h1>');
-      return;
-    }
-    serveFile(request, response, this.file);
+  #answer(request: IncomingMessage, response: ServerResponse, file: SiteFile | null): void {
+    const page = this.#pages.get(request.url ?? '') ?? '';
+    if (file !== null) serveFile(request, response, file);
+    else if (page !== '') response.writeHead(200, { 'content-type': 'text/html' }).end(page);
+    else response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>404</h1>');
   }
 }
 

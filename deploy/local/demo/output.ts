@@ -2,7 +2,8 @@ import pc from 'picocolors';
 import type { Chain, PublicationRow } from './chain.ts';
 import type { Lookup } from './customer.ts';
 import { padron } from './operator.ts';
-import type { WrittenDay } from './two-days.ts';
+import { fieldsOf } from './record-fields.ts';
+import type { PublishedDay } from './register/day.ts';
 
 /** Numbered headings with what happens below them. */
 export class Steps {
@@ -18,31 +19,37 @@ export class Steps {
   readonly line = (text: string): void => console.log(`   ${text}`);
 }
 
-export function printPublication(steps: Steps, row: PublicationRow, written: WrittenDay): void {
-  const size = `${(written.zipBytes / 1024).toFixed(0)} kB zip, ${(written.textBytes / 1024).toFixed(0)} kB text`;
-  steps.line(
-    `publication ${row.id} of ${row.fecha_dato}: ${row.state}; ${row.rows.toLocaleString('en')} rows (${size})`,
-  );
-  steps.line(`rejected lines ${row.rejected}, duplicates ${row.duplicates}`);
+export function printPublications(steps: Steps, rows: readonly PublicationRow[], day: PublishedDay): void {
+  for (const { id, register, fecha_dato, state, rows: count, rejected, duplicates } of rows) {
+    const kilobytes = ((day.files.find((file) => file.register === register)?.bytes ?? 0) / 1024).toFixed(0);
+    const found = `${count?.toLocaleString('en')} rows, ${rejected} rejected, ${duplicates} repeated (${kilobytes} kB)`;
+    steps.line(`${register.padEnd(32)} publication ${id} of ${fecha_dato}: ${state}; ${found}`);
+  }
 }
 
 interface EditionRow {
+  register: string;
   number: number;
   fecha_dato: string;
   changes: number;
   counts: Record<string, unknown>;
 }
 
+/** What the second edition of each register changed. */
 export async function printChanges(steps: Steps, chain: Chain): Promise<void> {
   const editions = await padron<EditionRow[]>(['editions', 'list'], chain.environment);
-  for (const { number, fecha_dato, changes, counts } of editions.sort((one, other) => one.number - other.number)) {
-    const kinds = ['baseline', 'inserted', 'updated', 'deleted'].map((kind) => `${kind} ${String(counts[kind] ?? 0)}`);
-    steps.line(`edition ${number} (${fecha_dato}): ${changes} changes: ${kinds.join(', ')}`);
+  for (const { register, number, fecha_dato, counts } of editions.filter((edition) => edition.number > 1)) {
+    const kinds = ['inserted', 'updated', 'deleted'].map((kind) => `${kind} ${String(counts[kind] ?? 0)}`);
+    steps.line(`${register.padEnd(32)} edition ${number} (${fecha_dato}): ${kinds.join(', ')}`);
   }
 }
 
-export function printLookup(steps: Steps, { status, body }: Lookup, ruc: string): void {
-  const { nombre, estado, condicion } = body.data ?? {};
-  if (status !== 200) steps.line(`look-up of ${ruc}: ${status} ${body.detail}`);
-  else steps.line(`look-up of ${ruc} as of ${body.meta?.fecha_dato}: ${nombre}, ${estado}, ${condicion}`);
+/** Every field of the record, with its register and the date of that register's data. */
+export function printLookup(steps: Steps, lookup: Lookup, ruc: string): void {
+  steps.line(`look-up of ${ruc}: ${lookup.status} ${lookup.body.detail ?? ''}`.trimEnd());
+  if (lookup.status !== 200) return;
+  for (const { field, value, source, date } of fieldsOf(lookup)) {
+    const from = date === null ? source : `${source}, ${date}`;
+    steps.line(`  ${field.padEnd(22)} ${String(value).padEnd(56)} ${pc.dim(from)}`);
+  }
 }

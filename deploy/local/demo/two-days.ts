@@ -1,52 +1,103 @@
-import { mkdirSync } from 'node:fs';
-import path from 'node:path';
+import { limaDay } from '../../../schemas/lima-time.ts';
+import { type DayOptions, type PublishedDay, writeDay } from './register/day.ts';
+import { agentsOf, goodTaxpayersOf, type ListKind } from './register/lists.ts';
+import { membershipChanges } from './register/membership.ts';
+import { type Month, monthlyCells } from './register/monthly.ts';
 import { type Population, populationOf, type TrueChange, taxpayerOn, trueChanges } from './register/population.ts';
-import { type Publication, writePublication } from './register/publication.ts';
 import { chooseWatched, type Watched } from './watched.ts';
 
-export interface WrittenDay extends Publication {
-  lastModified: Date;
-}
-
 export interface TwoDays {
-  first: WrittenDay;
-  second: WrittenDay;
+  first: PublishedDay;
+  second: PublishedDay;
   /** One company for each kind of change of day 2, and one that stays as it is. */
   watched: Watched[];
+  /** The watched company that enters the agents' list: every field of its record is known. */
+  complete: string;
+  /** RUCs that day 2 adds to each list and takes from it. */
+  listChanges: Record<ListKind, { entered: string[]; left: string[] }>;
 }
 
 const firstSeed = 20_261_126;
 const maxSeeds = 1_000;
 const hourMs = 3_600_000;
+const missing = 'NO DISPONIBLE';
 
 /** Fewer than a hundred new and changed rows: the share gates let a small register pass. */
 const fewChanges = { inserted: 30, deleted: 30, updated: 65 };
+const changedInMonth = 50;
 
-/** Yesterday's and today's publication of an invented register, in the official format. */
+/** Yesterday's and today's publication of all registers, invented, in the official formats; today brings a new month. */
 export async function writeTwoDays(directory: string, rows: number, changes = fewChanges): Promise<TwoDays> {
-  mkdirSync(directory, { recursive: true });
-  const { seed, watched } = inventRegister(rows, changes);
-  const write = async (day: number, ageHours: number): Promise<WrittenDay> => {
-    const file = path.join(directory, `padron_reducido_ruc.day${day}.zip`);
-    const lastModified = new Date(Math.floor((Date.now() - ageHours * hourMs) / 1000) * 1000);
-    return { ...(await writePublication({ path: file, rows, seed, day, changes })), lastModified };
+  const now = Date.now();
+  const today = at(now, 6);
+  const months = monthsUntil(today);
+  const { population, watched, complete } = inventRegisters(rows, changes, months.second);
+  const common: Pick<DayOptions, 'directory' | 'population'> = { directory, population };
+  return {
+    first: await writeDay({ ...common, day: 1, lastModified: at(now, 30), month: months.first }),
+    second: await writeDay({ ...common, day: 2, lastModified: today, month: months.second }),
+    watched,
+    complete,
+    listChanges: {
+      agentes_retencion: rucsOf(membershipChanges(agentsOf(population), 2)),
+      buenos_contribuyentes: rucsOf(membershipChanges(goodTaxpayersOf(population), 2)),
+    },
   };
-  return { first: await write(1, 30), second: await write(2, 6), watched };
 }
 
-/** The first invented register in which companies meet every kind of change that is watched. */
-function inventRegister(rows: number, changes: Partial<Population>): { seed: number; watched: Watched[] } {
+function rucsOf({ entered, left }: ReturnType<typeof membershipChanges>): { entered: string[]; left: string[] } {
+  return { entered: entered.map(({ ruc }) => ruc), left: left.map(({ ruc }) => ruc) };
+}
+
+/** Whole seconds, as HTTP dates are. */
+function at(now: number, hoursAgo: number): Date {
+  return new Date(Math.floor((now - hoursAgo * hourMs) / 1000) * 1000);
+}
+
+function monthsUntil(today: Date): { first: Month; second: Month } {
+  const period = limaDay(today).slice(0, 7);
+  return {
+    first: { number: 1, period: monthBefore(period).replace('-', ''), day: 1, changed: changedInMonth },
+    second: { number: 2, period: period.replace('-', ''), day: 2, changed: changedInMonth },
+  };
+}
+
+/** `YYYY-MM` of the month before. */
+function monthBefore(month: string): string {
+  const [year, number] = month.split('-').map(Number);
+  return new Date(Date.UTC(year!, number! - 2, 15)).toISOString().slice(0, 7);
+}
+
+/** The first invented registers in which companies meet every kind of change that is watched. */
+function inventRegisters(rows: number, changes: Partial<Population>, month: Month) {
   for (let seed = firstSeed; seed < firstSeed + maxSeeds; seed += 1) {
     const population = populationOf(rows, seed, changes);
-    const second = trueChanges(population, 2);
-    const watched = chooseWatched(second, unchangedCompany(population, second));
-    if (watched) return { seed, watched };
+    const daily = trueChanges(population, 2);
+    const changed = new Set(daily.map(({ ruc }) => ruc));
+    const { entered } = membershipChanges(agentsOf(population), 2);
+    const { entered: praised, left: excluded } = membershipChanges(goodTaxpayersOf(population), 2);
+    const lists = [...entered, ...praised, ...excluded].map(({ ruc }) => ruc);
+    const once = (ruc: string) => !changed.has(ruc) && lists.filter((other) => other === ruc).length === 1;
+    const complete = entered.find(({ index, ruc }) => once(ruc) && isComplete(population, index, month))?.ruc;
+    const watched = chooseWatched({
+      daily: daily.filter(({ ruc }) => !lists.includes(ruc)),
+      agent: complete,
+      formerGoodTaxpayer: excluded.find(({ ruc }) => once(ruc) && ruc.startsWith('20'))?.ruc,
+      unchanged: unchangedCompany(population, daily, lists),
+    });
+    if (watched !== null && complete !== undefined) return { population, watched, complete };
   }
-  throw new RangeError(`no invented register of ${rows} rows holds every kind of change: choose more rows`);
+  throw new RangeError(`no invented registers of ${rows} rows hold every kind of change: choose more rows`);
 }
 
-function unchangedCompany(population: Population, second: readonly TrueChange[]): string {
-  const changed = new Set(second.map(({ ruc }) => ruc));
+/** Has the monthly register a value in each cell that a record shows? */
+function isComplete(population: Population, index: number, month: Month): boolean {
+  const cells = monthlyCells(population, index, month);
+  return cells?.[6] !== missing && cells?.[7] !== missing && cells?.[8] !== missing && cells !== null;
+}
+
+function unchangedCompany(population: Population, daily: readonly TrueChange[], lists: readonly string[]): string {
+  const changed = new Set([...daily.map(({ ruc }) => ruc), ...lists]);
   for (let index = 0; index < population.rows; index += 1) {
     const { ruc } = taxpayerOn(population, index, 1);
     if (ruc.startsWith('20') && !changed.has(ruc)) return ruc;

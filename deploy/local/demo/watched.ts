@@ -1,3 +1,4 @@
+import { isCompany } from '../../../schemas/ruc.ts';
 import type { TrueChange } from './register/population.ts';
 
 /** What the demo's customer watches, and which notice must come of it. */
@@ -13,11 +14,25 @@ const noticeOfColumn = [
   { column: 'nombre', evento: 'ruc.nombre_cambiado' },
 ] as const;
 
-const isCompany = ({ ruc }: { ruc: string }) => ruc.startsWith('20');
+/** Those of whom the daily register alone tells something, or nothing is told. */
+export function watchedInDailyRegister(watched: readonly Watched[]): Watched[] {
+  return watched.filter(({ expected }) => expected === null || !expected.campo.startsWith('es_'));
+}
+
+/** What day 2 brings, from which the watched companies are chosen. */
+export interface Choice {
+  /** Changes of the daily register. */
+  daily: readonly TrueChange[];
+  /** Enters the agents' list, and nothing else of it changes. */
+  agent: string | undefined;
+  /** Leaves the good taxpayers' list, and nothing else of it changes. */
+  formerGoodTaxpayer: string | undefined;
+  unchanged: string;
+}
 
 /** One company for each kind of change, and one that stays as it is; null when a kind has no company. */
-export function chooseWatched(changes: readonly TrueChange[], unchangedCompany: string): Watched[] | null {
-  const companies = changes.filter(isCompany);
+export function chooseWatched({ daily, agent, formerGoodTaxpayer, unchanged }: Choice): Watched[] | null {
+  const companies = daily.filter(({ ruc }) => isCompany(ruc));
   const found = [
     ...noticeOfColumn.map(({ column, evento }) => ({
       ruc: companies.find(({ op, columns }) => op === 'u' && columns.join() === column)?.ruc,
@@ -25,7 +40,12 @@ export function chooseWatched(changes: readonly TrueChange[], unchangedCompany: 
     })),
     { ruc: companies.find(({ op }) => op === 'c')?.ruc, expected: { evento: 'ruc.alta', campo: 'ruc' } },
     { ruc: companies.find(({ op }) => op === 'd')?.ruc, expected: { evento: 'ruc.baja', campo: 'ruc' } },
-    { ruc: unchangedCompany, expected: null },
+    { ruc: agent, expected: { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion' } },
+    {
+      ruc: formerGoodTaxpayer,
+      expected: { evento: 'ruc.buen_contribuyente_cambiado', campo: 'es_buen_contribuyente' },
+    },
+    { ruc: unchanged, expected: null },
   ];
   return found.every((one): one is Watched => one.ruc !== undefined) ? found : null;
 }

@@ -1,0 +1,51 @@
+import type { Lookup } from './customer.ts';
+
+/** One field of an answer, with the register that it comes from and the date that the answer states for that register. */
+export interface ShownField {
+  field: string;
+  value: unknown;
+  source: string;
+  /** YYYY-MM-DD; null: the answer states none. */
+  date: string | null;
+}
+
+const catalogue = 'ubigeo catalogue';
+const sourceOfField: Readonly<Record<string, string>> = {
+  ruc: 'padron_reducido',
+  tipo: 'padron_reducido',
+  nombre: 'padron_reducido',
+  estado: 'padron_reducido',
+  condicion: 'padron_reducido',
+  ubigeo: 'padron_reducido',
+  departamento: catalogue,
+  provincia: catalogue,
+  distrito: catalogue,
+  tipo_contribuyente: 'padron_mensual',
+  sistema_emision: 'padron_mensual',
+  actividad_economica: 'padron_mensual',
+  comercio_exterior: 'padron_mensual',
+  nro_trabajadores: 'padron_mensual',
+  direccion: 'padron_reducido',
+  es_agente_retencion: 'agentes_retencion',
+  es_buen_contribuyente: 'buenos_contribuyentes',
+};
+
+/** Every field of a taxpayer's record, in the order of the specification. */
+export function fieldsOf({ body }: Lookup): ShownField[] {
+  const dates = new Map(body.meta?.fuentes?.map(({ registro, fecha_dato }) => [registro, fecha_dato]));
+  return Object.entries(sourceOfField).map(([field, source]) => ({
+    field,
+    value: body.data?.[field] ?? null,
+    source,
+    date: dates.get(source) ?? null,
+  }));
+}
+
+/** What a record that should be whole lacks: a value, the date of its register, or one that is not the expected date. */
+export function faultsOfFields(fields: readonly ShownField[], expected: ReadonlyMap<string, string>): string[] {
+  return fields.flatMap(({ field, value, source, date }) => {
+    if (value === null) return [`the record has no ${field}`];
+    if (source === catalogue || date === expected.get(source)) return [];
+    return [`${field} is dated ${date ?? 'by nothing'} instead of ${expected.get(source)}`];
+  });
+}

@@ -1,0 +1,96 @@
+import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
+import { limaDay } from '../../../../schemas/lima-time.ts';
+import { type Member, type Membership, membersOn } from './membership.ts';
+import { hash, type Population } from './population.ts';
+
+/** The state-procurement body's files: history, several rows per supplier, CRLF, Windows-1252, no quoting. */
+export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';
+
+const sanctionHeader =
+  'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION';
+const judicialHeader =
+  'FECHA_CORTE|RUC_DNI|NOMBRE_RAZONODENOMINACIONSOCIAL|ORGANO_JURISDICCIONAL|NUMERO_RESOLUCION|FECHA_INICIO|FECHA_FIN';
+
+// 8,661 rows of 6,219 suppliers in 2022; the two others are short.
+const sizes: Record<BarKind, { most: number; share: number; part: number; salt: number }> = {
+  sancionados: { most: 6_219, share: 0.01, part: 2 / 3, salt: 400 },
+  inhabilitaciones_judiciales: { most: 60, share: 0.002, part: 1 / 5, salt: 410 },
+  inhabilitaciones_administrativas: { most: 40, share: 0.002, part: 1 / 7, salt: 420 },
+};
+
+/** Their suppliers; nobody ever leaves a history. */
+export function suppliersOf(kind: BarKind, population: Population): Membership {
+  const { most, share, part } = sizes[kind];
+  const count = Math.min(most, Math.floor(population.rows * share));
+  return { population, count, from: Math.floor(population.rows * part), entering: 1, leaving: 0, onePersonIn: 27 };
+}
+
+interface Sanction {
+  start: Date;
+  /** Null: definitive. */
+  end: Date | null;
+  number: string;
+}
+
+/** The file of a day: FECHA_CORTE is that day, one supplier more than the day before, and one more sanction of a known one. */
+export function barText(kind: BarKind, population: Population, day: number, publishedAt: Date): Uint8Array {
+  const cut = compact(publishedAt);
+  const members = membersOn(suppliersOf(kind, population), day);
+  const lines = members.flatMap((member, place) => {
+    const luck = hash(member.index, sizes[kind].salt);
+    const sanctions = sanctionsOf(luck);
+    if (place < day - 1) sanctions.push(laterSanction(place));
+    return sanctions.map((sanction) => [cut, ...cellsOf(kind, member, place, sanction, luck)].join('|'));
+  });
+  const header = kind === 'inhabilitaciones_judiciales' ? judicialHeader : sanctionHeader;
+  return encodeWindows1252([header, ...lines].map((line) => `${line}\r\n`).join(''));
+}
+
+function sanctionsOf(luck: number): Sanction[] {
+  const count = luck % 10 < 7 ? 1 : luck % 10 === 9 ? 3 : 2;
+  return Array.from({ length: count }, (_, position) => {
+    const start = new Date(Date.UTC(1998 + ((luck >>> (4 + position)) % 27), (luck >>> 9) % 12, 1 + position, 12));
+    return { start, end: endOf(start, luck >>> position), number: `${1 + (luck % 4_000)}-${start.getUTCFullYear()}` };
+  });
+}
+
+/** What the second and each later day adds to one more supplier; the same on every day after. */
+function laterSanction(place: number): Sanction {
+  const start = new Date(Date.UTC(2026, 9, 1 + (place % 28), 12));
+  return { start, end: endOf(start, 1), number: `${5_000 + place}-2026` };
+}
+
+function endOf(start: Date, luck: number): Date | null {
+  if (luck % 10 === 0) return null;
+  const end = new Date(start);
+  // One day before its start: a bar that was annulled and never in force.
+  if (luck % 290 === 3) end.setUTCDate(end.getUTCDate() - 1);
+  else end.setUTCMonth(end.getUTCMonth() + 3 + (luck % 45));
+  return end;
+}
+
+function cellsOf(kind: BarKind, member: Member, place: number, sanction: Sanction, luck: number): string[] {
+  const [start, end] = [compact(sanction.start), sanction.end === null ? '' : compact(sanction.end)];
+  if (kind === 'inhabilitaciones_judiciales') {
+    const id = place % 4 === 3 ? nationalId(luck) : member.ruc;
+    return [id, member.name, 'JUZGADO PENAL DE PRUEBA', `EXP. ${sanction.number}`, start, end];
+  }
+  const motive = luck % 2 === 0 ? 'PRESENTAR INFORMACIÓN\u00a0INEXACTA' : 'INCUMPLIR – CONTRATO DE PRUEBA';
+  const id = place % 110 === 109 ? foreignCode(luck) : member.ruc;
+  return [
+    id,
+    member.name,
+    start,
+    end,
+    `${sanction.number}-TCE-S${1 + (luck % 4)}`,
+    luck % 2 === 0 ? '214,215,' : '221,',
+    motive,
+  ];
+}
+
+const foreignCode = (luck: number) => `99${String(luck % 1_000_000_000).padStart(9, '0')}`;
+const nationalId = (luck: number) => `99${String(luck % 1_000_000).padStart(6, '0')}`;
+
+function compact(at: Date): string {
+  return limaDay(at).replaceAll('-', '');
+}

@@ -1,0 +1,61 @@
+import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
+import { limaDay } from '../../../../schemas/lima-time.ts';
+import { type Member, type Membership, membersOn } from './membership.ts';
+import { hash, type Population } from './population.ts';
+
+const header = 'Ruc|Nombre/Razon|A partir del|Resolucion|';
+const longestName = 100;
+const dayMs = 86_400_000;
+
+/** In 2026 some 7,200 companies are on it; a small register has a share of its own. */
+export function agentsOf(population: Population): Membership {
+  const count = Math.min(7_200, Math.floor(population.rows * 0.02));
+  return { population, count, from: 0, entering: 5, leaving: 2, onePersonIn: null };
+}
+
+/** 50,711, of which a fifth are natural persons. */
+export function goodTaxpayersOf(population: Population): Membership {
+  const count = Math.min(50_711, Math.floor(population.rows * 0.05));
+  return { population, count, from: Math.floor(population.rows / 3), entering: 4, leaving: 3, onePersonIn: 27 };
+}
+
+export type ListKind = 'agentes_retencion' | 'buenos_contribuyentes';
+
+/**
+ * One of SUNAT's lists as published: Windows-1252, four cells closed by pipes, records that end in a bare CR, quotes that are
+ * part of the names. Late additions stand before an alphabetical block.
+ */
+export function listText(kind: ListKind, membership: Membership, day: number, publishedAt: Date): Uint8Array {
+  const members = membersOn(membership, day);
+  const late = members.filter(({ since }) => since > 1);
+  const old = members.filter(({ since }) => since === 1).sort((one, other) => (one.name < other.name ? -1 : 1));
+  const records = [...late, ...old].map((member) => recordOf(kind, member, day, publishedAt));
+  return encodeWindows1252([header, ...records].map((record) => `${record}\r`).join(''));
+}
+
+function recordOf(kind: ListKind, member: Member, day: number, publishedAt: Date): string {
+  const luck = hash(member.index, 300);
+  // A newcomer's day may lie after the publication that names it first.
+  const start = new Date(
+    member.since > 1
+      ? publishedAt.getTime() - (day - member.since - 3) * dayMs
+      : Date.UTC(2003 + (luck % 22), (luck >>> 8) % 12, 1, 12),
+  );
+  const [year, month, dayOfMonth] = limaDay(start).split('-');
+  const cells = [member.ruc, nameOf(member), `${dayOfMonth}/${month}/${year}`, resolutionOf(kind, luck, year!)];
+  return cells.map((cell) => `${cell}|`).join('');
+}
+
+// Names as the lists have them: in quotes, in one quote that nothing closes, with a dash of Windows-1252, cut.
+function nameOf({ name, index }: Member): string {
+  const luck = hash(index, 301) % 40;
+  const written = luck === 0 ? `"${name}"` : luck === 1 ? `"${name}` : luck === 2 ? `${name} – SUC. PERÚ` : name;
+  return written.slice(0, longestName);
+}
+
+function resolutionOf(kind: ListKind, luck: number, year: string): string {
+  const number = (luck >>> 4) % 300;
+  if (kind === 'buenos_contribuyentes')
+    return `${luck % 50 === 0 ? 'RS RS' : 'RS'} 02300503${10_000 + (luck % 80_000)}`;
+  return luck % 3 === 0 ? `RS R.S. ${number}-${year}` : `RS R.S.${number}-${year}`;
+}

@@ -1,0 +1,125 @@
+import { Readable } from 'node:stream';
+import { isCompany } from '../../../../schemas/ruc.ts';
+import { hash, isDeleted, type Population, pick, placeOf, rucOfIndex, word } from './population.ts';
+import { conditions, states } from './words.ts';
+
+export const monthlyHeader = [
+  'RUC',
+  'Estado',
+  'Condicion',
+  'Tipo',
+  'Actividad_Economica_CIIU_revision3_Principal',
+  'Actividad_Economica_CIIU_revision3_Secundaria',
+  'Actividad_Economica_CIIU_revision4_Principal',
+  'NroTrab',
+  'TipoFacturacion',
+  'TipoContabilidad',
+  'ComercioExterior',
+  'UBIGEO',
+  'Departamento',
+  'Provincia',
+  'Distrito',
+  'PERIODO_PUBLICACION',
+] as const;
+
+/** Delimiter and encoding as they were in one month and in another: a reader has to find out. */
+const writings = [
+  { delimiter: '|', encoding: 'latin1' },
+  { delimiter: ',', encoding: 'utf8' },
+] as const;
+
+const missing = 'NO DISPONIBLE';
+// 13.3 of 18.34 million taxpayers are in it.
+const coverage = 0.725;
+const rowsPerPiece = 8_192;
+
+const companyKinds = [
+  'SOCIEDAD ANONIMA CERRADA',
+  'SOCIEDAD ANONIMA',
+  'EMPRESA INDIVIDUAL DE RESPONSABILIDAD LIMITADA',
+  'SOCIEDAD COMERCIAL DE RESPONSABILIDAD LIMITADA',
+  'ASOCIACION',
+  'GOBIERNO REGIONAL LOCAL',
+] as const;
+const personKinds = ['PERSONA NATURAL SIN EMPRESA', 'PERSONA NATURAL CON EMPRESA UNIPERSONAL'] as const;
+const activities = [
+  'VENTA AL POR MENOR DE PRUEBAS EN COMERCIOS NO ESPECIALIZADOS',
+  'CULTIVO DE CAÑA DE AZÚCAR',
+  'ACTIVIDADES DE CONSULTORÍA DE GESTIÓN',
+  'CONSTRUCCIÓN DE EDIFICIOS',
+  'TRANSPORTE DE CARGA POR CARRETERA',
+  'FABRICACIÓN DE PRODUCTOS ALAMBICAS',
+  'OTRAS ACTIVIDADES DE SERVICIOS PERSONALES NCP',
+  'ACTIVIDADES DE RESTAURANTES Y DE SERVICIO MÓVIL DE COMIDAS',
+] as const;
+const billing = ['MANUAL', 'COMPUTARIZADO', 'MANUAL/COMPUTARIZADO', missing] as const;
+const trade = ['SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'IMPORTADOR/EXPORTADOR', 'IMPORTADOR'] as const;
+
+/** A month of the open-data file: `number` 1 is the first, each later one changes some `changed` rows of the one before. */
+export interface Month {
+  number: number;
+  /** AAAAMM */
+  period: string;
+  /** Day of the population whose taxpayers it covers. */
+  day: number;
+  changed: number;
+}
+
+/**
+ * The cells of a taxpayer in the month's file without the period, the RUC first; null when it is not in it. Absence says
+ * nothing: the file covers a part of the taxpayers.
+ */
+export function monthlyCells(population: Population, index: number, month: Month): string[] | null {
+  const luck = hash(index, population.seed + 500);
+  if ((luck >>> 3) % 1_000 >= coverage * 1_000 || isDeleted(population, index, month.day)) return null;
+  const ruc = rucOfIndex(population, index);
+  const company = isCompany(ruc);
+  const moves = movesUntil(population, index, month);
+  const base = hash(index, population.seed);
+  const { ubigeo, names } = placeOf(population, index);
+  const isKnown = company || luck % 4 === 0;
+  const kind = hash(luck, 1);
+  return [
+    ruc,
+    states[pick(states, hash(base, 2))]!.text,
+    conditions[pick(conditions, hash(base, 3))]!.text,
+    company ? word(companyKinds, kind) : word(personKinds, kind),
+    isKnown && luck % 3 !== 0 ? word(activities, kind >>> 4) : missing,
+    missing,
+    isKnown && luck % 5 !== 0 ? word(activities, (kind >>> 7) + moves) : missing,
+    company && luck % 10 < 4 ? String((luck >>> 7) % 40 === 0 ? 0 : ((luck >>> 9) % 250) + moves) : missing,
+    isKnown ? word(billing, kind >>> 10) : missing,
+    isKnown ? word(billing, kind >>> 12) : missing,
+    word(trade, kind >>> 14),
+    ubigeo,
+    ...names,
+  ];
+}
+
+/** How often the values of a row have moved since the first month. */
+function movesUntil(population: Population, index: number, { number, changed }: Month): number {
+  let moves = 0;
+  for (let past = 2; past <= number; past += 1) {
+    if (hash(index, population.seed + 700 + past) % population.rows < changed) moves += 1;
+  }
+  return moves;
+}
+
+/** The file's text, in pieces. */
+export function monthlyText(population: Population, month: Month): Readable {
+  const { delimiter, encoding } = writings[(month.number - 1) % writings.length]!;
+  const total = population.rows + (month.day - 1) * population.inserted;
+  function* pieces(): Generator<Uint8Array> {
+    yield Buffer.from(`${monthlyHeader.join(delimiter)}\n`, encoding);
+    for (let from = 0; from < total; from += rowsPerPiece) {
+      const lines: string[] = [];
+      for (let index = from; index < Math.min(total, from + rowsPerPiece); index += 1) {
+        const cells = monthlyCells(population, index, month);
+        if (cells !== null) lines.push(`${cells.join(delimiter)}${delimiter}${month.period}\n`);
+      }
+      // The word lists hold Latin-1 letters only, where Windows-1252 says the same.
+      yield Buffer.from(lines.join(''), encoding);
+    }
+  }
+  return Readable.from(pieces(), { objectMode: false });
+}
