@@ -23,7 +23,7 @@ import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeTemporal } from '../deploy/runtime/temporal.ts';
 import { webhookBlock, webhookEgressPolicy } from '../deploy/runtime/webhook-config.ts';
 import { openArchive } from '../pipelines/archive/open.ts';
-import { dateFromLandingPage, padronReducidoSourceBlock } from '../pipelines/registers/padron-reducido/source.ts';
+import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStream } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/schema-registry.ts';
@@ -44,7 +44,7 @@ const schema = z.object({
   ...temporalBlock.shape,
   ...archiveBlock.shape,
   ...webhookBlock.shape,
-  ...padronReducidoSourceBlock.shape,
+  ...sourceBlock.shape,
   /** When the official sites are asked, in America/Lima. */
   FETCH_CRON: z.string().min(1).default(defaultFetchCron),
   /** How often open work without a workflow is looked for. */
@@ -168,14 +168,8 @@ async function publicationDependencies(
     stream: { pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
     archive: await openArchive(configuration.ARCHIVE_URL, configuration.WORK_DIR),
     workDir: configuration.WORK_DIR,
-    access: { dispatcher, policy },
-    sources: {
-      padron_reducido: {
-        url: configuration.SOURCE_PADRON_REDUCIDO_URL,
-        pageUrl: configuration.SOURCE_PADRON_REDUCIDO_PAGE_URL,
-        dateFromPage: dateFromLandingPage,
-      },
-    },
+    access: { dispatcher, policy, userAgent: configuration.SOURCE_USER_AGENT },
+    sources: sourcesOf(configuration),
     log,
     settings: defaultPublicationSettings,
   };

@@ -23,6 +23,8 @@ export interface Publication {
   fecha_dato: string | null;
   published_at: Date | null;
   validators: { etag?: string | null; last_modified?: string | null };
+  /** Where it was found; null in rows older than this column. */
+  url: string | null;
   bytes: number | null;
   rows: number | null;
   rejected: number | null;
@@ -72,28 +74,31 @@ export async function listPublications(
 }
 
 /**
- * The row of the version that a probe has just seen: the known one, or a new one in state `detectada`. `isNew` says that
- * its bytes are still to be had. A detected version that the site has replaced before we took it becomes `sustituida`.
+ * The row of the version that a probe has just seen at `url`: the known one, or a new one in state `detectada`. `isNew` says
+ * that its bytes are still to be had. What another address had is another version, whatever its validators. A detected
+ * version that the site has replaced before we took it becomes `sustituida`.
  */
 export async function detectPublication(
   client: PoolClient,
   register: RegisterName,
   version: Validators,
-): Promise<{ id: number; isNew: boolean }> {
+  url: string,
+): Promise<{ id: number; isNew: boolean; sha256: string | null }> {
   // One probe of a register at a time: two at once would both insert.
   await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
-  const { rows } = await client.query<{ id: number; state: PublicationState; etag: string; last_modified: string }>(
-    `SELECT id, state, validators->>'etag' AS etag, validators->>'last_modified' AS last_modified
+  const { rows } = await client.query<VersionRow>(
+    `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS last_modified
      FROM publication WHERE register = $1 ORDER BY id DESC LIMIT $2`,
     [register, knownVersions],
   );
-  const isVersion = (row: { etag: string | null; last_modified: string | null }) =>
-    sameVersion({ etag: row.etag, lastModified: row.last_modified }, version);
+  const isThere = (row: VersionRow) => row.url === null || row.url === url;
+  const isVersion = (row: VersionRow) =>
+    isThere(row) && sameVersion({ etag: row.etag, lastModified: row.last_modified }, version);
   // Each waiting one that the site still has, or that never had a validator to know it by, is gone on with.
   const waiting = rows.find(
     (row) =>
       row.state === 'detectada' &&
-      (isVersion(row) || (row.etag === null && row.last_modified === null && version.etag === null)),
+      (isVersion(row) || (isThere(row) && row.etag === null && row.last_modified === null && version.etag === null)),
   );
   const known = waiting ?? rows.find(isVersion);
   await client.query(
@@ -102,26 +107,48 @@ export async function detectPublication(
      WHERE register = $1 AND state = 'detectada' AND id <> $2`,
     [register, known?.id ?? 0],
   );
-  if (known !== undefined) return { id: known.id, isNew: known.state === 'detectada' };
+  if (known !== undefined) {
+    return { id: known.id, isNew: known.state === 'detectada', sha256: known.sha256 };
+  }
   const inserted = await client.query<{ id: number }>(
-    'INSERT INTO publication (register, validators) VALUES ($1, $2) RETURNING id',
-    [register, JSON.stringify({ etag: version.etag, last_modified: version.lastModified })],
+    'INSERT INTO publication (register, validators, url) VALUES ($1, $2, $3) RETURNING id',
+    [register, JSON.stringify({ etag: version.etag, last_modified: version.lastModified }), url],
   );
-  return { id: inserted.rows[0]!.id, isNew: true };
+  return { id: inserted.rows[0]!.id, isNew: true, sha256: null };
 }
+
 /** How many of the last versions a probe recognises; a site switches back by a few days at most. */
 const knownVersions = 60;
 
-/** Validators of the version that was detected last: what a conditional probe sends. */
-export async function lastKnownVersion(database: Queryable, register: RegisterName): Promise<Validators | null> {
-  const { rows } = await database.query<{ etag: string | null; last_modified: string | null; state: string }>(
-    `SELECT validators->>'etag' AS etag, validators->>'last_modified' AS last_modified, state
+interface VersionRow {
+  id: number;
+  state: PublicationState;
+  sha256: string | null;
+  url: string | null;
+  etag: string | null;
+  last_modified: string | null;
+}
+
+export interface KnownVersion {
+  /** Where it was found; null in rows older than this column. */
+  url: string | null;
+  /** Null until it is downloaded. */
+  sha256: string | null;
+  /** What a conditional probe sends. Null for one that is still to be downloaded: it must be found again. */
+  validators: Validators | null;
+}
+
+/** The version that was detected last; null when none was. */
+export async function lastKnownVersion(database: Queryable, register: RegisterName): Promise<KnownVersion | null> {
+  const { rows } = await database.query<VersionRow>(
+    `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS last_modified
      FROM publication WHERE register = $1 ORDER BY id DESC LIMIT 1`,
     [register],
   );
-  // One that is still to be downloaded must be found again, so the probe asks without a condition.
-  if (rows[0] === undefined || rows[0].state === 'detectada') return null;
-  return { etag: rows[0].etag, lastModified: rows[0].last_modified };
+  const [row] = rows;
+  if (row === undefined) return null;
+  const validators = row.state === 'detectada' ? null : { etag: row.etag, lastModified: row.last_modified };
+  return { url: row.url, sha256: row.sha256, validators };
 }
 
 export interface DownloadedFacts {

@@ -3,7 +3,16 @@ import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { GuardedAnswer } from '../../deploy/runtime/egress/request.ts';
 import { PartFile, type PartNote } from './part-file.ts';
-import { askSite, cancelled, drop, pause, type SiteAccess, SourceError, validatorsOf } from './site.ts';
+import {
+  askSite,
+  cancelled,
+  drop,
+  pause,
+  type SiteAccess,
+  SourceError,
+  unexpectedAnswer,
+  validatorsOf,
+} from './site.ts';
 
 export interface DownloadLimits {
   /** A larger declared (or received) size is refused: the file is not what it should be. */
@@ -124,7 +133,7 @@ async function receive(
     await part.discard();
     throw unavailable('the site answered another range than was asked for');
   }
-  if (!resumed && answer.status !== 200) throw unavailable(`the site answered ${answer.status}`);
+  if (!resumed && answer.status !== 200) throw unexpectedAnswer(answer.status);
   const start = resumed ? from : 0;
   const current: PartNote = resumed && note !== null ? note : noteOf(run.url, answer);
   progress.declaredBytes = current.declaredBytes;

@@ -1,12 +1,25 @@
 import { readCapped } from '../../deploy/runtime/egress/body.ts';
-import { askSite, drop, type SiteAccess, SourceError, type Validators, validatorsOf } from './site.ts';
+import {
+  askSite,
+  drop,
+  type SiteAccess,
+  SourceError,
+  unexpectedAnswer,
+  type Validators,
+  validatorsOf,
+} from './site.ts';
 
-export type ProbeResult = { found: 'unchanged' } | { found: 'version'; validators: Validators };
+export type ProbeResult =
+  | { found: 'unchanged' }
+  | { found: 'version'; validators: Validators; isPage: boolean }
+  /** 404 or 410: nothing is published there. */
+  | { found: 'absent' };
 
 /**
  * Asks which version of a file the site has now, without taking it: a conditional HEAD, and where the site knows no HEAD
  * a conditional GET that is left after its headers.
- * @throws SourceError retryable for any answer but 200 and 304
+ * `isPage`: it calls itself HTML, as error pages do that come with 200.
+ * @throws SourceError retryable for any other answer
  */
 export async function probeSite(
   access: SiteAccess,
@@ -24,23 +37,34 @@ export async function probeSite(
   }
   drop(answer);
   if (answer.status === 304) return { found: 'unchanged' };
-  if (answer.status === 200) return { found: 'version', validators: validatorsOf(answer.headers) };
-  throw new SourceError('source_unavailable', `the site answered ${answer.status} to a probe`, { retryable: true });
+  if (answer.status === 404 || answer.status === 410) return { found: 'absent' };
+  if (answer.status !== 200) throw unexpectedAnswer(answer.status);
+  const isPage = /^text\/html\b/i.test(String(answer.headers['content-type'] ?? ''));
+  return { found: 'version', validators: validatorsOf(answer.headers), isPage };
 }
 
-/** A small page of the site as text (Latin-1 or UTF-8 alike in what we look for), or null when it cannot be had. */
+/**
+ * A small page of the site as text (Latin-1 or UTF-8 alike in what we look for), or null when there is none (404, 410).
+ * @throws SourceError retryable for any other answer and for none
+ */
 export async function readPage(
   access: SiteAccess,
   url: string,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<string | null> {
-  try {
-    const answer = await askSite(access, { url, method: 'GET', headers: {}, signal });
-    const { body } = await readCapped(answer.body, answer.headers['content-encoding'], maxBytes);
-    return answer.status === 200 ? body.toString('latin1') : null;
-  } catch (error) {
-    if (error instanceof SourceError && error.code !== 'cancelled') return null;
-    throw error;
+  const answer = await askSite(access, { url, method: 'GET', headers: {}, signal });
+  if (answer.status === 404 || answer.status === 410) {
+    drop(answer);
+    return null;
   }
+  if (answer.status !== 200) {
+    drop(answer);
+    throw unexpectedAnswer(answer.status);
+  }
+  const { body, problem } = await readCapped(answer.body, answer.headers['content-encoding'], maxBytes);
+  if (problem === 'broken') {
+    throw new SourceError('source_unavailable', 'the connection was lost while its page was read', { retryable: true });
+  }
+  return body.toString('latin1');
 }

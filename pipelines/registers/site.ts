@@ -33,6 +33,7 @@ export class SourceError extends Error {
 export interface SiteAccess {
   dispatcher: Dispatcher;
   policy: EgressPolicy;
+  userAgent: string;
 }
 
 /** One hop from http to https and one to a mirror are usual. */
@@ -66,7 +67,7 @@ async function ask(access: SiteAccess, request: Parameters<typeof guardedRequest
     return await guardedRequest(access.dispatcher, access.policy, {
       ...request,
       // The bytes are hashed and resumed as the site keeps them: no coding on the way.
-      headers: { 'accept-encoding': 'identity', 'user-agent': 'padron/1.0', ...request.headers },
+      headers: { 'accept-encoding': 'identity', 'user-agent': access.userAgent, ...request.headers },
     });
   } catch (error) {
     if (request.signal?.aborted) throw cancelled();
@@ -81,6 +82,12 @@ async function ask(access: SiteAccess, request: Parameters<typeof guardedRequest
 
 export function cancelled(): SourceError {
   return new SourceError('cancelled', 'the download was cancelled', { retryable: true });
+}
+
+/** No answer to go on with. Some sites answer 403 or 418 to a user agent that they do not like. */
+export function unexpectedAnswer(status: number): SourceError {
+  const hint = status === 403 || status === 418 ? ': it may refuse SOURCE_USER_AGENT' : '';
+  return new SourceError('source_unavailable', `the site answered ${status}${hint}`, { retryable: true });
 }
 
 /** @throws SourceError `cancelled` */

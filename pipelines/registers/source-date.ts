@@ -7,7 +7,7 @@ export interface SourceDate {
 }
 
 /** A site's clock may run ahead of ours by so much; a date further ahead is no date. */
-const clockToleranceMs = 24 * 60 * 60 * 1000;
+export const clockToleranceMs = 24 * 60 * 60 * 1000;
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /** The date of an HTTP `Last-Modified` (RFC 9110 5.6.7). Null when absent, malformed or in the future. */

@@ -2,46 +2,45 @@ import { stat } from 'node:fs/promises';
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/diff/errors.ts';
-import { openPublication, type ZipLimits } from '../../pipelines/diff/zip.ts';
+import { openPublication } from '../../pipelines/diff/publication.ts';
+import type { PublicationLimits } from '../../pipelines/diff/published-text.ts';
+import { confirmDate } from '../../pipelines/editions/data-date.ts';
 import { recordProbe } from '../../pipelines/editions/heads.ts';
 import {
   detectPublication,
   findPublication,
+  type KnownVersion,
   lastKnownVersion,
   movePublication,
   recordDownload,
 } from '../../pipelines/editions/publications.ts';
+import { addressesOf, isByMonth } from '../../pipelines/registers/addresses.ts';
+import { dateOf, dateOnPage } from '../../pipelines/registers/dating.ts';
 import {
   type Downloaded,
   type DownloadLimits,
   type DownloadProgress,
   download,
 } from '../../pipelines/registers/download.ts';
+import type { RegisterSource } from '../../pipelines/registers/module.ts';
 import { PartFile } from '../../pipelines/registers/part-file.ts';
-import { probeSite, readPage } from '../../pipelines/registers/probe.ts';
-import { type SiteAccess, SourceError } from '../../pipelines/registers/site.ts';
-import { dateFromLastModified, type SourceDate } from '../../pipelines/registers/source-date.ts';
+import { probeSite } from '../../pipelines/registers/probe.ts';
+import type { Sources } from '../../pipelines/registers/settings.ts';
+import { type SiteAccess, SourceError, type Validators } from '../../pipelines/registers/site.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { FetchOutcome, ProbeOutcome } from './messages.ts';
-
-/** Where a register is published, and how its own page says when. */
-export interface RegisterSource {
-  url: string;
-  pageUrl: string;
-  dateFromPage(html: string): SourceDate | null;
-}
 
 export interface FetchParts {
   pool: Pool;
   archive: Archive;
   access: SiteAccess;
-  sources: Readonly<Record<RegisterName, RegisterSource>>;
+  sources: Sources;
   downloadLimits: DownloadLimits;
-  zipLimits: ZipLimits;
+  zipLimits: PublicationLimits;
 }
 
-/** Landing pages are a few kilobytes. */
-const maxPageBytes = 1_000_000;
+/** A date that a text says of itself stands in its first rows. */
+const maxDatedTextBytes = 64 * 1024;
 /** A part that nobody went on with for so long belongs to a version that the site no longer has. */
 const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 
@@ -49,14 +48,62 @@ const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 export async function probe(parts: FetchParts, register: RegisterName, signal: AbortSignal): Promise<ProbeOutcome> {
   await parts.archive.discardIncoming(maxPartAgeMs);
   const known = await lastKnownVersion(parts.pool, register);
-  const found = await probeSite(parts.access, parts.sources[register].url, known, signal);
+  const found = await findNewest(parts, register, known, signal);
   await recordProbe(parts.pool, register);
-  if (found.found === 'unchanged') return { outcome: 'nothing_new', publicationId: null };
+  if (found.validators === null) {
+    await confirmByPage(parts, register, known?.sha256 ?? null, signal);
+    return { outcome: 'nothing_new', publicationId: null };
+  }
+  const { validators, url } = found;
   // Dying before the commit: the next probe sees the same version. After it: it finds the row.
-  const { id, isNew } = await inTransaction(parts.pool, (client) =>
-    detectPublication(client, register, found.validators),
+  const { id, isNew, sha256 } = await inTransaction(parts.pool, (client) =>
+    detectPublication(client, register, validators, url),
   );
+  if (!isNew) await confirmByPage(parts, register, sha256, signal);
   return { outcome: isNew ? 'new' : 'nothing_new', publicationId: id };
+}
+
+/**
+ * The first address, newest month first, at which something is published; `validators` null says that it is the known version.
+ * Nothing is sought in months before that of the known one. An error page that comes with 200 is no publication where
+ * another month may be the newest; where there is one address alone it is taken, and its bytes end in quarantine.
+ * @throws SourceError retryable when nothing is published anywhere, or the site gives no plain answer
+ */
+async function findNewest(
+  parts: FetchParts,
+  register: RegisterName,
+  known: KnownVersion | null,
+  signal: AbortSignal,
+): Promise<{ url: string; validators: Validators | null }> {
+  const { url: pattern } = parts.sources[register];
+  for (const url of addressesOf(pattern, new Date())) {
+    const isKnown = known !== null && (known.url === null || known.url === url);
+    const found = await probeSite(parts.access, url, isKnown ? known.validators : null, signal);
+    if (found.found === 'unchanged') return { url, validators: null };
+    const isPublication = found.found === 'version' && !(found.isPage && isByMonth(pattern));
+    if (isPublication) return { url, validators: found.validators };
+    if (isKnown && isByMonth(pattern)) break;
+  }
+  throw new SourceError('source_unavailable', 'the site has no file at the address of this register (404)', {
+    retryable: true,
+  });
+}
+
+/** The site still has known bytes, and the register's own page may say that they are of a newer day. */
+async function confirmByPage(
+  parts: FetchParts,
+  register: RegisterName,
+  sha256: string | null,
+  signal: AbortSignal,
+): Promise<void> {
+  const source = parts.sources[register];
+  if (sha256 === null || source.date.from !== 'page') return;
+  // A page that cannot be read now says nothing; the next probe asks it again.
+  const date = await dateOnPage(parts.access, source, signal).catch((error) => {
+    if (error instanceof SourceError && error.code !== 'cancelled') return null;
+    throw error;
+  });
+  if (date !== null && !('undated' in date)) await confirmDate(parts.pool, register, sha256, date.fechaDato);
 }
 
 /**
@@ -73,14 +120,20 @@ export async function fetchPublication(
   const publication = await findPublication(parts.pool, id);
   if (publication === null || publication.state !== 'detectada') return { outcome: 'known', publicationId: id };
   const file = await parts.archive.incomingFile(`${register}-${id}.part`);
-  const downloaded = await downloadOrRefuse(parts, register, id, file, report, signal);
+  // Exactly where it was found: by now the newest month may be another.
+  const url = publication.url ?? parts.sources[register].url;
+  const downloaded = await downloadOrRefuse(parts, { register, id, url, file }, report, signal);
   if (downloaded === null) return { outcome: 'quarantined', publicationId: id };
   const { sha256, bytes } = downloaded.finished;
   const name = { register, kind: 'publications', sha256 } as const;
   if ((await stat(file).catch(() => null)) !== null) await parts.archive.put(name, file);
-  const date = await dateOf(parts, register, downloaded, signal);
-  const problem = await problemOf(parts, await parts.archive.localFile(name), date);
-  const version = { etag: downloaded.etag, lastModified: downloaded.lastModified };
+  const source = parts.sources[register];
+  const { lastModified, etag } = downloaded;
+  const { textStart, fault } = await inspect(parts, source, await parts.archive.localFile(name));
+  const dating = await dateOf(parts.access, source, { lastModified, textStart }, signal);
+  const date = 'undated' in dating ? null : dating;
+  const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
+  const version = { etag, lastModified };
   // Dying before this commit: the bytes are archived, the note stands, the repeat ends here again.
   const recorded = await inTransaction(parts.pool, (client) =>
     recordDownload(client, id, { sha256, bytes, version, date }, problem),
@@ -93,13 +146,10 @@ export async function fetchPublication(
 /** Null when the site offers something that cannot be the register: an operator has to look. */
 async function downloadOrRefuse(
   parts: FetchParts,
-  register: RegisterName,
-  id: number,
-  file: string,
+  { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },
   report: (progress: DownloadProgress) => void,
   signal: AbortSignal,
 ): Promise<Downloaded | null> {
-  const { url } = parts.sources[register];
   try {
     const part = new PartFile(file);
     const note = await part.readNote();
@@ -122,29 +172,28 @@ async function isArchived(parts: FetchParts, register: RegisterName, sha256: str
   return (await parts.archive.size({ register, kind: 'publications', sha256 })) !== null;
 }
 
-/** `Last-Modified` of the GET that gave the bytes, else the landing page's date. */
-async function dateOf(
+/** Opens the archived file: what keeps it from being the register, and the beginning of a text that says its own date. */
+async function inspect(
   parts: FetchParts,
-  register: RegisterName,
-  downloaded: Downloaded,
-  signal: AbortSignal,
-): Promise<SourceDate | null> {
-  const date = dateFromLastModified(downloaded.lastModified, new Date());
-  if (date !== null) return date;
-  const source = parts.sources[register];
-  const page = await readPage(parts.access, source.pageUrl, maxPageBytes, signal);
-  const written = page === null ? null : source.dateFromPage(page);
-  return written !== null && written.publishedAt.getTime() <= Date.now() ? written : null;
+  source: RegisterSource,
+  file: string,
+): Promise<{ textStart: Buffer | null; fault: string | null }> {
+  try {
+    const text = await openPublication(file, source.container, parts.zipLimits);
+    return { textStart: source.date.from === 'text' ? await startOf(text.chunks()) : null, fault: null };
+  } catch (error) {
+    if (!(error instanceof CompareError) || !error.isPublicationFault) throw error;
+    return { textStart: null, fault: `${error.code}: ${error.message}` };
+  }
 }
 
-/** What keeps the file from being taken on by itself, for an operator to read; null when nothing does. */
-async function problemOf(parts: FetchParts, file: string, date: SourceDate | null): Promise<string | null> {
-  try {
-    await openPublication(file, parts.zipLimits);
-  } catch (error) {
-    if (error instanceof CompareError && error.isPublicationFault) return `${error.code}: ${error.message}`;
-    throw error;
+async function startOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    pieces.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= maxDatedTextBytes) break;
   }
-  if (date !== null) return null;
-  return 'date_unknown: neither the download (Last-Modified) nor the landing page says when it was published';
+  return Buffer.concat(pieces).subarray(0, maxDatedTextBytes);
 }

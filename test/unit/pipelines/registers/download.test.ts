@@ -40,7 +40,7 @@ beforeEach(async () => {
     connectionsPerOrigin: 2,
     keepAliveMs: 1_000,
   });
-  access = { dispatcher, policy };
+  access = { dispatcher, policy, userAgent: 'padron-test' };
 });
 
 afterEach(async () => {
@@ -244,7 +244,11 @@ describe('probe', () => {
   const current = () => ({ etag: site.file!.etag, lastModified: published.toUTCString() });
 
   it('gives the version, and says unchanged for the one that is known', async () => {
-    expect(await probeSite(access, site.url, null, signal)).toEqual({ found: 'version', validators: current() });
+    expect(await probeSite(access, site.url, null, signal)).toEqual({
+      found: 'version',
+      validators: current(),
+      isPage: false,
+    });
     expect(await probeSite(access, site.url, current(), signal)).toEqual({ found: 'unchanged' });
     expect(await probeSite(access, site.url, { etag: null, lastModified: published.toUTCString() }, signal)).toEqual({
       found: 'unchanged',
@@ -254,7 +258,11 @@ describe('probe', () => {
 
   it('asks with GET where HEAD is not known, without taking the file', async () => {
     site.misbehave({ mode: 'no_head' });
-    expect(await probeSite(access, site.url, null, signal)).toEqual({ found: 'version', validators: current() });
+    expect(await probeSite(access, site.url, null, signal)).toEqual({
+      found: 'version',
+      validators: current(),
+      isPage: false,
+    });
     expect(await probeSite(access, site.url, current(), signal)).toEqual({ found: 'unchanged' });
   });
 
@@ -263,11 +271,29 @@ describe('probe', () => {
     await expect(probeSite(access, site.url, null, signal)).rejects.toMatchObject({ retryable: true });
   });
 
-  it('reads a page, and no page is no failure', async () => {
+  it('says that nothing is there, and that an error page is a page', async () => {
+    expect(await probeSite(access, new URL('/PadronRUC_202611.zip', site.url).href, null, signal)).toEqual({
+      found: 'absent',
+    });
+    site.misbehave({ mode: 'html' });
+    expect(await probeSite(access, site.url, null, signal)).toMatchObject({ found: 'version', isPage: true });
+  });
+
+  it.each([403, 418])('names the setting of the user agent when the site answers %i', async (status) => {
+    site.misbehave({ mode: 'status', status });
+    await expect(probeSite(access, site.url, null, signal)).rejects.toMatchObject({
+      code: 'source_unavailable',
+      retryable: true,
+      message: `the site answered ${status}: it may refuse SOURCE_USER_AGENT`,
+    });
+    await expect(take({ limits: { maxFailuresWithoutProgress: 0 } })).rejects.toThrow(/SOURCE_USER_AGENT/);
+  });
+
+  it('reads a page, and tells one that is not there from a site that is away', async () => {
     site.page = '<div class="titulo">27/11/2026</div>';
     expect(await readPage(access, site.pageUrl, 10_000, signal)).toContain('27/11/2026');
     site.page = '';
     expect(await readPage(access, site.pageUrl, 10_000, signal)).toBeNull();
-    expect(await readPage(access, 'http://127.0.0.1:1/', 10_000, signal)).toBeNull();
+    await expect(readPage(access, 'http://127.0.0.1:1/', 10_000, signal)).rejects.toMatchObject({ retryable: true });
   });
 });

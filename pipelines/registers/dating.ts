@@ -1,0 +1,65 @@
+import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
+import type { RegisterSource } from './module.ts';
+import { readPage } from './probe.ts';
+import type { SiteAccess } from './site.ts';
+import { clockToleranceMs, dateFromLastModified, type SourceDate } from './source-date.ts';
+
+/** What a fetched file says of its own time. */
+export interface FetchedFile {
+  /** `Last-Modified` of the answer that gave the bytes. */
+  lastModified: string | null;
+  /** The beginning of its text, null where it has none that can be read. */
+  textStart: Buffer | null;
+}
+
+/** A date, or why there is none: a person has to give it one. */
+export type Dating = SourceDate | { undated: string };
+
+/** Landing pages are a few kilobytes. */
+const maxPageBytes = 1_000_000;
+
+/**
+ * When a fetched file was published and the day of its data, by the rule of its register. The time of publication orders
+ * versions: `Last-Modified` where the file has one, else the start of the data's day in Lima; of a file that is dated by its
+ * page the later of the two, so that an old copy never passes for new because the page has moved on.
+ * @throws SourceError retryable when the page is needed and its site gives no answer
+ */
+export async function dateOf(
+  access: SiteAccess,
+  source: RegisterSource,
+  file: FetchedFile,
+  signal: AbortSignal,
+): Promise<Dating> {
+  const now = new Date();
+  const modified = dateFromLastModified(file.lastModified, now);
+  const { date } = source;
+  if (date.from === 'text') {
+    const day = file.textStart === null ? null : date.read(file.textStart);
+    if (day === null) return { undated: 'the text says no day of its data' };
+    return notAhead({ publishedAt: modified?.publishedAt ?? startOfLimaDay(day), fechaDato: day }, now);
+  }
+  if (date.from === 'last_modified' && modified !== null) return modified;
+  const onPage = await dateOnPage(access, source, signal);
+  if ('undated' in onPage) return onPage;
+  const publishedAt = new Date(Math.max(onPage.publishedAt.getTime(), modified?.publishedAt.getTime() ?? 0));
+  return notAhead({ publishedAt, fechaDato: onPage.fechaDato }, now);
+}
+
+/** The date on the register's own page. @throws SourceError retryable when its site gives no answer */
+export async function dateOnPage(access: SiteAccess, source: RegisterSource, signal: AbortSignal): Promise<Dating> {
+  const { date, pageUrl } = source;
+  if (date.from === 'text' || pageUrl === null) return { undated: 'the register has no page that says its day' };
+  const html = await readPage(access, pageUrl, maxPageBytes, signal);
+  if (html === null) return { undated: 'its page is not there (404)' };
+  const found =
+    date.from === 'page'
+      ? date.read(html)
+      : (date.orPage(html) ?? 'neither the download (Last-Modified) nor the landing page says when it was published');
+  return typeof found === 'string' ? { undated: found } : notAhead(found, new Date());
+}
+
+function notAhead(date: SourceDate, now: Date): Dating {
+  const latest = now.getTime() + clockToleranceMs;
+  if (startOfLimaDay(date.fechaDato).getTime() <= latest) return date;
+  return { undated: `its day ${date.fechaDato} has not come (today is ${limaDay(now)})` };
+}
