@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { type Follow, followFetch, followPublication } from '../../deploy/cli/publication-follow.ts';
+import { sitePaths } from '../../deploy/local/demo/register/day.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { makeEgressDispatcher } from '../../deploy/runtime/egress/dispatcher.ts';
 import { makeMetrics } from '../../deploy/runtime/metrics.ts';
@@ -11,7 +12,10 @@ import { makeTemporal } from '../../deploy/runtime/temporal.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
-import { dateFromLandingPage } from '../../pipelines/registers/padron-reducido/source.ts';
+import { registerModules } from '../../pipelines/registers/modules.ts';
+import type { Sources } from '../../pipelines/registers/settings.ts';
+import { prepareStream } from '../../pipelines/stream/prepare.ts';
+import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import {
   defaultPublicationSettings,
   type PublicationDependencies,
@@ -23,6 +27,7 @@ import { freshNamespace } from './isolation.ts';
 import { FaultyOfficialSite } from './official-site.ts';
 import { makeStreamBench, type StreamBench } from './stream.ts';
 
+/** The one that is meant where none is named. */
 export const register = 'padron_reducido';
 const consumersStartMs = 60_000;
 const followTimeoutMs = 90_000;
@@ -74,6 +79,7 @@ export class PublicationBench {
   static async start(endpoints: Endpoints, settings = testSettings): Promise<PublicationBench> {
     Runtime.install({ logger: new DefaultLogger('ERROR') });
     const stream = await makeStreamBench(endpoints);
+    for (const other of registerNames) await prepareStream(stream, other);
     const namespace = await freshNamespace(endpoints);
     const client = await makeTemporal(endpoints.TEMPORAL_ADDRESS, namespace);
     const connection = await NativeConnection.connect({ address: endpoints.TEMPORAL_ADDRESS });
@@ -88,8 +94,8 @@ export class PublicationBench {
       client,
       archive: await openArchive(stream.archiveUrl, workDir),
       workDir,
-      access: { dispatcher: makeEgressDispatcher(policy, egressLimits), policy },
-      sources: { padron_reducido: { url: site.url, pageUrl: site.pageUrl, dateFromPage: dateFromLandingPage } },
+      access: { dispatcher: makeEgressDispatcher(policy, egressLimits), policy, userAgent: 'padron-test' },
+      sources: sourcesAt(site),
       log: stream.log,
       metrics: makeMetrics('test'),
       settings,
@@ -165,8 +171,8 @@ export class PublicationBench {
   }
 
   /** Asks the site and follows what it gives to its end, as `padron publications run --wait` does. */
-  async run(): Promise<{ outcome: string; publication: Publication | null }> {
-    const schedule = await ensureSchedule(this.client, register, { cron: defaultFetchCron });
+  async run(asked: RegisterName = register): Promise<{ outcome: string; publication: Publication | null }> {
+    const schedule = await ensureSchedule(this.client, asked, { cron: defaultFetchCron });
     const fetched = await followFetch(this.follow(), await triggerFetch(schedule, 15_000));
     const id = fetched.publicationId;
     return { outcome: fetched.outcome, publication: id === null ? null : await this.settled(id) };
@@ -189,6 +195,17 @@ export class PublicationBench {
     await this.#connection.close();
     await this.stream.close();
   }
+}
+
+/** Each register at the path that `sitePaths` gives it; the daily one has its landing page at the root. */
+function sourcesAt(site: FaultyOfficialSite): Sources {
+  const sources = registerNames.map((name) => {
+    const { file, page } = sitePaths[name];
+    const pageUrl = page === null ? null : `${site.origin}${page}`;
+    return [name, { ...registerModules[name].source, url: `${site.origin}${file}`, pageUrl }] as const;
+  });
+  const all = Object.fromEntries(sources) as unknown as Sources;
+  return { ...all, [register]: { ...all[register], pageUrl: site.pageUrl } };
 }
 
 const egressLimits = {
