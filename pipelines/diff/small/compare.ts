@@ -1,0 +1,109 @@
+import { mkdirSync } from 'node:fs';
+import { registers } from '../../../schemas/registers.ts';
+import { keptReasons, type SmallText } from '../../registers/module.ts';
+import { RejectList } from '../reject-file.ts';
+import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from '../types.ts';
+import { sweepWorkFiles } from '../work-files.ts';
+import { columnsOf, inTodaysColumns, openBase, requireSameParser } from './base.ts';
+import { countsOf } from './counts.ts';
+import { differences, rebaseline } from './differences.ts';
+import { finishState } from './finish.ts';
+import { type NextState, nextState } from './next-state.ts';
+import { EditionOutputs } from './outputs.ts';
+import { keepingRules, readPrevious, readText } from './readings.ts';
+import type { SmallChange } from './state.ts';
+
+/**
+ * Compares a publication with the register's head, or makes its first edition. Repeatable: the same input gives the same
+ * bytes, and nothing has its final name before it is whole.
+ * @throws CompareError; the signal's reason when aborted
+ */
+export async function compareSmall(
+  input: CompareInput,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<CompareResult> {
+  const limits: CompareLimits = { ...compareLimits, ...input.limits };
+  for (const folder of [input.workDir, input.outputDir]) mkdirSync(folder, { recursive: true });
+  report({ phase: 'scan', done: 0, total: 1, lines: 0 });
+  const text = await readText(input.register, input.publicationPath, limits);
+  signal.throwIfAborted();
+  report({ phase: 'merge', done: 0, total: 1, lines: text.lines });
+  const decided = await decide(input, text, limits);
+  signal.throwIfAborted();
+  report({ phase: 'finish', done: 0, total: 1, lines: text.lines });
+  return write(input, text, decided, limits);
+}
+
+interface Decided {
+  next: NextState;
+  changes: SmallChange[];
+  /** By column: whether a difference in it counts as a change. */
+  compared: readonly boolean[];
+}
+
+async function decide(input: CompareInput, text: SmallText, limits: CompareLimits): Promise<Decided> {
+  const { register, base } = input;
+  const rules = keepingRules(register);
+  const all = rules.keepsPrevious.map(() => true);
+  const head = base === null ? null : openBase({ ...input, base });
+  if (head !== null && input.previous != null) {
+    const served = inTodaysColumns(register, head);
+    const previous = await readPrevious(register, input.previous, limits);
+    const known = new Map([...served].map(([key, cells]) => [key, previous.rows.get(key) ?? cells]));
+    const next = nextState(known, text, rules);
+    return { next, changes: rebaseline(served, previous, next.rows), compared: previous.known };
+  }
+  if (head !== null) requireSameParser(register, head);
+  const next = nextState(head?.rows ?? null, text, rules);
+  return { next, changes: differences(head?.rows ?? null, next.rows), compared: all };
+}
+
+/** Order of the writes: the change file gives the name; the state that it stands for comes last. */
+function write(input: CompareInput, text: SmallText, decided: Decided, limits: CompareLimits): CompareResult {
+  const { register, edition, detectedAt, outputDir, workDir } = input;
+  const { next, changes, compared } = decided;
+  const columns = columnsOf(register);
+  const { parserVersion } = registers[register];
+  const baseSha256 = input.base?.changeFileSha256 ?? null;
+  const facts = { register, edition, baseSha256: baseSha256 ?? '', detectedAt, parserVersion, columns, corrects: null };
+  const outputs = new EditionOutputs(outputDir, facts);
+  const changeFile = outputs.changes(changes);
+  const overlayFile = outputs.overlay(next.overlay);
+  const { rejects, ...lineCounts } = listLines(text, limits);
+  const rejectFile = outputs.rejects(rejects, changeFile.sha256);
+  const rows = new Map([...next.rows].map(([key, { cells }]) => [key, cells]));
+  const state = { edition, changeFileSha256: changeFile.sha256, parserVersion, columns, rows };
+  const { indexName } = finishState(workDir, register, state, baseSha256, limits.maxAttemptAgeMs);
+  sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
+  const counts = countsOf(columns, compared, changes, rows);
+  const published = rows.size - next.kept;
+  return {
+    changeFile,
+    overlayFile,
+    rejectFile,
+    lines: text.lines,
+    rows: published,
+    ...lineCounts,
+    emptyNames: emptyNames(text, columns.indexOf('nombre')),
+    kept: next.kept,
+    keptCells: next.keptCells,
+    unchanged: Math.max(0, published - counts.baseline - counts.inserted - counts.updated),
+    ...counts,
+    header: text.header,
+    parserVersion,
+    columns,
+    indexName,
+  };
+}
+
+function listLines(text: SmallText, limits: CompareLimits) {
+  const rejects = new RejectList(limits);
+  for (const { line, reason, raw } of text.listed) rejects.add(reason, line, raw, 0, raw.length);
+  const bad = text.listed.filter(({ reason }) => reason !== 'duplicate' && !keptReasons.has(reason));
+  return { rejects, rejected: bad.length, rejectedByReason: rejects.counts, duplicates: rejects.duplicates };
+}
+
+function emptyNames(text: SmallText, column: number): number {
+  return [...text.rows.values()].filter(({ cells }) => cells[column] === '').length;
+}

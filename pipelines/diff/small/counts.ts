@@ -1,0 +1,79 @@
+import { isCompany } from '../../../schemas/ruc.ts';
+import { idKindOf } from '../../../schemas/state-key.ts';
+import type { CompareResult, KindCounts } from '../types.ts';
+import type { Cells, SmallChange } from './state.ts';
+
+type Counted = Pick<
+  CompareResult,
+  | 'inserted'
+  | 'updated'
+  | 'deleted'
+  | 'baseline'
+  | 'changedByColumn'
+  | 'changedByKind'
+  | 'emptyByColumn'
+  | 'rowsByKind'
+  | 'stateRows'
+>;
+
+const outcomes = { r: 'baseline', c: 'inserted', u: 'updated', d: 'deleted' } as const;
+
+/** Counts of an edition, by kind of taxpayer as the gates judge them. `compared`: by column, whether a difference in it counts. */
+export function countsOf(
+  columns: readonly string[],
+  compared: readonly boolean[],
+  changes: readonly SmallChange[],
+  rows: ReadonlyMap<string, Cells>,
+): Counted {
+  const kinds = { company: newCounts(columns), other: newCounts(columns) };
+  for (const { op, key, before, after } of changes) {
+    const counts = kinds[kindOf(key)];
+    counts[outcomes[op]] += 1;
+    if (before === null || after === null) continue;
+    for (const [column, name] of columns.entries()) {
+      if (compared[column] && before[column] !== after[column]) counts.changedByColumn[name]! += 1;
+    }
+  }
+  for (const key of rows.keys()) kinds[kindOf(key)].rows += 1;
+  const { company, other } = kinds;
+  const both = (name: string) => company.changedByColumn[name]! + other.changedByColumn[name]!;
+  return {
+    baseline: company.baseline + other.baseline,
+    inserted: company.inserted + other.inserted,
+    updated: company.updated + other.updated,
+    deleted: company.deleted + other.deleted,
+    changedByColumn: Object.fromEntries(columns.map((name) => [name, both(name)])),
+    changedByKind: kinds,
+    emptyByColumn: emptyByColumn(columns, rows),
+    rowsByKind: rowsByKind(rows.keys()),
+    stateRows: rows.size,
+  };
+}
+
+function newCounts(columns: readonly string[]): KindCounts {
+  const changedByColumn = Object.fromEntries(columns.map((name) => [name, 0]));
+  return { rows: 0, baseline: 0, inserted: 0, updated: 0, deleted: 0, changedByColumn };
+}
+
+function kindOf(key: string): 'company' | 'other' {
+  return isCompany(key) && idKindOf(key) === 'ruc' ? 'company' : 'other';
+}
+
+function emptyByColumn(columns: readonly string[], rows: ReadonlyMap<string, Cells>): Record<string, number> {
+  const counts = columns.map(() => 0);
+  for (const cells of rows.values()) {
+    for (const [column, cell] of cells.entries()) if (cell === '') counts[column]! += 1;
+  }
+  return Object.fromEntries(columns.map((name, column) => [name, counts[column]!]));
+}
+
+/** By a RUC's first two digits; ids that are no RUC by what they are. In order, so that equal states give equal counts. */
+function rowsByKind(keys: Iterable<string>): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const key of keys) {
+    const idKind = idKindOf(key);
+    const kind = idKind === 'ruc' ? key.slice(0, 2) : idKind;
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return Object.fromEntries([...counts].sort(([one], [other]) => (one < other ? -1 : 1)));
+}

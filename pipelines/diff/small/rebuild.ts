@@ -1,0 +1,55 @@
+import { mkdirSync } from 'node:fs';
+import type { RegisterName } from '../../../schemas/registers.ts';
+import { CompareError } from '../errors.ts';
+import type { RebuildInput, RebuildProgress } from '../types.ts';
+import { finishState } from './finish.ts';
+import { type ReadChangeFile, readChangeFile } from './records.ts';
+import type { Cells, SmallState } from './state.ts';
+
+/**
+ * Makes the state of the last given edition again, and that of the one before it, by folding change files: the same bytes as
+ * the comparisons wrote.
+ * @throws CompareError `change_file_damaged`; the signal's reason when aborted
+ */
+export async function rebuildSmall(
+  input: RebuildInput,
+  report: (progress: RebuildProgress) => void,
+  signal: AbortSignal,
+): Promise<{ edition: number; indexName: string; rows: number }> {
+  const { register, workDir, changeFiles, maxAttemptAgeMs } = input;
+  mkdirSync(workDir, { recursive: true });
+  let state: SmallState | null = null;
+  let indexName = '';
+  for (const { edition, path, sha256 } of changeFiles) {
+    const file = await readChangeFile(path, sha256);
+    requireNext(register, edition, file, state);
+    const baseSha256: string | null = state?.changeFileSha256 ?? null;
+    state = folded(state, file, sha256);
+    if (edition >= changeFiles.at(-1)!.edition - 1) {
+      indexName = finishState(workDir, register, state, baseSha256, maxAttemptAgeMs).indexName;
+    }
+    report({ edition, lastEdition: changeFiles.at(-1)!.edition, records: file.changes.length });
+    signal.throwIfAborted();
+  }
+  if (state === null) throw new CompareError('change_file_damaged', 'There is no change file to rebuild from.');
+  return { edition: state.edition, indexName, rows: state.rows.size };
+}
+
+/** The first file is edition 1, or one that wrote every row and needs no base. */
+function requireNext(register: RegisterName, edition: number, file: ReadChangeFile, state: SmallState | null): void {
+  const follows =
+    state === null
+      ? edition === 1 || file.changes.some(({ op }) => op === 'r')
+      : edition === state.edition + 1 && file.baseSha256 === state.changeFileSha256;
+  if (file.register === register && file.edition === edition && follows) return;
+  const text = `The change file of edition ${edition} does not follow the one before it.`;
+  throw new CompareError('change_file_damaged', text);
+}
+
+function folded(state: SmallState | null, file: ReadChangeFile, changeFileSha256: string): SmallState {
+  const { edition, parserVersion, columns, changes } = file;
+  // A file in other columns is a re-baseline, which wrote every row.
+  const rows = new Map<string, Cells>(state?.columns.join() === columns.join() ? state.rows : []);
+  for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
+  return { edition, changeFileSha256, parserVersion, columns, rows };
+}
