@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ServedRegister } from './catalogue.ts';
+import type { RecordSources } from './queries/record-sources.ts';
 import type { ApiContext } from './request.ts';
 
 /** An answer that may not be kept anywhere: what belongs to an account, and every natural person's record. */
@@ -11,17 +11,17 @@ export function answerPrivately(context: ApiContext, status: number, data: unkno
 }
 
 /**
- * An answer that a client may keep if it asks again each time: a weak ETag over edition and body, and 304 when the client
+ * An answer that a client may keep if it asks again each time: a weak ETag over editions and body, and 304 when the client
  * already has it. If-Modified-Since alone is not answered with 304: a correction keeps its edition's date.
  */
-export function answerRevalidated(context: ApiContext, served: ServedRegister, data: unknown, meta: unknown): void {
-  const body = JSON.stringify({ success: true, data, meta });
-  const etag = `W/"${served.edition.number}-${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+export function answerRevalidated(context: ApiContext, sources: RecordSources, data: unknown): void {
+  const body = JSON.stringify({ success: true, data, meta: sources.meta });
+  const etag = `W/"${sources.tag}-${hash('sha256', body, 'base64url').slice(0, 22)}"`;
   context.set({
     'Cache-Control': 'private, no-cache',
     Vary: 'Authorization, Accept-Encoding',
     ETag: etag,
-    'Last-Modified': served.lastModified,
+    'Last-Modified': sources.lastModified,
   });
   if (isMatch(context.req.headers['if-none-match'], etag)) {
     context.status = 304;

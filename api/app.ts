@@ -7,12 +7,12 @@ import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from 
 import { makeRequestRecord } from './request-record.ts';
 import { type EventParts, registerEventRoutes } from './routes/events.ts';
 import { registerListRoutes } from './routes/lists.ts';
-import { registerMemberRoutes } from './routes/members.ts';
+import { type MemberParts, registerMemberRoutes } from './routes/members.ts';
 import { registerTaxpayerRoutes, type TaxpayerParts } from './routes/taxpayer.ts';
 import { registerWebhookRoutes, type WebhookParts } from './routes/webhooks.ts';
 import { answerProblem } from './unexpected.ts';
 
-export interface ApiParts extends TaxpayerParts, WebhookParts, EventParts {
+export interface ApiParts extends TaxpayerParts, MemberParts, WebhookParts, EventParts {
   log: Logger;
   /** Takes one line per request. */
   requestLog: Logger;

@@ -1,10 +1,10 @@
 import type { Pool } from '../deploy/runtime/postgres.ts';
-import { editionOf, latestMaterialised, type ServedEdition } from '../pipelines/editions/served.ts';
+import { editionOf, type ServedEdition, servedEditions } from '../pipelines/editions/served.ts';
 import type { Source } from '../schemas/http/taxpayer.ts';
 import { limaTime } from '../schemas/lima-time.ts';
 import type { RegisterName } from '../schemas/registers.ts';
 import { type LastKnownLimits, makeLastKnown } from './last-known.ts';
-import { registerNotLoaded, storeUnavailable } from './problems.ts';
+import { storeUnavailable } from './problems.ts';
 
 /** A served edition with what answers say about it, made once per edition and not per answer. */
 export interface ServedRegister {
@@ -13,16 +13,17 @@ export interface ServedRegister {
   lastModified: string;
 }
 
+/** Each register's edition at one moment; a register that was never loaded is left out. */
+export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegister>>>;
+
 /**
  * Which edition each register shows. Take it before the query that reads the state, never after, so that an answer's date
  * is never fresher than its data; a row that a later edition wrote meanwhile takes its date from that edition. When
  * PostgreSQL does not answer, the last known one serves 60 s, which keeps that order.
  */
 export interface Catalogue {
-  /** null: the register was never loaded. @throws ApiProblem servicio_no_disponible */
-  find(register: RegisterName): Promise<ServedRegister | null>;
-  /** @throws ApiProblem padron_no_disponible, servicio_no_disponible */
-  served(register: RegisterName): Promise<ServedRegister>;
+  /** All registers of one moment: one statement per renewal, however many there are. @throws ApiProblem servicio_no_disponible */
+  snapshot(): Promise<ServedRegisters>;
   /** The edition that a row of this version is from: `served`, or a later one that is being written. */
   servedFor(served: ServedRegister, version: number): Promise<ServedRegister>;
 }
@@ -37,17 +38,11 @@ export const catalogueLimits: LastKnownLimits = {
 };
 
 export function makeCatalogue(pool: Pool, limits: LastKnownLimits = catalogueLimits): Catalogue {
-  const registers = makeLastKnown(async (register: RegisterName) => {
-    const edition = await latestMaterialised(pool, register);
-    return edition === null ? null : describe(register, edition);
+  const all = makeLastKnown(async (_: 'all') => {
+    const registers: Partial<Record<RegisterName, ServedRegister>> = {};
+    for (const [register, edition] of await servedEditions(pool)) registers[register] = describe(register, edition);
+    return registers;
   }, limits);
-  const find = async (register: RegisterName) => {
-    try {
-      return await registers.get(register);
-    } catch (error) {
-      throw storeUnavailable(error);
-    }
-  };
   const later = makeLastKnown(async (key: `${RegisterName}:${number}`) => {
     const [register, number] = key.split(':') as [RegisterName, string];
     const edition = await editionOf(pool, register, Number(number));
@@ -55,18 +50,14 @@ export function makeCatalogue(pool: Pool, limits: LastKnownLimits = catalogueLim
       throw new Error(`a row is of edition ${number} of ${register}, which the catalogue does not have`);
     return describe(register, edition);
   }, limits);
+  const orUnavailable = (error: unknown) => {
+    throw storeUnavailable(error);
+  };
   return {
-    find,
+    snapshot: () => all.get('all').catch(orUnavailable),
     async servedFor(served, version) {
       if (version <= served.edition.number) return served;
-      return later.get(`${served.source.registro}:${version}`).catch((error: unknown) => {
-        throw storeUnavailable(error);
-      });
-    },
-    async served(register) {
-      const found = await find(register);
-      if (found === null) throw registerNotLoaded();
-      return found;
+      return later.get(`${served.source.registro}:${version}`).catch(orUnavailable);
     },
   };
 }

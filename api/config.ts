@@ -41,11 +41,14 @@ export const apiConfiguration = z.object({
   LOOKUP_MAX_KEYS: wholeNumber(1, 10_000).default(300),
   /** ClickHouse queries of look-ups at the same time. */
   LOOKUP_IN_FLIGHT: wholeNumber(1, 1_000).default(2),
-  /** /readyz is false until each of these has a materialised edition; separated by commas. */
+  /**
+   * /readyz is false until each of these has a materialised edition; separated by commas. By default those whose fields an
+   * answer always has: the monthly register is a subset that comes once a month, and nothing waits for it.
+   */
   REQUIRED_REGISTERS: z
     .string()
     .transform((text) => text.split(',').map((name) => name.trim()))
     .refine((names) => names.every(isRegisterName), 'names of registers, separated by commas')
     .transform((names) => names as RegisterName[])
-    .default(['padron_reducido']),
+    .default(['padron_reducido', 'agentes_retencion', 'buenos_contribuyentes']),
 });

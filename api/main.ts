@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client, Connection } from '@temporalio/client';
@@ -13,12 +14,15 @@ import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
 import { makeWake } from '../pipelines/watch/wake.ts';
+import { readUbigeoCatalogue, ubigeoListUrl } from '../schemas/ubigeo/catalogue.ts';
 import { makeIdentify } from './accounts/callers.ts';
 import { makeApp } from './app.ts';
 import { makeCatalogue } from './catalogue.ts';
 import { apiConfiguration } from './config.ts';
 import { makeAudit } from './queries/audit.ts';
+import { makeFindRecord } from './queries/find-record.ts';
 import { makeTaxpayers } from './queries/taxpayers.ts';
+import { makeUnknownUbigeoCounter } from './queries/unknown-ubigeos.ts';
 import { makeReadiness } from './readiness.ts';
 import type { WebhookParts } from './routes/webhooks.ts';
 
@@ -55,6 +59,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
   const catalogue = makeCatalogue(pool);
+  const taxpayers = makeTaxpayers(clickhouse, {
+    waitMs: config.LOOKUP_WAIT_MS,
+    maxKeys: config.LOOKUP_MAX_KEYS,
+    inFlight: config.LOOKUP_IN_FLIGHT,
+  });
   const app = makeApp({
     log,
     requestLog: requestLog.log,
@@ -63,10 +72,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     pool,
     identify: makeIdentify(pool, config.SANDBOX_TOKEN),
     catalogue,
-    taxpayers: makeTaxpayers(clickhouse, {
-      waitMs: config.LOOKUP_WAIT_MS,
-      maxKeys: config.LOOKUP_MAX_KEYS,
-      inFlight: config.LOOKUP_IN_FLIGHT,
+    taxpayers,
+    findRecord: makeFindRecord({
+      catalogue,
+      taxpayers,
+      ubigeos: readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8')),
+      countUnknownUbigeo: makeUnknownUbigeoCounter(metrics),
     }),
     recordAnswer: makeAudit(pool, config.AUDIT_HMAC_KEY),
     checkTarget: makeCheckTarget(),

@@ -9,11 +9,10 @@ export function makeReadiness(
   required: readonly RegisterName[],
 ): () => Promise<string | null> {
   return async () => {
-    for (const register of required) {
-      const served = await catalogue.find(register).catch(() => undefined);
-      if (served === undefined) return 'PostgreSQL does not answer';
-      if (served === null) return `the register ${register} has no materialised edition yet`;
-    }
+    const served = await catalogue.snapshot().catch(() => null);
+    if (served === null) return 'PostgreSQL does not answer';
+    const missing = required.filter((register) => served[register] === undefined);
+    if (missing.length > 0) return `no materialised edition yet of: ${missing.join(', ')}`;
     const answer = await clickhouse.ping();
     return answer.success ? null : 'ClickHouse does not answer';
   };

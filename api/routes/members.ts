@@ -14,11 +14,15 @@ import { refusalOfMember, requireCompany } from '../rucs.ts';
 import { type ListParts, listIdOf, listsPath, requireList } from './lists.ts';
 import { registerMetaOf } from './watch-meta.ts';
 
+export interface MemberParts extends ListParts {
+  taxpayers: Taxpayers;
+}
+
 export const maxWatchedRucs = 100_000;
 const path = `${listsPath}/:lista/rucs`;
 
 /** The RUCs of a list: companies only, also those that the register does not hold yet. */
-export function registerMemberRoutes(router: ApiRouter, parts: ListParts & { taxpayers: Taxpayers }): void {
+export function registerMemberRoutes(router: ApiRouter, parts: MemberParts): void {
   const { catalogue, pool, taxpayers } = parts;
   const mayWatch = access(parts.identify, 'crecimiento');
 

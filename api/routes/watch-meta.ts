@@ -2,6 +2,6 @@ import type { Catalogue } from '../catalogue.ts';
 
 /** Every meta states the date of the data; lists and webhooks exist before any data does, so here it may be null. */
 export async function registerMetaOf(catalogue: Catalogue): Promise<{ fecha_dato: string | null }> {
-  const served = await catalogue.find('padron_reducido');
-  return { fecha_dato: served?.edition.fechaDato ?? null };
+  const { padron_reducido } = await catalogue.snapshot();
+  return { fecha_dato: padron_reducido?.edition.fechaDato ?? null };
 }

@@ -24,6 +24,7 @@ export const eventsQuery = z.strictObject({
 });
 export type EventsQuery = z.infer<typeof eventsQuery>;
 
+/** Texts as they are shown; of the flags of a list, booleans; null where the RUC was or is not in the register. */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
 export const watchlistSnapshot = z.strictObject({
@@ -40,7 +41,8 @@ export const eventPayload = z.strictObject({
   ocurrido_en: limaTimestamp,
   datos: z.strictObject({ ruc: rucText, campo: z.string(), antes: value, despues: value, fecha_dato: day }),
   watchlist: watchlistSnapshot,
-  correccion: z.strictObject({ edicion: z.int(), evento: z.string() }).nullable(),
+  /** Of a correction: the edition that was undone, and the event of it that this one takes back (null: it made none). */
+  correccion: z.strictObject({ edicion: z.int().min(1), evento: z.string().nullable() }).nullable(),
 });
 export type EventPayload = z.infer<typeof eventPayload>;
 

@@ -1,12 +1,14 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { insertSettings } from '../../deploy/runtime/clickhouse.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { padronReducido } from '../../schemas/registers.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
 
 /** Puts rows and editions where the pipeline would, for tests of what reads them. */
 export interface TestRow {
-  /** A line of the register in its own form: RUC and cells between pipes. */
+  /** A line of the register: RUC and cells between pipes, in the order of its columns. */
   line: string;
+  /** padron_reducido if omitted. */
+  register?: RegisterName;
   version?: number;
   isDeleted?: boolean;
 }
@@ -16,34 +18,53 @@ export async function insertTaxpayers(clickhouse: ClickHouseClient, rows: readon
     table: 'taxpayer',
     format: 'JSONEachRow',
     clickhouse_settings: insertSettings,
-    values: rows.map(({ line, version = 1, isDeleted = false }) => {
+    values: rows.map(({ line, register = 'padron_reducido', version = 1, isDeleted = false }) => {
+      const { code, columns } = registers[register];
       const [ruc, ...cells] = line.split('|');
-      const row = JSON.stringify(cells.slice(0, padronReducido.columns.length));
-      return { ruc, register: padronReducido.code, version, is_deleted: isDeleted ? 1 : 0, row };
+      const row = JSON.stringify(cells.slice(0, columns.length));
+      return { ruc, register: code, version, is_deleted: isDeleted ? 1 : 0, row };
     }),
   });
 }
 
 export interface TestEdition {
+  /** padron_reducido if omitted. */
+  register?: RegisterName;
   number: number;
   fechaDato: string;
   publishedAt?: string;
   materialisedAt?: string | null;
   sha256?: string;
+  /** A correction has no publication. */
+  corrects?: number;
 }
 
 export async function insertEdition(pool: Pool, edition: TestEdition): Promise<void> {
-  const { number, fechaDato, publishedAt = `${fechaDato}T07:38:00Z`, sha256 = 'ab'.repeat(32) } = edition;
+  const { register = 'padron_reducido', number, fechaDato, corrects = null } = edition;
+  const { publishedAt = `${fechaDato}T07:38:00Z` } = edition;
   const materialisedAt = edition.materialisedAt === undefined ? `${fechaDato}T09:00:00Z` : edition.materialisedAt;
-  const { rows } = await pool.query<{ id: number }>(
-    `INSERT INTO publication (register, sha256, fecha_dato, published_at, state)
-     VALUES ('padron_reducido', $1, $2, $3, 'publicada') RETURNING id`,
-    [sha256, fechaDato, publishedAt],
-  );
+  const publication = corrects === null ? await insertPublication(pool, { ...edition, register, publishedAt }) : null;
   await pool.query(
-    `INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at, change_file_sha256,
-       parser_version, columns, changes, counts, publicada_at, materializada_at)
-     VALUES ('padron_reducido', $1, $2, $3, $4, $4, $5, 1, '{}', 1, '{}', $4, $6)`,
-    [number, rows[0]!.id, fechaDato, publishedAt, 'cd'.repeat(32), materialisedAt],
+    `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
+       change_file_sha256, parser_version, columns, changes, counts, publicada_at, materializada_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, '{}', 1, '{}', $6, $8)`,
+    [register, number, publication, corrects, fechaDato, publishedAt, 'cd'.repeat(32), materialisedAt],
   );
+}
+
+/** A publication alone: one that waits, was refused or repeats the head's bytes. Returns its id. */
+export async function insertPublication(
+  pool: Pool,
+  publication: Pick<TestEdition, 'fechaDato' | 'sha256'> & {
+    register: RegisterName;
+    publishedAt: string;
+    state?: string;
+  },
+): Promise<number> {
+  const { register, fechaDato, publishedAt, sha256 = 'ab'.repeat(32), state = 'publicada' } = publication;
+  const { rows } = await pool.query<{ id: number }>(
+    `INSERT INTO publication (register, sha256, fecha_dato, published_at, state) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+    [register, sha256, fechaDato, publishedAt, state],
+  );
+  return rows[0]!.id;
 }

@@ -24,7 +24,7 @@ let caller: TestCaller;
 let withContract: TestCaller;
 
 beforeAll(async () => {
-  around = await startSurroundings();
+  around = await startSurroundings({ REQUIRED_REGISTERS: 'padron_reducido' });
   caller = await makeCaller(around.pool, around.api.url, { plan: 'free' });
   withContract = await makeCaller(around.pool, around.api.url, { plan: 'free', contract });
 });
@@ -81,9 +81,9 @@ describe('with an edition', () => {
       ['estado', 'ACTIVO'],
       ['condicion', 'HABIDO'],
       ['ubigeo', '150122'],
-      ['departamento', null],
-      ['provincia', null],
-      ['distrito', null],
+      ['departamento', 'LIMA'],
+      ['provincia', 'LIMA'],
+      ['distrito', 'MIRAFLORES'],
       ['tipo_contribuyente', null],
       ['sistema_emision', null],
       ['actividad_economica', null],

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { taxpayerRecordOf } from '../../../api/queries/taxpayer-record.ts';
+import { recordOf } from '../../support/taxpayer-records.ts';
 
 /** The address of a line in the register's own form. */
 function addressOf(line: string): string | null {
-  const [ruc, ...cells] = line.split('|');
-  return taxpayerRecordOf(ruc!, cells.slice(0, 14)).direccion;
+  return recordOf(line).direccion;
 }
 
 test.each([
@@ -32,8 +31,3 @@ test.each([
   ['10990000013|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', null],
   ['20990000001||ACTIVO|HABIDO|150101|-|-|-|-|-|-|-|-|-|-|', null],
 ])('%s', (line, address) => expect(addressOf(line)).toBe(address));
-
-test('the empty marker of the ubigeo is null; a leading zero and an unknown code stay', () => {
-  const ubigeoOf = (cell: string) => taxpayerRecordOf('20990000019', ['X', 'ACTIVO', 'HABIDO', cell]).ubigeo;
-  expect(['-', '', '040101', '999999'].map(ubigeoOf)).toEqual([null, null, '040101', '999999']);
-});
