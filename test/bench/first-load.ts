@@ -17,6 +17,7 @@ import { publishInChild } from '../../pipelines/stream/publish.ts';
 import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
 import { cachedPublication } from './diff.ts';
 import { describeMachine, numberOption } from './figures.ts';
+import { processName } from './process-names.ts';
 import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
 
 const folder = resolve('.local/bench/first-load');
@@ -70,7 +71,7 @@ async function load(stack: Stack, zip: string, rows: number, outputs: string): P
   const offsets = await connectOffsets(kafka);
   const consumers = startConsumers(endpoints, outputs);
   await sleep(4_000);
-  const watch = new ProcessWatch(nameOf);
+  const watch = new ProcessWatch(processName);
   const stages: Stage[] = [];
   const stage = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
     const before = watch.cpu();
@@ -146,19 +147,6 @@ async function freeze(pool: Pool, difference: CompareResult): Promise<void> {
      VALUES ($1, 1, $2, '2026-11-20', now(), now(), $3, 1, '{}', $4, '{}')`,
     [register, rows[0]!.id, difference.changeFile.sha256, difference.baseline],
   );
-}
-
-function nameOf(command: string): string {
-  const names: [string, RegExp][] = [
-    ['kafka', /kafka\.Kafka/],
-    ['registry', /quarkus-run|apicurio/],
-    ['postgres', /postgres/],
-    ['clickhouse', /local\/clickhouse\/main/],
-    ['consumers', /consumers\/main/],
-    ['publisher', /publisher\/main/],
-    ['difference', /diff\/main/],
-  ];
-  return names.find(([, pattern]) => pattern.test(command))?.[0] ?? 'bench';
 }
 
 function print(rows: number, seconds: number, stages: Stage[], processes: Map<string, ProcessFigures>): void {

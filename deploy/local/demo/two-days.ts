@@ -63,7 +63,7 @@ function monthsUntil(today: Date): { first: Month; second: Month } {
 }
 
 /** `YYYY-MM` of the month before. */
-function monthBefore(month: string): string {
+export function monthBefore(month: string): string {
   const [year, number] = month.split('-').map(Number);
   return new Date(Date.UTC(year!, number! - 2, 15)).toISOString().slice(0, 7);
 }

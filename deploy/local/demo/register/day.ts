@@ -50,33 +50,44 @@ export interface DayOptions {
   lastModified: Date;
   /** Null: no new month is published on this day. */
   month: Month | null;
+  /** The daily register's file, when it is written already. */
+  daily?: Publication;
+  /** The month's file, when it is written already. */
+  monthly?: string;
 }
 
 /** Writes all registers of a day in their official formats. */
 export async function writeDay(options: DayOptions): Promise<PublishedDay> {
   mkdirSync(options.directory, { recursive: true });
-  const { population, day, lastModified } = options;
-  const { rows, seed, inserted, deleted, updated } = population;
-  const file = fileIn(options, 'padron_reducido', '.zip');
-  const changes = { inserted, deleted, updated };
-  const daily = await writePublication({ path: file, rows, seed, day, changes });
-  const files = [published('padron_reducido', file, limaDay(lastModified))];
+  const daily = options.daily ?? (await writeDailyRegister(options));
+  const files = [published('padron_reducido', daily.path, limaDay(options.lastModified))];
   if (options.month !== null) files.push(await writeMonth(options, options.month));
   files.push(await writeList(options, 'agentes_retencion'), await writeList(options, 'buenos_contribuyentes'));
   for (const kind of barKinds) files.push(writeBars(options, kind));
-  return { lastModified, files, pages: pagesOf(lastModified), daily };
+  return { lastModified: options.lastModified, files, pages: pagesOf(options.lastModified), daily };
+}
+
+function writeDailyRegister(options: DayOptions): Promise<Publication> {
+  const { rows, seed, inserted, deleted, updated } = options.population;
+  const file = fileIn(options, 'padron_reducido', '.zip');
+  const changes = { inserted, deleted, updated };
+  return writePublication({ path: file, rows, seed, day: options.day, changes });
 }
 
 const barKinds: readonly BarKind[] = ['sancionados', 'inhabilitaciones_judiciales', 'inhabilitaciones_administrativas'];
 
-/** Writes one month alone. */
-export async function writeMonth(options: DayOptions, month: Month): Promise<PublishedFile> {
-  const file = fileIn(options, 'padron_mensual', '.zip');
-  const content = monthlyText(options.population, month);
-  await writeZip(file, [{ name: `PadronRUC_${month.period}.csv`, content }], compressionLevel);
+async function writeMonth(options: DayOptions, month: Month): Promise<PublishedFile> {
+  const file = options.monthly ?? fileIn(options, 'padron_mensual', '.zip');
+  if (options.monthly === undefined) await writeMonthlyRegister(file, options.population, month);
   const sitePath = sitePaths.padron_mensual.file.replace('{AAAAMM}', month.period);
   const fechaDato = `${month.period.slice(0, 4)}-${month.period.slice(4)}-01`;
   return { ...published('padron_mensual', file, fechaDato), sitePath };
+}
+
+/** Writes one month's file, in flat memory. */
+export async function writeMonthlyRegister(file: string, population: Population, month: Month): Promise<void> {
+  const entry = { name: `PadronRUC_${month.period}.csv`, content: monthlyText(population, month) };
+  await writeZip(file, [entry], compressionLevel);
 }
 
 async function writeList(options: DayOptions, kind: ListKind): Promise<PublishedFile> {
