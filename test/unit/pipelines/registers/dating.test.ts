@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OfficialSite } from '../../../../deploy/local/demo/official-site.ts';
+import { makeEgressDispatcher } from '../../../../deploy/runtime/egress/dispatcher.ts';
+import { dateOf } from '../../../../pipelines/registers/dating.ts';
+import { registerModules } from '../../../../pipelines/registers/modules.ts';
+import type { SiteAccess } from '../../../../pipelines/registers/site.ts';
+import type { RegisterName } from '../../../../schemas/registers.ts';
+
+const policy = { allowPrivateTargets: true, allowHttp: true };
+const retentionPage = '<h1>Agentes de Retenci&oacute;n</h1><p>Actualizado al : 20/10/2026</p>';
+const modified = (text: string) => new Date(text).toUTCString();
+let site: OfficialSite;
+let access: SiteAccess;
+
+beforeEach(async () => {
+  site = new OfficialSite();
+  await site.start();
+  const dispatcher = makeEgressDispatcher(policy, {
+    connectTimeoutMs: 1_000,
+    headersTimeoutMs: 1_000,
+    bodyIdleTimeoutMs: 1_000,
+    connectionsPerOrigin: 1,
+    keepAliveMs: 1_000,
+  });
+  access = { dispatcher, policy, userAgent: 'padron-test' };
+});
+afterEach(async () => {
+  await access.dispatcher.close();
+  await site.close();
+});
+
+function dating(register: RegisterName, lastModified: string | null, text: string | null = null) {
+  const source = { ...registerModules[register].source, pageUrl: `${site.origin}/pagina.html` };
+  const textStart = text === null ? null : Buffer.from(text, 'latin1');
+  return dateOf(access, source, { lastModified, textStart }, new AbortController().signal);
+}
+
+describe('a register dated by its page', () => {
+  it('has the day of the page, and the later of that day and Last-Modified as its time', async () => {
+    site.placePage('/pagina.html', retentionPage);
+    const day = { fechaDato: '2026-10-20' };
+    const startOfDay = new Date('2026-10-20T05:00:00Z');
+    expect(await dating('agentes_retencion', null)).toEqual({ ...day, publishedAt: startOfDay });
+    expect(await dating('agentes_retencion', modified('2026-10-19T22:00:00Z'))).toEqual({
+      ...day,
+      publishedAt: startOfDay,
+    });
+    expect(await dating('agentes_retencion', modified('2026-10-20T15:00:00Z'))).toEqual({
+      ...day,
+      publishedAt: new Date('2026-10-20T15:00:00Z'),
+    });
+  });
+
+  // registers 7.22
+  it('is undated by the page of the other list', async () => {
+    site.placePage('/pagina.html', retentionPage);
+    expect(await dating('buenos_contribuyentes', modified('2026-10-20T15:00:00Z'))).toEqual({
+      undated: expect.stringContaining('agentes_retencion'),
+    });
+  });
+
+  it('is undated without a date or a page, and is asked again when the site is away', async () => {
+    site.placePage('/pagina.html', '<h1>Agentes de Retencion</h1> en mantenimiento');
+    expect(await dating('agentes_retencion', null)).toEqual({ undated: expect.stringContaining('Actualizado al') });
+    site.placePage('/pagina.html', '');
+    site.intercept = (_request, response) => response.writeHead(404).end() !== null;
+    expect(await dating('agentes_retencion', null)).toEqual({ undated: expect.stringContaining('404') });
+    site.intercept = (_request, response) => response.writeHead(503).end() !== null;
+    await expect(dating('agentes_retencion', null)).rejects.toMatchObject({ retryable: true });
+  });
+});
+
+describe('a register dated by its download', () => {
+  it('asks its page only where there is no Last-Modified', async () => {
+    site.intercept = (_request, response) => response.writeHead(503).end() !== null;
+    expect(await dating('padron_reducido', modified('2026-10-20T04:59:00Z'))).toMatchObject({
+      fechaDato: '2026-10-19',
+    });
+    await expect(dating('padron_reducido', null)).rejects.toMatchObject({ retryable: true });
+    site.intercept = null;
+    site.placePage('/pagina.html', '<div class="titulo">21/10/2026</div>');
+    expect(await dating('padron_reducido', null)).toMatchObject({ fechaDato: '2026-10-21' });
+    site.placePage('/pagina.html', '<div class="titulo">21/10/2999</div>');
+    expect(await dating('padron_reducido', null)).toEqual({ undated: expect.stringContaining('has not come') });
+  });
+});
+
+describe('a register dated by its text', () => {
+  const text = (day: string) => `FECHA_CORTE|RUC|NOMBRE\r\n${day}|20990000019|COMERCIAL PRUEBA UNO S.A.C.\r\n`;
+
+  // registers 7.31
+  it('has the day that the text says, however fresh the file looks', async () => {
+    expect(await dating('sancionados', modified('2026-10-20T15:00:00Z'), text('20180326'))).toEqual({
+      fechaDato: '2018-03-26',
+      publishedAt: new Date('2026-10-20T15:00:00Z'),
+    });
+    expect(await dating('sancionados', null, text('20260404'))).toEqual({
+      fechaDato: '2026-04-04',
+      publishedAt: new Date('2026-04-04T05:00:00Z'),
+    });
+  });
+
+  it('is undated by a text that says none, or cannot be read', async () => {
+    expect(await dating('sancionados', null, text('00000000'))).toEqual({ undated: expect.stringContaining('text') });
+    expect(await dating('padron_mensual', null, null)).toEqual({ undated: expect.stringContaining('text') });
+  });
+});
