@@ -35,6 +35,8 @@ export interface Product {
   apiUrl: string;
   /** Base address of each process: /healthz, /readyz, /metrics. */
   urls: Record<ProcessName, string>;
+  /** What the api's look-ups still wait for, in its own words: registers that were never loaded. Null: nothing. */
+  awaits(): Promise<string | null>;
   pid(process: ProcessName): number | undefined;
   /** SIGKILL to the process and its children. */
   kill(process: ProcessName): Promise<void>;
@@ -51,9 +53,13 @@ const programs: Record<ProcessName, string> = {
 const readyTimeoutMs = 120_000;
 const stopTimeoutMs = 30_000; // above the processes' own deadline (STOP_DEADLINE_MS)
 const migrateTimeoutMs = 120_000;
+const answerTimeoutMs = 10_000;
 const shownLines = 20;
 
-/** Runs the migrations, starts the three processes and resolves when all are ready. */
+/**
+ * Runs the migrations, starts the three processes and resolves when all are ready for work. The api is when it is alive: an
+ * empty installation answers look-ups only after the registers were loaded, which takes this very product.
+ */
 export async function startProduct(host: ProductHost, options: ProductOptions = {}): Promise<Product> {
   const product = new RunningProduct(host, options, await portsOf(host));
   await product.start();
@@ -119,6 +125,12 @@ class RunningProduct implements Product {
     }
   }
 
+  async awaits(): Promise<string | null> {
+    const response = await fetch(`${this.apiUrl}/readyz`, { signal: AbortSignal.timeout(answerTimeoutMs) });
+    const answer = (await response.json()) as { reason?: string };
+    return answer.reason ?? null;
+  }
+
   pid(name: ProcessName): number | undefined {
     const found = this.#processes.get(name);
     return found?.hasEnded ? undefined : found?.pid;
@@ -162,7 +174,6 @@ class RunningProduct implements Product {
       },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',
-      // The api is ready only once the required registers are loaded, which takes this very product: alive is enough here.
       isReady: () => answersOk(`${this.#url(name)}${name === 'api' ? '/healthz' : '/readyz'}`),
     };
   }

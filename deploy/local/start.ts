@@ -42,5 +42,9 @@ async function start(foreground: Foreground): Promise<void> {
   writeEndpoints(paths.endpointsFile, endpoints);
   foreground.onStop(() => removeEndpoints(paths.endpointsFile));
   console.log(`\n${addressTable(Object.entries(endpoints))}\n`);
+  const awaited = await product.awaits();
+  if (awaited !== null) {
+    console.log(`look-ups answer 503: ${awaited}\nload each with: npx padron publications run <register> --wait\n`);
+  }
   console.log(`all ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops.`);
 }

@@ -53,6 +53,10 @@ describe('before anything is published', () => {
     expect(body).toMatchObject({ code: 'padron_no_disponible' });
   });
 
+  it('the api is up and says which registers its look-ups wait for', async () => {
+    expect(await chain.product.awaits()).toMatch(/padron_reducido.*agentes_retencion.*buenos_contribuyentes/);
+  });
+
   it('a customer subscribes', async () => {
     await chain.customer.createList(
       'Proveedores',
@@ -79,6 +83,7 @@ describe('the first publications', () => {
     const { CLICKHOUSE_URL } = chain.stack.endpoints;
     expect(differences(await readPublication(days.first.daily.path), await readState(CLICKHOUSE_URL))).toEqual([]);
     for (const { register } of days.first.files) expect(await readHistory(CLICKHOUSE_URL, register)).toEqual([]);
+    expect(await chain.product.awaits()).toBeNull();
   });
 
   it('published again unchanged makes no edition', async () => {
