@@ -31,7 +31,7 @@ import { registerNames } from '../schemas/registers.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultPublicationSettings, type PublicationDependencies } from './publication/parts.ts';
-import { defaultFetchCron } from './publication/schedule.ts';
+import { defaultFetchCron, defaultReconcileCron } from './publication/schedule.ts';
 import { makePublicationWorker } from './publication/worker.ts';
 import { temporalLogger } from './temporal-log.ts';
 
@@ -47,6 +47,8 @@ const schema = z.object({
   ...sourceBlock.shape,
   /** When the official sites are asked, in America/Lima. */
   FETCH_CRON: z.string().min(1).default(defaultFetchCron),
+  /** When the state is compared with the archive, in America/Lima. */
+  RECONCILE_CRON: z.string().min(1).default(defaultReconcileCron),
   /** How often open work without a workflow is looked for. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
   /** How long a step may go on after the process was told to stop. */
@@ -101,7 +103,7 @@ await lifecycle.run(async () => {
   const publication = await makePublicationWorker(connection, dependencies, {
     namespace,
     workflowBundle,
-    schedule: { cron: configuration.FETCH_CRON },
+    schedule: { cron: configuration.FETCH_CRON, reconcileCron: configuration.RECONCILE_CRON },
     sweepEveryMs: configuration.SWEEP_INTERVAL_MS,
     graceMs: configuration.STOP_GRACE_MS,
     stopMs,
@@ -167,6 +169,7 @@ async function publicationDependencies(
     ...engines,
     stream: { pool, kafka, brokers: configuration.KAFKA_BROKERS, offsets, registry, prefix, log },
     archive: await openArchive(configuration.ARCHIVE_URL, configuration.WORK_DIR),
+    clickhouseUrl: configuration.CLICKHOUSE_URL,
     workDir: configuration.WORK_DIR,
     access: { dispatcher, policy, userAgent: configuration.SOURCE_USER_AGENT },
     sources: sourcesOf(configuration),

@@ -56,23 +56,9 @@ export async function oldestUnfinishedEdition(database: Queryable, register: Reg
   return rows[0]?.number ?? null;
 }
 
-/** Names of the change files up to an edition, edition 1 first: folded in order they are the state. */
-export async function changeFilesUpTo(
-  database: Queryable,
-  register: RegisterName,
-  last: number,
-): Promise<{ edition: number; sha256: string }[]> {
-  const { rows } = await database.query<{ edition: number; sha256: string }>(
-    `SELECT number AS edition, change_file_sha256 AS sha256 FROM edition
-     WHERE register = $1 AND number <= $2 ORDER BY number`,
-    [register, last],
-  );
-  return rows;
-}
-
 /**
- * The same from the last full edition on: one that wrote every row of the register (the first, a re-baseline). Nothing
- * before it is needed to fold the state up to `last`.
+ * Names of the change files up to `last` from the last full edition on: one that wrote every row of the register (the first,
+ * a re-baseline). Folded in order they are the state.
  */
 export async function changeFilesFromLastFull(
   database: Queryable,

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { type Follow, followFetch, followPublication } from '../../deploy/cli/publication-follow.ts';
-import { sitePaths } from '../../deploy/local/demo/register/day.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { makeEgressDispatcher } from '../../deploy/runtime/egress/dispatcher.ts';
 import { makeMetrics } from '../../deploy/runtime/metrics.ts';
@@ -12,8 +11,6 @@ import { makeTemporal } from '../../deploy/runtime/temporal.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
-import { registerModules } from '../../pipelines/registers/modules.ts';
-import type { Sources } from '../../pipelines/registers/settings.ts';
 import { prepareStream } from '../../pipelines/stream/prepare.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import {
@@ -24,7 +21,7 @@ import {
 import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
 import { makePublicationWorker, type PublicationWorker } from '../../workflows/publication/worker.ts';
 import { freshNamespace } from './isolation.ts';
-import { FaultyOfficialSite } from './official-site.ts';
+import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
 import { makeStreamBench, type StreamBench } from './stream.ts';
 
 /** The one that is meant where none is named. */
@@ -91,6 +88,7 @@ export class PublicationBench {
     const dependencies: PublicationDependencies = {
       stream,
       clickhouse: stream.clickhouse,
+      clickhouseUrl: stream.environment.CLICKHOUSE_URL!,
       client,
       archive: await openArchive(stream.archiveUrl, workDir),
       workDir,
@@ -112,7 +110,7 @@ export class PublicationBench {
       {
         namespace: this.namespace,
         // Never by itself: the tests trigger it.
-        schedule: { cron: '0 0 1 1 *' },
+        schedule: { cron: '0 0 1 1 *', reconcileCron: '0 0 1 1 *' },
         sweepEveryMs: 1_000,
         graceMs: 0,
         stopMs: 5_000,
@@ -195,17 +193,6 @@ export class PublicationBench {
     await this.#connection.close();
     await this.stream.close();
   }
-}
-
-/** Each register at the path that `sitePaths` gives it; the daily one has its landing page at the root. */
-function sourcesAt(site: FaultyOfficialSite): Sources {
-  const sources = registerNames.map((name) => {
-    const { file, page } = sitePaths[name];
-    const pageUrl = page === null ? null : `${site.origin}${page}`;
-    return [name, { ...registerModules[name].source, url: `${site.origin}${file}`, pageUrl }] as const;
-  });
-  const all = Object.fromEntries(sources) as unknown as Sources;
-  return { ...all, [register]: { ...all[register], pageUrl: site.pageUrl } };
 }
 
 const egressLimits = {

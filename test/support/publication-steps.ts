@@ -27,6 +27,8 @@ export class FakeSteps {
   waitsPerEdition = { notMaterialised: 0, notNotified: 0 };
   probes: (Error | Awaited<ReturnType<PublicationActivities['probe']>>)[] = [];
   fetches: (Error | Awaited<ReturnType<PublicationActivities['fetchPublication']>>)[] = [];
+  /** Answers of the daily check, one per register. */
+  checks: (Error | Awaited<ReturnType<PublicationActivities['reconcileRegister']>>)[] = [];
   /** Failures of a step before it succeeds, by name. */
   readonly failures = new Map<string, number>();
   onNextWork: (() => Promise<void>) | null = null;
@@ -78,6 +80,7 @@ export class FakeSteps {
         this.unfinished.shift();
         return true;
       },
+      reconcileRegister: async (register) => this.#answer(`check ${register}`, this.checks),
     };
   }
 

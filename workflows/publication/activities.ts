@@ -11,9 +11,10 @@ import { compareCorrection, freezeCorrection } from './correction-steps.ts';
 import { awaitMaterialised, awaitNotified, type EditionParts, publishEdition } from './edition-steps.ts';
 import { type FetchParts, fetchPublication, probe } from './fetch-steps.ts';
 import { freezePublication, judgePublication, nextWork, verifyPublication } from './publish-steps.ts';
+import { type ReconcileParts, reconcileRegister } from './reconcile-step.ts';
 import { wakePublish } from './wake.ts';
 
-export interface PublicationParts extends FetchParts, CompareParts, EditionParts {
+export interface PublicationParts extends FetchParts, CompareParts, EditionParts, ReconcileParts {
   client: Client;
   log: Logger;
   beats: BeatLimits;
@@ -21,7 +22,7 @@ export interface PublicationParts extends FetchParts, CompareParts, EditionParts
   observe(step: string, outcome: string, seconds: number): void;
 }
 
-/** The steps of `fetch` and `publish`. Each can run again at any time: what is done already is found done. */
+/** The steps of `fetch`, `publish` and `reconcile`. Each can run again at any time: what is done already is found done. */
 export function makePublicationActivities(parts: PublicationParts) {
   const signal = () => Context.current().cancellationSignal;
   const beat = (details?: unknown) => Context.current().heartbeat(details);
@@ -56,6 +57,9 @@ export function makePublicationActivities(parts: PublicationParts) {
     ),
     awaitNotified: step('awaitNotified', (...[register, edition]: Ids) =>
       awaitNotified(parts, register, edition, beat, signal()),
+    ),
+    reconcileRegister: step('reconcileRegister', (register: RegisterName) =>
+      beating(parts.beats, (report, signal) => reconcileRegister(parts, register, report, signal)),
     ),
   };
 }

@@ -48,6 +48,20 @@ export interface PublishResult {
   editions: number;
 }
 
+/** `skipped`: nothing to compare yet, or an edition is on its way. */
+export interface ReconcileOutcome {
+  outcome: 'equal' | 'different' | 'skipped';
+}
+
+export interface ReconcileInput {
+  registers: readonly RegisterName[];
+}
+
+/** Registers by outcome of one run of the `reconcile` workflow; `failed` could not be checked. */
+export type ReconcileResult = Record<ReconcileOutcome['outcome'] | 'failed', number>;
+
+export const reconcileId = 'reconcile';
+
 export function fetchWorkflowId(register: RegisterName): string {
   return `fetch/${register}`;
 }

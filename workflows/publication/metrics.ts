@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
 
 export interface PublicationMetrics {
   observe(step: string, outcome: string, seconds: number): void;
@@ -35,24 +36,63 @@ export function makePublicationMetrics(registry: Registry, pool: Pool): Publicat
       for (const { register, state, found } of rows) this.set({ register, state }, found);
     },
   });
-  new Gauge({
-    name: 'padron_register_probe_age_seconds',
-    help: 'Since the official site was last asked with success',
-    labelNames: ['register'],
-    registers,
-    async collect() {
-      this.reset();
-      const { rows } = await pool.query<{ register: string; age: number }>(
-        `SELECT register, extract(epoch FROM now() - probed_at)::float8 AS age FROM register_head
-         WHERE probed_at IS NOT NULL`,
-      );
-      for (const { register, age } of rows) this.set({ register }, age);
-    },
-  });
+  registerGauges(registry, pool);
   return {
     observe(step, outcome, duration) {
       steps.inc({ step, outcome });
       seconds.observe({ step }, duration);
     },
   };
+}
+
+/** A gauge per fact of a register, all from what `padron registers` shows; a fact that is not there yet has no line. */
+function registerGauges(registry: Registry, pool: Pool): void {
+  const since = (time: Date | null) => (time === null ? null : (Date.now() - time.getTime()) / 1000);
+  const facts: [name: string, help: string, value: (register: RegisterFreshness) => number | null][] = [
+    [
+      'padron_register_probe_age_seconds',
+      'Since the official site was last asked with success',
+      ({ probed_at }) => since(probed_at),
+    ],
+    ['padron_register_age_seconds', 'Since the newest publication came out', ({ published_at }) => since(published_at)],
+    ['padron_register_late', '1 while something newer should be there', ({ late }) => Number(late.length > 0)],
+    [
+      'padron_register_paused',
+      '1 while an operator holds new editions back',
+      ({ paused_at }) => Number(paused_at !== null),
+    ],
+    [
+      'padron_reconcile_differences',
+      'Rows that differed from the archive when the state was last compared with it',
+      ({ last_reconciliation }) => last_reconciliation?.differences ?? null,
+    ],
+    [
+      'padron_reconcile_age_seconds',
+      'Since the state was last compared with the archive',
+      ({ last_reconciliation }) => since(last_reconciliation && new Date(last_reconciliation.checked_at)),
+    ],
+  ];
+  // All gauges are asked at once: they share one reading.
+  let reading: Promise<RegisterFreshness[]> | null = null;
+  const read = () => {
+    reading ??= readFreshness(pool).finally(() => {
+      reading = null;
+    });
+    return reading;
+  };
+  for (const [name, help, value] of facts) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['register'],
+      registers: [registry],
+      async collect() {
+        this.reset();
+        for (const register of await read()) {
+          const found = value(register);
+          if (found !== null) this.set({ register: register.register }, found);
+        }
+      },
+    });
+  }
 }

@@ -3,12 +3,14 @@ import type { Registry } from 'prom-client';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
-import { compareInChild } from '../../pipelines/diff/child.ts';
-import { rebuildIndex } from '../../pipelines/diff/rebuild.ts';
+import { compareInChild, correctInChild, rebuildInChild } from '../../pipelines/diff/child.ts';
 import { compareLimits } from '../../pipelines/diff/types.ts';
-import { changeFilesUpTo, findEdition } from '../../pipelines/editions/editions.ts';
+import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/editions.ts';
 import type { DownloadLimits } from '../../pipelines/registers/download.ts';
+import type { Sources } from '../../pipelines/registers/settings.ts';
 import type { SiteAccess } from '../../pipelines/registers/site.ts';
+import { verifyInChild } from '../../pipelines/replay/child.ts';
+import { planVerification } from '../../pipelines/replay/plan.ts';
 import { watchGroup } from '../../pipelines/stream/groups.ts';
 import { checkMaterialised } from '../../pipelines/stream/materialised.ts';
 import { editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
@@ -16,8 +18,7 @@ import { publishInChild, type PublishParts as StreamParts } from '../../pipeline
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { PublicationParts } from './activities.ts';
 import { type BeatLimits, defaultBeatLimits } from './beating.ts';
-import type { RegisterSource } from './fetch-steps.ts';
-import { dailyRegisterGates, type GateSettings } from './gates.ts';
+import { type GateSettings, gatesByRegister } from './gate-settings.ts';
 import { makePublicationMetrics } from './metrics.ts';
 
 export interface PublicationSettings {
@@ -40,7 +41,7 @@ export const defaultPublicationSettings: PublicationSettings = {
     reserveBytes: 2 ** 30,
     reportEveryMs: 2_000,
   },
-  gates: { padron_reducido: dailyRegisterGates },
+  gates: gatesByRegister,
   waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
   beats: defaultBeatLimits,
 };
@@ -50,9 +51,11 @@ export interface PublicationDependencies {
   clickhouse: ClickHouseClient;
   client: Client;
   archive: Archive;
+  /** For the child process that verifies; it opens its own connection. */
+  clickhouseUrl: string;
   workDir: string;
   access: SiteAccess;
-  sources: Readonly<Record<RegisterName, RegisterSource>>;
+  sources: Sources;
   log: Logger;
   metrics: Registry;
   settings: PublicationSettings;
@@ -60,7 +63,7 @@ export interface PublicationDependencies {
 
 /** The steps' ports, joined to the real engines. */
 export function makePublicationParts(dependencies: PublicationDependencies): PublicationParts {
-  const { stream, clickhouse, archive, workDir, settings } = dependencies;
+  const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = dependencies;
   const { pool, prefix } = stream;
   return {
     ...dependencies,
@@ -70,10 +73,11 @@ export function makePublicationParts(dependencies: PublicationDependencies): Pub
     observe: makePublicationMetrics(dependencies.metrics, pool).observe,
     editionsToRepublish: (register) => editionsToRepublish(stream, register),
     compare: (input, report, signal) => compareInChild(input, report, signal),
+    correct: (input, report, signal) => correctInChild(input, report, signal),
     async rebuildIndex(register, edition, report, signal) {
       const changeFiles = await localChangeFiles(dependencies, register, edition);
       const { maxAttemptAgeMs } = compareLimits;
-      await rebuildIndex({ register, workDir, changeFiles, maxAttemptAgeMs }, report, signal);
+      await rebuildInChild({ register, workDir, changeFiles, maxAttemptAgeMs }, report, signal);
     },
     async publish({ register, edition, mode, acknowledgedBlocks }, report, signal) {
       const row = await findEdition(pool, register, edition);
@@ -85,12 +89,16 @@ export function makePublicationParts(dependencies: PublicationDependencies): Pub
     isMaterialised: async (register, edition) =>
       (await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'materialised',
     isNotified: (register, edition) => groupPassed(stream, watchGroup(prefix), register, edition),
+    async verify(register, report, signal) {
+      const plan = await planVerification({ pool, archive, clickhouseUrl, workDir }, register);
+      return plan.kind === 'ready' ? await verifyInChild(plan.input, report, signal) : null;
+    },
   };
 }
 
-/** All change files of a register up to an edition, as local files, edition 1 first. */
+/** The change files that an edition's state is folded from, as local files, oldest first. */
 async function localChangeFiles({ stream, archive }: PublicationDependencies, register: RegisterName, last: number) {
-  const editions = await changeFilesUpTo(stream.pool, register, last);
+  const editions = await changeFilesFromLastFull(stream.pool, register, last);
   return await Promise.all(
     editions.map(async ({ edition, sha256 }) => ({
       edition,

@@ -39,7 +39,10 @@ export const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
  * What comes first in the register: what Kafka lost, an edition on its way, an operator's correction, then publications by
  * time. A paused register takes no publication.
  */
-export async function nextWork(parts: PublishParts, register: RegisterName): Promise<NextWork> {
+export async function nextWork(
+  parts: Pick<PublishParts, 'pool' | 'editionsToRepublish'>,
+  register: RegisterName,
+): Promise<NextWork> {
   const edition = await oldestUnfinishedEdition(parts.pool, register);
   const [lost] = await parts.editionsToRepublish(register);
   if (lost !== undefined) return { kind: 'republish', edition: lost };

@@ -1,14 +1,25 @@
 import { type Client, ScheduleAlreadyRunning, type ScheduleHandle, ScheduleOverlapPolicy } from '@temporalio/client';
-import type { RegisterName } from '../../schemas/registers.ts';
-import { fetchWorkflowId, publicationQueue, type RegisterInput, scheduleId } from './messages.ts';
+import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import {
+  fetchWorkflowId,
+  publicationQueue,
+  type ReconcileInput,
+  type RegisterInput,
+  reconcileId,
+  scheduleId,
+} from './messages.ts';
 
 export interface ScheduleSettings {
   /** When the official site is asked, in America/Lima. */
   cron: string;
+  /** When the state is compared with the archive, in America/Lima. */
+  reconcileCron: string;
 }
 
 /** The file appears at about 02:40; a probe that finds nothing new costs one request. */
 export const defaultFetchCron = '0,30 3-8 * * *';
+/** After the mornings' editions, before the evening: it reads each register once. */
+export const defaultReconcileCron = '0 13 * * *';
 const timezone = 'America/Lima';
 /** A probe that was missed (Temporal was down) is made up for while the day is young. */
 const catchupWindow = '12 hours';
@@ -17,41 +28,53 @@ const catchupWindow = '12 hours';
  * The register's schedule, made where it is missing (also after Temporal lost its data). Repeatable. The server appends
  * the time to the workflow's id: `fetch/<register>-<time>`.
  */
-export async function ensureSchedule(
+export function ensureSchedule(
   client: Client,
   register: RegisterName,
-  settings: ScheduleSettings,
+  settings: { cron: string },
 ): Promise<ScheduleHandle> {
+  return ensure(client, scheduleId(register), fetchOptions(register, settings.cron));
+}
+
+/** The daily check of all registers, made where it is missing. */
+export function ensureReconcileSchedule(client: Client, settings: ScheduleSettings): Promise<ScheduleHandle> {
+  return ensure(client, reconcileId, reconcileOptions(settings.reconcileCron));
+}
+
+/** Brings older schedules to these settings; whether an operator has paused one stays as it is. */
+export async function updateSchedules(client: Client, settings: ScheduleSettings): Promise<void> {
+  for (const register of registerNames) {
+    const handle = await ensureSchedule(client, register, settings);
+    await handle.update((previous) => ({ ...previous, ...fetchOptions(register, settings.cron) }));
+  }
+  const handle = await ensureReconcileSchedule(client, settings);
+  await handle.update((previous) => ({ ...previous, ...reconcileOptions(settings.reconcileCron) }));
+}
+
+async function ensure(client: Client, id: string, options: ReturnType<typeof optionsOf>): Promise<ScheduleHandle> {
   try {
-    return await client.schedule.create({ scheduleId: scheduleId(register), ...optionsOf(register, settings) });
+    return await client.schedule.create({ scheduleId: id, ...options });
   } catch (error) {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-    return client.schedule.getHandle(scheduleId(register));
+    return client.schedule.getHandle(id);
   }
 }
 
-/** Brings an older schedule to these settings; whether an operator has paused it stays as it is. */
-export async function updateSchedule(
-  client: Client,
-  register: RegisterName,
-  settings: ScheduleSettings,
-): Promise<void> {
-  const handle = await ensureSchedule(client, register, settings);
-  await handle.update((previous) => ({ ...previous, ...optionsOf(register, settings) }));
+function fetchOptions(register: RegisterName, cron: string) {
+  const input: RegisterInput = { register };
+  return optionsOf(cron, 'fetch', fetchWorkflowId(register), input);
 }
 
-function optionsOf(register: RegisterName, settings: ScheduleSettings) {
-  const input: RegisterInput = { register };
+function reconcileOptions(cron: string) {
+  const input: ReconcileInput = { registers: registerNames };
+  return optionsOf(cron, 'reconcile', reconcileId, input);
+}
+
+function optionsOf<Input>(cron: string, workflowType: string, workflowId: string, input: Input) {
   return {
-    spec: { cronExpressions: [settings.cron], timezone },
+    spec: { cronExpressions: [cron], timezone },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow, pauseOnFailure: false },
-    action: {
-      type: 'startWorkflow' as const,
-      workflowType: 'fetch',
-      workflowId: fetchWorkflowId(register),
-      taskQueue: publicationQueue,
-      args: [input],
-    },
+    action: { type: 'startWorkflow' as const, workflowType, workflowId, taskQueue: publicationQueue, args: [input] },
   };
 }
 

@@ -1,10 +1,12 @@
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { oldestUnfinishedEdition } from '../../pipelines/editions/editions.ts';
-import { hasAbandonedDownload, nextPublication } from '../../pipelines/editions/publications.ts';
+import { readFreshness } from '../../pipelines/editions/freshness.ts';
+import { hasAbandonedDownload } from '../../pipelines/editions/publications.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import { ensureSchedule, type ScheduleSettings } from './schedule.ts';
+import type { NextWork } from './messages.ts';
+import { nextWork } from './publish-steps.ts';
+import { ensureReconcileSchedule, ensureSchedule, type ScheduleSettings } from './schedule.ts';
 import { startPublish } from './wake.ts';
 
 export interface SweepParts {
@@ -21,13 +23,14 @@ const abandonedAfterMs = 10 * 60 * 1000;
 
 /**
  * Whatever the catalogue holds unfinished gets a workflow, whether or not Temporal still knows of it: PostgreSQL is the
- * truth, Temporal only the doing. Also makes the schedule where it is missing. Repeatable and cheap.
+ * truth, Temporal only the doing. Also makes schedules where they are missing. Repeatable and cheap.
  */
 export async function sweep(parts: SweepParts): Promise<void> {
+  await ensureReconcileSchedule(parts.client, parts.schedule);
   for (const register of registerNames) {
     const handle = await ensureSchedule(parts.client, register, parts.schedule);
-    const open = await openWork(parts, register);
-    if (open !== null) {
+    const open: NextWork = await nextWork(parts, register);
+    if (open.kind !== 'none') {
       parts.log.info({ register, open }, 'open work has a workflow');
       await startPublish(parts.client, register);
     }
@@ -38,23 +41,39 @@ export async function sweep(parts: SweepParts): Promise<void> {
   }
 }
 
-async function openWork(parts: SweepParts, register: RegisterName): Promise<string | null> {
-  const edition = await oldestUnfinishedEdition(parts.pool, register);
-  if (edition !== null) return `edition ${edition}`;
-  const publication = await nextPublication(parts.pool, register);
-  if (publication !== null) return `publication ${publication}`;
-  const [lost] = await parts.editionsToRepublish(register);
-  return lost === undefined ? null : `edition ${lost} again`;
+/** One line when a register becomes late and one when it no longer is; a restarted worker says it once more. */
+export class LateWatch {
+  readonly #late = new Set<RegisterName>();
+  readonly #parts: Pick<SweepParts, 'pool' | 'log'>;
+
+  constructor(parts: Pick<SweepParts, 'pool' | 'log'>) {
+    this.#parts = parts;
+  }
+
+  async look(now: Date = new Date()): Promise<void> {
+    for (const { register, edition, late } of await readFreshness(this.#parts.pool, now)) {
+      if (late.length > 0 === this.#late.has(register)) continue;
+      if (late.length > 0) {
+        this.#late.add(register);
+        this.#parts.log.warn({ register, edition, reasons: late }, 'the register is late');
+      } else {
+        this.#late.delete(register);
+        this.#parts.log.info({ register, edition }, 'the register is no longer late');
+      }
+    }
+  }
 }
 
 /** Sweeps now and then every `everyMs`; a failed one is logged and the next one tries again. Returns the stop. */
 export function startSweeper(parts: SweepParts, everyMs: number): () => Promise<void> {
+  const lateWatch = new LateWatch(parts);
   let running: Promise<void> = Promise.resolve();
   let busy = false;
   const run = () => {
     if (busy) return;
     busy = true;
     running = sweep(parts)
+      .then(() => lateWatch.look())
       .catch((error) => parts.log.error({ err: error }, 'a sweep failed; the next one tries again'))
       .finally(() => {
         busy = false;

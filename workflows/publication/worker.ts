@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
-import { registerNames } from '../../schemas/registers.ts';
 import { makePublicationActivities } from './activities.ts';
 import { publicationQueue } from './messages.ts';
 import { makePublicationParts, type PublicationDependencies } from './parts.ts';
-import { type ScheduleSettings, updateSchedule } from './schedule.ts';
+import { type ScheduleSettings, updateSchedules } from './schedule.ts';
 import { startSweeper } from './sweeper.ts';
 
 export interface PublicationWorkerOptions {
@@ -26,7 +25,10 @@ export interface PublicationWorker {
   isRunning(): boolean;
 }
 
-/** Steps at once: waits cost nothing; compare and publish are one per register by the workflow's own order. */
+/**
+ * Steps at once: two workflows for each of seven registers and the daily check, each with one step at a time. Waits cost
+ * nothing; all registers at once are a morning on which all are published.
+ */
 const activitySlots = 20;
 
 /** The worker of the queue `publication`, its schedules and its sweeper. Starts nothing before run(). */
@@ -56,7 +58,7 @@ export async function makePublicationWorker(
   let stopping = false;
   return {
     async run() {
-      for (const register of registerNames) await updateSchedule(parts.client, register, options.schedule);
+      await updateSchedules(parts.client, options.schedule);
       const stopSweeper = startSweeper({ ...parts, schedule: options.schedule }, options.sweepEveryMs);
       try {
         const running = worker.run();

@@ -1,10 +1,20 @@
-import { continueAsNew, defineSignal, proxyActivities, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import {
+  continueAsNew,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { PublicationActivities } from './activities.ts';
 import {
   archivedSignalName,
   type FetchResult,
   type FreezeOutcome,
   type PublishResult,
+  type ReconcileInput,
+  type ReconcileResult,
   type RegisterInput,
 } from './messages.ts';
 
@@ -37,6 +47,13 @@ const waiting = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '3 minutes',
   heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
+});
+
+/** Reads all of a register; tomorrow's check comes anyway, so it is not tried for ever. */
+const checking = proxyActivities<PublicationActivities>({
+  startToCloseTimeout: '2 hours',
+  heartbeatTimeout: '20 seconds',
+  retry: { initialInterval: '10 seconds', backoffCoefficient: 3, maximumAttempts: 4 },
 });
 
 /** Rounds in one run: far below what a history holds, since the next run finds everything in the catalogue. */
@@ -115,4 +132,19 @@ async function finishEdition({ register }: RegisterInput, edition: number): Prom
   return await waiting.awaitNotified(register, edition);
 }
 
-export { fetchRegister as fetch, publishRegister as publish };
+/** One register after another, since each check reads all of it. One that cannot be checked does not keep the others from it. */
+async function reconcileRegisters({ registers }: ReconcileInput): Promise<ReconcileResult> {
+  const result: ReconcileResult = { equal: 0, different: 0, skipped: 0, failed: 0 };
+  for (const register of registers) {
+    try {
+      const { outcome } = await checking.reconcileRegister(register);
+      result[outcome] += 1;
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      result.failed += 1;
+    }
+  }
+  return result;
+}
+
+export { fetchRegister as fetch, publishRegister as publish, reconcileRegisters as reconcile };

@@ -5,6 +5,7 @@ import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporalTestServerExecutable } from '../../../deploy/local/temporal-test-server.ts';
 import type { PublicationActivities } from '../../../workflows/publication/activities.ts';
+import type { ReconcileInput, RegisterInput } from '../../../workflows/publication/messages.ts';
 import { FakeSteps } from '../../support/publication-steps.ts';
 
 const register = 'padron_reducido';
@@ -47,11 +48,15 @@ afterAll(async () => {
 });
 
 /** Runs a workflow to its end with these steps; time is skipped. */
-async function run<Result>(type: 'fetch' | 'publish', steps: FakeSteps): Promise<Result> {
+async function run<Result>(
+  type: 'fetch' | 'publish' | 'reconcile',
+  steps: FakeSteps,
+  input: RegisterInput | ReconcileInput = { register },
+): Promise<Result> {
   runs += 1;
   current = steps.activities();
   const workflowId = `${type}/${runs}`;
-  return await environment.client.workflow.execute(type, { taskQueue, workflowId, args: [{ register }] });
+  return await environment.client.workflow.execute(type, { taskQueue, workflowId, args: [input] });
 }
 
 function rootMessage(error: unknown): string {
@@ -192,5 +197,17 @@ describe('publish', () => {
     await run('publish', steps);
     expect(looks).toBeGreaterThanOrEqual(2);
     expect(steps.calls).toEqual(['verify 8']);
+  });
+});
+
+describe('reconcile', () => {
+  it('checks one register after another, and one that cannot be checked does not keep the others from it', async () => {
+    const steps = new FakeSteps();
+    const down = ApplicationFailure.nonRetryable('a change file is gone', 'not_found');
+    steps.checks = [{ outcome: 'equal' }, down, { outcome: 'different' }, { outcome: 'skipped' }];
+    const registers = ['padron_reducido', 'padron_mensual', 'agentes_retencion', 'sancionados'] as const;
+    const result = await run('reconcile', steps, { registers });
+    expect(result).toEqual({ equal: 1, different: 1, skipped: 1, failed: 1 });
+    expect(steps.calls).toEqual(registers.map((each) => `check ${each}`));
   });
 });
