@@ -10,8 +10,8 @@ import { cachedPublication, seed } from './diff.ts';
 const monthlyFolder = '.local/bench/padron-mensual';
 const dayMs = 86_400_000;
 const hoursSinceNewest = 6 * 3_600_000;
-/** Of a month's rows, so many values move to the next. */
-const changedInMonth = 0.005;
+/** Share of a month's rows whose values move to the next: what thirty days move in the daily register. */
+const changedInMonth = 0.05;
 
 /**
  * Days 1 to `count` of all registers, a day apart, the newest some hours old. Day 1 brings a month and the last day the next
@@ -39,7 +39,7 @@ export async function benchDays(rows: number, count: number, directory: string):
 
 async function cachedMonth(rows: number, month: Month): Promise<string> {
   mkdirSync(monthlyFolder, { recursive: true });
-  const name = `v1-${rows}-month${month.number}-day${month.day}-`;
+  const name = `v2-${rows}-month${month.number}-day${month.day}-`;
   const file = join(monthlyFolder, `${name}${month.period}.zip`);
   if (existsSync(file)) return file;
   for (const old of readdirSync(monthlyFolder).filter((one) => one.startsWith(name))) rmSync(join(monthlyFolder, old));
