@@ -1,0 +1,120 @@
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { ChangeRecords } from './change-records.ts';
+import { ReplayError } from './errors.ts';
+import type { EditionFile } from './types.ts';
+
+/** Records between two looks at the clock and the signal. */
+const recordsPerLook = 1 << 14;
+
+/**
+ * Streams the state that these change files add up to, in key order: for every key its newest record, deleted ones too
+ * (`op` is `disappears`). The first file must be one that wrote every row. Each file is sorted, so a merge holds one block of
+ * each and nothing else. The record is valid until `take` returns, or the promise it returned is settled.
+ * @throws ReplayError `change_file_damaged`, `too_many_files`; the signal's reason
+ */
+export async function fold(
+  register: RegisterName,
+  files: readonly EditionFile[],
+  take: (record: ChangeRecords) => Promise<void> | undefined,
+  options: { maxFiles: number; report?: (records: number) => void; signal?: AbortSignal },
+): Promise<void> {
+  if (files.length > options.maxFiles) {
+    const what = `${files.length} change files since the last edition that wrote every row; at most ${options.maxFiles}`;
+    throw new ReplayError('too_many_files', what);
+  }
+  const heap = new RecordHeap();
+  let records = 0;
+  try {
+    for (const file of files) await heap.add(await ChangeRecords.open(file, registers[register].key === 'supplier'));
+    for (let top = heap.top(); top !== undefined; top = heap.top()) {
+      const pending = take(top);
+      if (pending !== undefined) await pending;
+      const { order } = top;
+      // Older records of the same key are what the newest has replaced.
+      do {
+        const reading = heap.advance();
+        if (reading !== undefined) await reading;
+        records += 1;
+      } while (heap.top()?.order === order);
+      if (records % recordsPerLook === 0) {
+        options.signal?.throwIfAborted();
+        options.report?.(records);
+      }
+    }
+    options.report?.(records);
+  } finally {
+    await heap.close();
+  }
+}
+
+/** Files by their current record: the smallest key first, of equal keys the newest edition. */
+class RecordHeap {
+  readonly #files: ChangeRecords[] = [];
+
+  async add(file: ChangeRecords): Promise<void> {
+    this.#files.push(file);
+    if (await moveOn(file)) this.#raise(this.#files.length - 1);
+    else await this.#drop(this.#files.length - 1);
+  }
+
+  top(): ChangeRecords | undefined {
+    return this.#files[0];
+  }
+
+  /** Moves the top file to its next record. A promise where it has to read. */
+  advance(): Promise<void> | undefined {
+    if (!this.#files[0]!.step()) return this.#advanceBlock();
+    this.#lower(0);
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    for (const file of this.#files.splice(0)) await file.close();
+  }
+
+  async #advanceBlock(): Promise<void> {
+    if (!(await moveOn(this.#files[0]!))) await this.#drop(0);
+    if (this.#files.length > 0) this.#lower(0);
+  }
+
+  async #drop(at: number): Promise<void> {
+    const last = this.#files.pop()!;
+    const gone = this.#files[at] ?? last;
+    if (at < this.#files.length) this.#files[at] = last;
+    await gone.close();
+  }
+
+  #raise(from: number): void {
+    const files = this.#files;
+    for (let at = from; at > 0; ) {
+      const parent = (at - 1) >> 1;
+      if (!isBefore(files[at]!, files[parent]!)) return;
+      [files[at], files[parent]] = [files[parent]!, files[at]!];
+      at = parent;
+    }
+  }
+
+  #lower(from: number): void {
+    const files = this.#files;
+    const { length } = files;
+    for (let at = from; ; ) {
+      let least = 2 * at + 1;
+      if (least >= length) return;
+      if (least + 1 < length && isBefore(files[least + 1]!, files[least]!)) least += 1;
+      if (!isBefore(files[least]!, files[at]!)) return;
+      const moved = files[at]!;
+      files[at] = files[least]!;
+      files[least] = moved;
+      at = least;
+    }
+  }
+}
+
+function isBefore(one: ChangeRecords, other: ChangeRecords): boolean {
+  return one.order < other.order || (one.order === other.order && one.edition > other.edition);
+}
+
+/** To the first record of the next block; false at the file's end. */
+async function moveOn(file: ChangeRecords): Promise<boolean> {
+  return (await file.nextBlock()) && file.step();
+}

@@ -1,0 +1,69 @@
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { registerNames } from '../../schemas/registers.ts';
+import type { VerifyMessage } from './child.ts';
+import { ReplayError } from './errors.ts';
+import { verify } from './verify.ts';
+
+/**
+ * The verifying process: one job as a JSON line on standard input, then progress and one answer as JSON lines on standard
+ * output. The parent keeps standard input open; when it closes (the parent died), so does this process.
+ */
+const count = z.number().int().nonnegative();
+const jobSchema = z.object({
+  register: z.enum(registerNames),
+  edition: count,
+  clickhouseUrl: z.string(),
+  tables: z.object({ state: z.string(), history: z.string() }),
+  changeFiles: z.array(
+    z.object({ edition: count, path: z.string(), sha256: z.string(), changes: count, full: z.boolean() }),
+  ),
+  lastFull: count,
+  publication: z.object({ path: z.string(), overlayPath: z.string().nullable(), workDir: z.string() }).nullable(),
+  publicationNote: z.string().nullable(),
+  limits: z
+    .object({ maxRangeRows: count, maxListed: count, maxFiles: count, maxOverlayRows: count })
+    .partial()
+    .optional(),
+});
+
+const say = (message: VerifyMessage) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const aborted = new AbortController();
+const lines = createInterface({ input: process.stdin });
+
+lines.once('line', async (line) => {
+  try {
+    const { limits, ...job } = jobSchema.parse(JSON.parse(line));
+    const given = Object.fromEntries(Object.entries(limits ?? {}).filter(([, value]) => value !== undefined));
+    const report = await verify(
+      { ...job, limits: given },
+      (progress) => say({ kind: 'progress', progress }),
+      aborted.signal,
+    );
+    say({ kind: 'result', report });
+  } catch (error) {
+    say({ kind: 'error', ...toldOf(error) });
+    process.exitCode = 1;
+  }
+  process.stdin.destroy();
+});
+
+lines.once('close', () => aborted.abort(new Error('the parent is gone')));
+
+/** An engine's own text may quote a row: only its code and the kind of failure are told. */
+function toldOf(error: unknown): { code: string; message: string; retryable: boolean } {
+  if (error instanceof ReplayError) return { code: error.code, message: error.message, retryable: error.retryable };
+  const { code, type, name, retryable } = error as {
+    code?: unknown;
+    type?: unknown;
+    name?: unknown;
+    retryable?: unknown;
+  };
+  const places = error instanceof Error ? (error.stack ?? '').split('\n').filter((one) => /^\s+at /.test(one)) : [];
+  const kind = [code, type ?? name].filter(Boolean).join(' ');
+  return {
+    code: 'verify_crashed',
+    message: `the verification failed: ${kind}\n${places.slice(0, 8).join('\n')}`,
+    retryable: retryable !== false,
+  };
+}

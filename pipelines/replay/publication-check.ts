@@ -1,0 +1,99 @@
+import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { registers } from '../../schemas/registers.ts';
+import { compareInChild, rebuildInChild } from '../diff/child.ts';
+import { CompareError } from '../diff/errors.ts';
+import { type CompareInput, compareLimits } from '../diff/types.ts';
+import { ChangeRecords } from './change-records.ts';
+import type { Differences } from './differences.ts';
+import type { Meter } from './meter.ts';
+import type { ExpectedOverlay } from './overlay.ts';
+import { RowHash } from './row-hash.ts';
+import type { PublicationInput, VerifyInput } from './types.ts';
+
+const scratchPrefix = 'verify-';
+
+/**
+ * The state against its publication: the register's own engine compares the publication with the head once more, and whatever
+ * it finds must stand in the overlay with the state's row. It works in a scratch folder on links to the head's working files,
+ * since a comparison sweeps its folder and would take from the next edition what it is about to read. Dying leaves the
+ * folder, which a later run removes.
+ */
+export async function checkPublication(
+  input: VerifyInput,
+  publication: PublicationInput,
+  parts: { differences: Differences; overlay: ExpectedOverlay; meter: Meter },
+  signal: AbortSignal,
+): Promise<void> {
+  const { differences, overlay, meter } = parts;
+  const head = input.changeFiles.at(-1)!;
+  const scratch = await linkedWorkDir(publication.workDir, input.register);
+  try {
+    const compareInput: CompareInput = {
+      register: input.register,
+      publicationPath: publication.path,
+      workDir: scratch,
+      base: { edition: head.edition, changeFileSha256: head.sha256 },
+      edition: head.edition + 1,
+      detectedAt: Date.now(),
+      outputDir: scratch,
+    };
+    const { changeFile, lines } = await compareOrRebuild(input, compareInput, meter, signal);
+    differences.report.rows = lines;
+    const file = { edition: compareInput.edition, changes: 0, full: false, ...changeFile };
+    const records = await ChangeRecords.open(file, registers[input.register].key === 'supplier');
+    const hash = new RowHash();
+    try {
+      while (await records.nextBlock()) {
+        while (records.step()) {
+          if (overlay.explains(records, hash)) continue;
+          // A row that only the publication has is missing from the state, one that only the state has is extra.
+          const kind = records.beforeAt < 0 ? 'missing' : records.afterAt < 0 ? 'extra' : 'differs';
+          differences.add(kind, records.stateKey, null);
+        }
+      }
+    } finally {
+      await records.close();
+    }
+    for (const key of overlay.contradicted()) differences.add('differs', key, null);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, meter: Meter, signal: AbortSignal) {
+  meter.begin('publication', 0);
+  const report = (progress: { lines: number }) => meter.at(progress.lines);
+  try {
+    return await compareInChild(compareInput, report, signal);
+  } catch (error) {
+    if (!(error instanceof CompareError && ['index_missing', 'index_damaged'].includes(error.code))) throw error;
+    const { register, lastFull } = input;
+    const changeFiles = input.changeFiles
+      .filter(({ edition }) => edition >= lastFull)
+      .map(({ edition, path, sha256 }) => ({ edition, path, sha256 }));
+    const { maxAttemptAgeMs } = compareLimits;
+    await rebuildInChild({ register, workDir: compareInput.workDir, changeFiles, maxAttemptAgeMs }, () => {}, signal);
+    return await compareInChild(compareInput, report, signal);
+  }
+}
+
+/** Working files have their final names only once they are whole and are never changed, so links to them are enough. */
+async function linkedWorkDir(workDir: string, register: string): Promise<string> {
+  await mkdir(workDir, { recursive: true });
+  const names = await readdir(workDir);
+  for (const name of names.filter((one) => one.startsWith(scratchPrefix))) {
+    const path = join(workDir, name);
+    const found = await stat(path).catch(() => null);
+    if (found !== null && Date.now() - found.mtimeMs > compareLimits.maxAttemptAgeMs) {
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+  const scratch = await mkdtemp(join(workDir, scratchPrefix));
+  const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.[a-z]+$`);
+  for (const name of names.filter((one) => finished.test(one))) {
+    // The next comparison may have swept it since: then it is rebuilt in the scratch folder.
+    await link(join(workDir, name), join(scratch, name)).catch(() => {});
+  }
+  return scratch;
+}

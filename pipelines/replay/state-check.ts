@@ -1,0 +1,61 @@
+import { registers } from '../../schemas/registers.ts';
+import { disappears } from './change-records.ts';
+import type { Differences } from './differences.ts';
+import { isSame } from './fingerprint.ts';
+import { fold } from './fold.ts';
+import { maxSupplierRows } from './limits.ts';
+import type { Meter } from './meter.ts';
+import type { ExpectedOverlay } from './overlay.ts';
+import { RowHash } from './row-hash.ts';
+import { RowRanges, SortedRows } from './row-ranges.ts';
+import type { StoredRows } from './stored.ts';
+import type { VerifyInput, VerifyLimits } from './types.ts';
+
+/**
+ * The live rows in ClickHouse against the folded change files, range by range; the overlay's rows are looked at on the way.
+ * Resolves with how many rows of a later edition it met.
+ */
+export async function checkState(
+  input: VerifyInput,
+  stored: StoredRows,
+  parts: { differences: Differences; overlay: ExpectedOverlay | null; meter: Meter; limits: VerifyLimits },
+  signal: AbortSignal,
+): Promise<number> {
+  const { differences, overlay, meter, limits } = parts;
+  const inOrder = registers[input.register].key === 'ruc';
+  const ranges = new RowRanges(limits.maxRangeRows, compareRange);
+  const sorted = inOrder ? null : new SortedRows(maxSupplierRows);
+  const hash = new RowHash();
+  let later = 0;
+
+  async function compareRange(expected: Parameters<typeof differences.compare>[0]): Promise<void> {
+    const found = await stored.stateFingerprint(expected.range, input.edition);
+    later += found.later;
+    if (isSame(expected.fingerprint, found) && found.contradictory === 0) return;
+    differences.compare(expected, await stored.stateRows(expected.range), null);
+  }
+
+  const files = input.changeFiles.filter(({ edition }) => edition >= input.lastFull);
+  meter.begin(
+    'state',
+    files.reduce((sum, { changes }) => sum + changes, 0),
+  );
+  await fold(
+    input.register,
+    files,
+    (record) => {
+      if (record.op === disappears) return undefined;
+      hash.ofState(record);
+      differences.report.rows += 1;
+      const { xx, crc } = hash;
+      if (overlay !== null && overlay.size > 0) overlay.meet(record, hash);
+      if (sorted === null) return ranges.add(record.stateKey, xx, crc);
+      sorted.add(record.stateKey, xx, crc);
+      return undefined;
+    },
+    { maxFiles: limits.maxFiles, signal, report: (records) => meter.at(records) },
+  );
+  await sorted?.giveTo(ranges);
+  await ranges.end();
+  return later;
+}

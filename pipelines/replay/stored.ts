@@ -1,0 +1,144 @@
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import type { Fingerprint } from './fingerprint.ts';
+
+/** Keys `from` to `to`, both included, as decimal numbers. */
+export interface KeyRange {
+  from: string;
+  to: string;
+}
+
+export const everyKey: KeyRange = { from: '0', to: '18446744073709551615' };
+
+export interface StoredFingerprint extends Fingerprint {
+  /** Rows of a later edition than the verified one. */
+  later: number;
+  /** Keys that stand with two different rows at one version: readers may take either. */
+  contradictory: number;
+}
+
+export interface StoredRow {
+  key: number;
+  xx: number;
+  crc: number;
+  contradictory: boolean;
+}
+
+/** Beside look-ups: one thread, which gives way to those that answer people. */
+const settings = {
+  max_threads: 1,
+  os_thread_priority: '15',
+  max_memory_usage: String(1024 * 1024 * 1024),
+  max_execution_time: 600,
+  output_format_json_quote_64bit_integers: 1,
+} as const;
+
+// The bytes that RowHash.ofState and RowHash.ofHistory hash.
+const stateText = 'concat(row, reinterpretAsFixedString(ruc), reinterpretAsFixedString(version))';
+const historyText = `concat(ifNull(before, '-'), ifNull(after, '-'), reinterpretAsFixedString(ruc),
+  reinterpretAsFixedString(edition), reinterpretAsFixedString(CAST(op AS Int8)),
+  reinterpretAsFixedString(toUnixTimestamp64Milli(detected_at)), reinterpretAsFixedString(ifNull(corrects, toUInt64(0))))`;
+
+/** The newest version of each key; a version may stand more than once until the engine has merged, and must be the same row. */
+const newestRows = `
+  SELECT ruc, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
+    max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) OR max(is_deleted) <> min(is_deleted) AS contradictory
+  FROM (
+    SELECT ruc, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
+    FROM (SELECT ruc, version, is_deleted, ${stateText} AS text FROM {table:Identifier}
+      WHERE register = {register:UInt8} AND ruc >= {from:UInt64} AND ruc <= {to:UInt64})
+  )
+  GROUP BY ruc, version ORDER BY ruc, version DESC LIMIT 1 BY ruc`;
+
+/** In the table's own order: only the current key is held in memory. */
+const historyRows = `
+  SELECT ruc, edition, min(xx_of) AS xx, min(crc_of) AS crc,
+    max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) AS contradictory
+  FROM (
+    SELECT ruc, edition, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
+    FROM (SELECT ruc, edition, ${historyText} AS text FROM {table:Identifier} WHERE register = {register:UInt8} AND ruc >= {from:UInt64} AND ruc <= {to:UInt64})
+  )
+  GROUP BY ruc, edition`;
+
+/** State and history of one register as ClickHouse has them. */
+export class StoredRows {
+  readonly #clickhouse: ClickHouseClient;
+  readonly #tables: { state: string; history: string };
+  readonly #register: number;
+
+  constructor(clickhouse: ClickHouseClient, tables: { state: string; history: string }, register: RegisterName) {
+    this.#clickhouse = clickhouse;
+    this.#tables = tables;
+    this.#register = registers[register].code;
+  }
+
+  /** Of the live rows in a range of keys. */
+  async stateFingerprint(range: KeyRange, edition: number): Promise<StoredFingerprint> {
+    const [row] = await this.#query<Sums>(
+      `SELECT countIf(deleted = 0) AS live, sumIf(xx, deleted = 0) AS xx_sum, sumIf(crc, deleted = 0) AS crc_sum,
+         countIf(version > {edition:UInt64}) AS later, countIf(contradictory) AS unclear
+       FROM (${newestRows})`,
+      { table: this.#tables.state, edition, ...range },
+    );
+    return fingerprintOf(row!);
+  }
+
+  /** The live rows of a range, by key. */
+  async stateRows(range: KeyRange): Promise<StoredRow[]> {
+    const query = `SELECT ruc, xx, crc, contradictory FROM (${newestRows}) WHERE deleted = 0 ORDER BY ruc`;
+    return rowsOf(await this.#query(query, { table: this.#tables.state, ...range }));
+  }
+
+  /** Of all changes, by edition. */
+  async historyFingerprints(): Promise<Map<number, StoredFingerprint>> {
+    const rows = await this.#query<Sums & { edition: string }>(
+      `SELECT edition, count() AS live, sum(xx) AS xx_sum, sum(crc) AS crc_sum, 0 AS later, countIf(contradictory) AS unclear
+       FROM (${historyRows}) GROUP BY edition`,
+      { table: this.#tables.history, ...everyKey },
+    );
+    return new Map(rows.map((row) => [Number(row.edition), fingerprintOf(row)]));
+  }
+
+  /** The changes of one edition in a range, by key. */
+  async historyRowsOf(edition: number, range: KeyRange): Promise<StoredRow[]> {
+    const query = `SELECT ruc, xx, crc, contradictory FROM (${historyRows}) WHERE edition = {edition:UInt64} ORDER BY ruc`;
+    return rowsOf(await this.#query(query, { table: this.#tables.history, edition, ...range }));
+  }
+
+  async #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
+    const result = await this.#clickhouse.query({
+      query,
+      query_params: { register: this.#register, ...parameters },
+      format: 'JSONEachRow',
+      clickhouse_settings: { ...settings, optimize_aggregation_in_order: 1 },
+    });
+    return await result.json<Row>();
+  }
+}
+
+interface Sums {
+  live: string;
+  xx_sum: string;
+  crc_sum: string;
+  later: string | number;
+  unclear: string;
+}
+
+function fingerprintOf(sums: Sums): StoredFingerprint {
+  return {
+    rows: Number(sums.live),
+    xx: BigInt(sums.xx_sum),
+    crc: BigInt(sums.crc_sum),
+    later: Number(sums.later),
+    contradictory: Number(sums.unclear),
+  };
+}
+
+function rowsOf(rows: readonly { ruc: string; xx: number; crc: number; contradictory: number }[]): StoredRow[] {
+  return rows.map(({ ruc, xx, crc, contradictory }) => ({
+    key: Number(ruc),
+    xx: Number(xx),
+    crc: Number(crc),
+    contradictory: contradictory === 1,
+  }));
+}

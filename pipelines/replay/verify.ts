@@ -1,0 +1,80 @@
+import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { sha256OfFile } from '../archive/durable.ts';
+import { Differences } from './differences.ts';
+import { ReplayError } from './errors.ts';
+import { checkHistory } from './history-check.ts';
+import { verifyLimits } from './limits.ts';
+import { Meter } from './meter.ts';
+import { ExpectedOverlay } from './overlay.ts';
+import { checkPublication } from './publication-check.ts';
+import { RowHash } from './row-hash.ts';
+import { checkState } from './state-check.ts';
+import { StoredRows } from './stored.ts';
+import type { EditionFile, ListedDifference, VerifyInput, VerifyProgress, VerifyReport } from './types.ts';
+
+const requestTimeoutMs = 600_000;
+
+/**
+ * Proves, or disproves, that state and history in ClickHouse are what the change files say, and that the state is its
+ * publication and overlay. Reads only. Memory does not grow with the register.
+ * @throws ReplayError where the archive itself cannot be read; an engine's error; the signal's reason
+ */
+export async function verify(
+  input: VerifyInput,
+  report: (progress: VerifyProgress) => void,
+  signal: AbortSignal,
+): Promise<VerifyReport> {
+  const limits = { ...verifyLimits, ...input.limits };
+  const meter = new Meter(report);
+  const listed: ListedDifference[] = [];
+  const state = new Differences('state', listed, limits.maxListed);
+  const history = new Differences('history', listed, limits.maxListed);
+  const publication = new Differences('publication', listed, limits.maxListed);
+  await checkHashes(input.changeFiles, meter, signal);
+  const clickhouse = makeClickhouse(input.clickhouseUrl, 'padron-verify', { requestTimeoutMs, connections: 2 });
+  let later: number;
+  try {
+    const stored = new StoredRows(clickhouse, input.tables, input.register);
+    const overlayPath = input.publication?.overlayPath ?? null;
+    const overlay = await ExpectedOverlay.read(overlayPath, input.register, new RowHash(), limits.maxOverlayRows);
+    later = await checkState(input, stored, { differences: state, overlay, meter, limits }, signal);
+    await checkHistory(input, stored, { differences: history, meter, limits }, signal);
+    if (input.publication !== null) {
+      await checkPublication(input, input.publication, { differences: publication, overlay, meter }, signal);
+    }
+  } finally {
+    await clickhouse.close();
+  }
+  const differences = state.total + history.total + publication.total;
+  return {
+    register: input.register,
+    edition: input.edition,
+    rows: state.report.rows,
+    equal: differences === 0,
+    differences,
+    state: state.report,
+    history: history.report,
+    publication: input.publication === null ? null : publication.report,
+    publicationNote: input.publicationNote,
+    laterRows: later,
+    listed,
+  };
+}
+
+/** What is compared with must first be what the catalogue froze. */
+async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: AbortSignal): Promise<void> {
+  meter.begin(
+    'files',
+    files.reduce((sum, { changes }) => sum + changes, 0),
+  );
+  let rows = 0;
+  for (const { edition, path, sha256, changes } of files) {
+    signal.throwIfAborted();
+    if ((await sha256OfFile(path)) !== sha256) {
+      const what = `the change file of edition ${edition} is not the one that the edition was frozen with`;
+      throw new ReplayError('change_file_damaged', what);
+    }
+    rows += changes;
+    meter.at(rows);
+  }
+}

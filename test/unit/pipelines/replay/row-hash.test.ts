@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest';
+import { FingerprintSum, isSame } from '../../../../pipelines/replay/fingerprint.ts';
+import { xxHash32 } from '../../../../pipelines/replay/row-hash.ts';
+
+describe('xxHash32', () => {
+  // Published vectors of the algorithm, seed 0; test/integration compares with the engine's own.
+  test.each([
+    ['', 0x02cc5d05],
+    ['a', 0x550d7456],
+    ['abc', 0x32d153ff],
+    ['Nobody inspects the spammish repetition', 0xe2293b2f],
+  ])('of %j', (text, hash) => {
+    const bytes = Buffer.from(`--${text}--`);
+    expect(xxHash32(bytes, 2, bytes.length - 2)).toBe(hash);
+  });
+});
+
+describe('a fingerprint', () => {
+  test('is the same in any order, also beyond the sums that a number holds exactly', () => {
+    const most = 0xffff_ffff;
+    const [one, other] = [new FingerprintSum(), new FingerprintSum()];
+    const rows = 3_000_000;
+    for (let row = 0; row < rows; row += 1) {
+      one.add(most, most - row);
+      other.add(most, most - (rows - 1 - row));
+    }
+    expect(isSame(one.sum(), other.sum())).toBe(true);
+    expect(one.sum().xx).toBe(BigInt(rows) * BigInt(most));
+  });
+
+  test('differs where one hash does', () => {
+    const [one, other] = [new FingerprintSum(), new FingerprintSum()];
+    one.add(1, 2);
+    other.add(1, 3);
+    expect(isSame(one.sum(), other.sum())).toBe(false);
+  });
+});
