@@ -16,12 +16,13 @@ import { connectRegistry } from '../stream/schema-registry.ts';
 import { schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
 import { makeLastKnownRows } from '../watch/last-known.ts';
 import { makeWake } from '../watch/wake.ts';
+import { watchLimits } from './announce.ts';
 import { behind } from './behind.ts';
 import { type ConsumersConfiguration, consumersConfiguration } from './configuration.ts';
 import { type BatchHandler, type LoopLimits, type RunningLoop, runLoop } from './loop.ts';
 import { makeLoopMetrics } from './loop-metrics.ts';
 import { makeMaterializeHandler } from './materialize.ts';
-import { makeWatchHandler, watchLimits } from './watch.ts';
+import { makeWatchHandler } from './watch.ts';
 import { makeWatchMetrics } from './watch-metrics.ts';
 
 interface Output {

@@ -1,34 +1,9 @@
-import { Readable } from 'node:stream';
 import { Histogram, type Registry } from 'prom-client';
-import { bulkInsertSettings, type ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { insertRows } from './insert-rows.ts';
 import type { BatchHandler } from './loop.ts';
 import type { RowBinaryWriter } from './row-binary.ts';
-import { historyColumns, stateColumns, TaxpayerRows } from './taxpayer-rows.ts';
-
-/** ClickHouse did not take an insert. Whether it has the rows is not known; repeating is harmless. */
-export class InsertFailed extends Error {
-  override name = 'InsertFailed';
-  readonly code = 'insert_failed';
-  readonly retryable: boolean;
-
-  constructor(table: string, cause: unknown) {
-    // ClickHouse's own text may quote a row: only its code and the kind of failure are kept.
-    const { code, type, name } = cause as { code?: unknown; type?: unknown; name?: unknown };
-    super(`insert into ${table} failed: ${[code, type ?? name].filter(Boolean).join(' ')}`);
-    // A server's answer about the statement or the table is a bug or a missing migration; everything else passes.
-    this.retryable = !(typeof code === 'string' && bugCodes.has(code));
-  }
-}
-
-// Unknown table, database, column, setting; syntax; type mismatch; cannot parse.
-const bugCodes = new Set(['60', '81', '16', '47', '115', '62', '53', '27', '33', '6']);
-
-interface TableInsert {
-  table: 'register_change' | 'taxpayer';
-  columns: readonly string[];
-}
-const historyInsert: TableInsert = { table: 'register_change', columns: historyColumns };
-const stateInsert: TableInsert = { table: 'taxpayer', columns: stateColumns };
+import { TaxpayerRows } from './taxpayer-rows.ts';
 
 /**
  * Keeps history and state: batch → insert history → insert state → (the loop) commit. Read README.md of this folder for
@@ -50,29 +25,21 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
     try {
       rows.fill(batch.register, batch.messages);
       // Dying before the first insert: nothing has happened, the batch comes again.
-      await insert(historyInsert, rows.history);
+      await insert('history', 'register_change', rows.history);
       // Dying here: history has rows whose state is not there yet. Nobody reads them before the edition is materialised,
       // and the batch comes again: the same keys replace themselves.
-      await insert(stateInsert, rows.state);
+      await insert('state', 'taxpayer', rows.state);
       // Dying here, before the commit: both come again with the same version, and readers take one of each version.
     } finally {
       free.push(rows);
     }
   };
 
-  async function insert({ table, columns }: TableInsert, rows: RowBinaryWriter): Promise<void> {
+  async function insert(kind: 'history' | 'state', table: string, rows: RowBinaryWriter): Promise<void> {
     if (rows.rows === 0) return;
     const end = seconds.startTimer({ table });
     try {
-      const { stream } = await clickhouse.exec({
-        query: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT RowBinary`,
-        values: Readable.from([rows.written()], { objectMode: false }),
-        clickhouse_settings: bulkInsertSettings,
-      });
-      // The answer must be read to its end, or the connection is never free again.
-      for await (const _ of stream) void _;
-    } catch (error) {
-      throw new InsertFailed(table, error);
+      await insertRows(clickhouse, kind, table, rows);
     } finally {
       end();
     }

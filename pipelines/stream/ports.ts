@@ -29,6 +29,12 @@ export interface ChunkSender {
   close(): Promise<void>;
 }
 
+/**
+ * Marks a record that was in the topic before. State and history take it as any other (the same keys and versions), and
+ * nobody is told of it a second time.
+ */
+export const replayHeader = 'replay';
+
 export type StreamErrorCode =
   | 'send_failed'
   | 'topic_settings_differ'

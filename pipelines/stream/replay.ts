@@ -1,4 +1,4 @@
-import { StreamError } from './ports.ts';
+import { replayHeader, StreamError } from './ports.ts';
 import {
   knownEdition,
   type PublisherProgress,
@@ -7,12 +7,6 @@ import {
   sendChangeFile,
 } from './publish.ts';
 import type { PublisherDone } from './publisher/child.ts';
-
-/**
- * Marks a record that was in the topic before. State and history take it as any other (the same keys and versions), and
- * nobody is told of it a second time.
- */
-export const replayHeader = 'replay';
 
 /**
  * Sends an edition's change file into its changes topic once more, with the header `replay` on each record and nothing

@@ -1,9 +1,10 @@
 import type { PoolClient } from '../../deploy/runtime/postgres.ts';
-import type { EventKind } from '../../schemas/registers.ts';
+import { isTold, type Listener, lockAudience } from './audience.ts';
+import { correccionOf, type TakenBack, takeBack, wasTold } from './corrections.ts';
 import { deliveryId, type EventFacts, payloadOf } from './payload.ts';
 
 /** An event that should stand in its account's history. */
-export interface AccountEvent extends EventFacts {
+export interface AccountEvent extends Omit<EventFacts, 'correccion'> {
   accountId: number;
 }
 
@@ -11,16 +12,10 @@ export interface Written {
   /** Really new; a repeat of the batch writes none. */
   events: number;
   deliveries: number;
+  /** Deliveries of an edition that was wrong, which are not sent any more. */
+  cancelled: number;
   /** Active webhooks that the batch has deliveries for, new or not. */
   webhookIds: readonly string[];
-}
-
-interface WebhookRow {
-  id: string;
-  account_id: number;
-  eventos: EventKind[] | null;
-  listas: number[] | null;
-  estado: 'activo' | 'pausado';
 }
 
 /**
@@ -29,12 +24,16 @@ interface WebhookRow {
  * New events take the account's next positions. The counter row is locked first, so no other transaction can give a
  * position of this account before this one ends: a reader that has seen position n will never see a smaller one
  * appear. Only events that are not there yet take one: a repeat leaves no gap and moves nothing.
+ *
+ * The events of a correction say what they correct, and leave only for webhooks to which that was attempted.
+ * @param wrong what the edition takes back, watched or not any more; null for an ordinary edition
  */
 export async function writeEvents(
   client: PoolClient,
   day: string,
   detectedAt: Date,
   events: readonly AccountEvent[],
+  wrong: TakenBack | null,
 ): Promise<Written> {
   const accounts = [...new Set(events.map((event) => event.accountId))].sort((a, b) => a - b);
   const positions = await lockPositions(client, accounts);
@@ -43,14 +42,15 @@ export async function writeEvents(
     events.map((event) => event.id),
   ]);
   const known = new Set(present.rows.map((row) => row.id));
+  const webhooks = await lockAudience(client, accounts, detectedAt);
+  const originals = wrong === null ? null : await takeBack(client, wrong);
   const fresh = events
     .filter((event) => !known.has(event.id))
-    .map((event) => {
+    .map((event): PlacedEvent => {
       const position = positions.get(event.accountId)! + 1;
       positions.set(event.accountId, position);
-      return { ...event, position };
+      return { ...event, position, correccion: originals === null ? null : correccionOf(originals, event) };
     });
-  const webhooks = await lockWebhooks(client, accounts, detectedAt);
   if (fresh.length > 0) {
     await insertEvents(client, day, fresh);
     await client.query(
@@ -59,10 +59,12 @@ export async function writeEvents(
       [[...positions.keys()], [...positions.values()]],
     );
   }
-  const deliveries = await insertDeliveries(client, day, fresh, webhooks);
+  const hears = (webhook: Listener, event: AccountEvent) =>
+    originals === null ? isTold(webhook, event) : wasTold(originals, webhook.id, event);
+  const deliveries = await insertDeliveries(client, day, fresh, webhooks, hears);
   const active = webhooks.filter(({ estado }) => estado === 'activo');
-  const webhookIds = active.filter((webhook) => events.some((event) => isTold(webhook, event))).map(({ id }) => id);
-  return { events: fresh.length, deliveries, webhookIds };
+  const webhookIds = active.filter((webhook) => events.some((event) => hears(webhook, event))).map(({ id }) => id);
+  return { events: fresh.length, deliveries, cancelled: originals?.cancelled ?? 0, webhookIds };
 }
 
 /** The last position of each account, locked in the order of ids so that two batches cannot wait for each other. */
@@ -79,29 +81,7 @@ async function lockPositions(client: PoolClient, accounts: readonly number[]): P
   return new Map(rows.map((row) => [row.account_id, row.last_position]));
 }
 
-/**
- * The webhooks that existed when the edition was detected. Locked against a pause or a deletion until this transaction
- * ends: whoever pauses then sees these deliveries and holds them, so none is left pending on a paused webhook.
- */
-async function lockWebhooks(client: PoolClient, accounts: readonly number[], detectedAt: Date): Promise<WebhookRow[]> {
-  const { rows } = await client.query<WebhookRow>(
-    `SELECT id, account_id, eventos, listas, estado FROM webhook
-     WHERE account_id = ANY($1) AND deleted_at IS NULL AND created_at <= $2 ORDER BY id FOR SHARE`,
-    [accounts, detectedAt],
-  );
-  // Elements of bigint arrays come as text.
-  return rows.map((row) => ({ ...row, listas: row.listas === null ? null : row.listas.map(Number) }));
-}
-
-function isTold(webhook: WebhookRow, event: AccountEvent): boolean {
-  return (
-    webhook.account_id === event.accountId &&
-    (webhook.eventos === null || webhook.eventos.includes(event.field.evento)) &&
-    (webhook.listas === null || webhook.listas.includes(event.list.id))
-  );
-}
-
-type PlacedEvent = AccountEvent & { position: number };
+type PlacedEvent = AccountEvent & EventFacts & { position: number };
 
 async function insertEvents(client: PoolClient, day: string, events: readonly PlacedEvent[]): Promise<void> {
   const { rowCount } = await client.query(
@@ -132,10 +112,11 @@ async function insertDeliveries(
   client: PoolClient,
   day: string,
   events: readonly PlacedEvent[],
-  webhooks: readonly WebhookRow[],
+  webhooks: readonly Listener[],
+  hears: (webhook: Listener, event: PlacedEvent) => boolean,
 ): Promise<number> {
   const told = events.flatMap((event) =>
-    webhooks.filter((webhook) => isTold(webhook, event)).map((webhook) => ({ event, webhook })),
+    webhooks.filter((webhook) => hears(webhook, event)).map((webhook) => ({ event, webhook })),
   );
   if (told.length === 0) return 0;
   const { rowCount } = await client.query(

@@ -6,10 +6,15 @@ import type { Change, Row } from '../stream/codec.ts';
 /** What one change says to whoever watches its RUC, before lists and webhooks are known. */
 export interface FieldEvent {
   evento: EventKind;
-  /** The register's column, or `ruc` for alta and baja. */
+  /** The register's column; `ruc` for alta and baja; the field of the taxpayer that a list is about. */
   campo: string;
-  antes: string | null;
-  despues: string | null;
+  antes: string | boolean | null;
+  despues: string | boolean | null;
+}
+
+/** Whether anything of the register is ever told: records of any other need not even be looked at. */
+export function makesEvents(register: Register): boolean {
+  return register.presence !== undefined || register.columns.some(({ event }) => event !== undefined);
 }
 
 /** The order in which the events of one RUC and edition leave; `ruc` comes before all of them. */
@@ -23,12 +28,20 @@ const fieldOrder = ['estado', 'condicion', 'nombre'];
 export function eventsOf(register: Register, change: Change, lastKnown: Row | null): FieldEvent[] {
   // A baseline is state without news; natural persons are never watched, whatever a list holds.
   if (change.op === 'r' || !isCompany(change.ruc)) return [];
-  if (change.op === 'd') return [{ evento: 'ruc.baja', campo: 'ruc', antes: change.ruc, despues: null }];
-  if (change.op === 'c') {
-    const alta: FieldEvent = { evento: 'ruc.alta', campo: 'ruc', antes: null, despues: change.ruc };
-    return [alta, ...(lastKnown === null ? [] : fieldEvents(register, lastKnown, change.after))];
+  if (change.op === 'u') return fieldEvents(register, change.before, change.after);
+  const presence = presenceEvents(register.presence, change.ruc, change.op === 'c');
+  if (change.op === 'd' || lastKnown === null) return presence;
+  return [...presence, ...fieldEvents(register, lastKnown, change.after)];
+}
+
+function presenceEvents(presence: Register['presence'], ruc: string, appears: boolean): FieldEvent[] {
+  if (presence === undefined) return [];
+  if (presence !== 'taxpayer') {
+    return [{ evento: presence.event, campo: presence.field, antes: !appears, despues: appears }];
   }
-  return fieldEvents(register, change.before, change.after);
+  return appears
+    ? [{ evento: 'ruc.alta', campo: 'ruc', antes: null, despues: ruc }]
+    : [{ evento: 'ruc.baja', campo: 'ruc', antes: ruc, despues: null }];
 }
 
 function fieldEvents(register: Register, before: Row | null, after: Row | null): FieldEvent[] {

@@ -19,6 +19,13 @@ export interface EventFacts {
   list: ListSnapshot;
   fechaDato: string;
   ocurridoEn: Date;
+  correccion: Correccion | null;
+}
+
+/** As it stands in the body: which edition was wrong, and the event that told it wrongly; null where none was made. */
+export interface Correccion {
+  edicion: number;
+  evento: string | null;
 }
 
 /**
@@ -49,7 +56,7 @@ export function payloadOf(event: EventFacts, position: number): string {
       fecha_dato: event.fechaDato,
     },
     watchlist: event.list,
-    correccion: null,
+    correccion: event.correccion,
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { ListSnapshot } from './payload.ts';
 
@@ -9,6 +10,17 @@ export interface WatchedEdition {
   detectedAt: Date;
   /** Everybody was told: a record of it that comes again (a replay, a new group) makes no notice. */
   announced: boolean;
+  /** The edition that this one undoes and the day in Lima when that was detected; null: it undoes none. */
+  corrects: { edition: number; day: string } | null;
+}
+
+interface EditionRow {
+  number: number;
+  fecha_dato: string;
+  detected_at: Date;
+  announced: boolean;
+  corrects: number | null;
+  wrong_detected_at: Date | null;
 }
 
 export async function readEditions(
@@ -16,15 +28,24 @@ export async function readEditions(
   register: RegisterName,
   numbers: readonly number[],
 ): Promise<Map<number, WatchedEdition>> {
-  const { rows } = await pool.query<{ number: number; fecha_dato: string; detected_at: Date; announced: boolean }>(
-    `SELECT number, fecha_dato, detected_at, avisada_at IS NOT NULL AS announced FROM edition
-     WHERE register = $1 AND number = ANY($2)`,
+  const { rows } = await pool.query<EditionRow>(
+    `SELECT e.number, e.fecha_dato, e.detected_at, e.avisada_at IS NOT NULL AS announced, e.corrects,
+       wrong.detected_at AS wrong_detected_at
+     FROM edition e LEFT JOIN edition wrong ON wrong.register = e.register AND wrong.number = e.corrects
+     WHERE e.register = $1 AND e.number = ANY($2)`,
     [register, numbers],
   );
   return new Map(
-    rows.map((row) => [
-      row.number,
-      { number: row.number, fechaDato: row.fecha_dato, detectedAt: row.detected_at, announced: row.announced },
+    rows.map(({ number, fecha_dato, detected_at, announced, corrects, wrong_detected_at }) => [
+      number,
+      {
+        number,
+        fechaDato: fecha_dato,
+        detectedAt: detected_at,
+        announced,
+        // The order to correct refers to the edition's row, so it is there.
+        corrects: corrects === null ? null : { edition: corrects, day: limaDay(wrong_detected_at!) },
+      },
     ]),
   );
 }

@@ -5,11 +5,12 @@ import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../../deploy/runtime/secrets.ts';
+import type { WatchDependencies } from '../../pipelines/consumers/announce.ts';
 import type { BatchHandler, ChangeBatch } from '../../pipelines/consumers/loop.ts';
-import { makeWatchHandler, type WatchDependencies } from '../../pipelines/consumers/watch.ts';
+import { makeWatchHandler } from '../../pipelines/consumers/watch.ts';
 import { makeWatchMetrics } from '../../pipelines/consumers/watch-metrics.ts';
 import { type Change, encodeChange, type Row } from '../../pipelines/stream/codec.ts';
-import { padronReducido } from '../../schemas/registers.ts';
+import { changesTopic, padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { freshDatabase } from './isolation.ts';
 
 export const silentLog = pino({ level: 'silent' });
@@ -23,9 +24,14 @@ export interface WatchBench {
   account: () => Promise<number>;
   list: (account: number, nombre: string, rucs: readonly string[]) => Promise<number>;
   webhook: (account: number, url: string, options?: WebhookOptions) => Promise<{ id: string; secret: string }>;
-  edition: (number: number, fechaDato: string, detectedAt: Date) => Promise<void>;
+  edition: (number: number, fechaDato: string, detectedAt: Date, options?: EditionOptions) => Promise<void>;
   handler: (overrides?: Partial<WatchDependencies>) => BatchHandler;
   close: () => Promise<void>;
+}
+
+interface EditionOptions {
+  register?: RegisterName;
+  corrects?: number;
 }
 
 interface WebhookOptions {
@@ -82,15 +88,15 @@ export async function makeWatchBench(endpoints: Endpoints): Promise<WatchBench> 
       ]);
       return { id, secret };
     },
-    edition: async (number, fechaDato, detectedAt) => {
-      const { rows } = await pool.query<{ id: number }>(
-        `INSERT INTO publication (register) VALUES ('padron_reducido') RETURNING id`,
-      );
+    edition: async (number, fechaDato, detectedAt, { register = 'padron_reducido', corrects } = {}) => {
+      const { rows } = await pool.query<{ id: number }>('INSERT INTO publication (register) VALUES ($1) RETURNING id', [
+        register,
+      ]);
       await pool.query(
-        `INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at,
+        `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
            change_file_sha256, parser_version, columns, changes, counts)
-         VALUES ('padron_reducido', $1, $2, $3, $4, $4, 'x', 1, '{}', 0, '{}')`,
-        [number, rows[0]!.id, fechaDato, detectedAt],
+         VALUES ($1, $2, $3, $4, $5, $6, $6, 'x', 1, '{}', 0, '{}')`,
+        [register, number, corrects === undefined ? rows[0]!.id : null, corrects, fechaDato, detectedAt],
       );
     },
     handler: (overrides = {}) =>
@@ -128,16 +134,21 @@ export function change(edition: number, ruc: string, detectedAt: Date, parts: Pa
 }
 
 /** A fetched batch of one partition, as the loop gives it. */
-export function batchOf(changes: readonly Change[], partition = 0, firstOffset = 0): ChangeBatch {
+export function batchOf(
+  changes: readonly Change[],
+  partition = 0,
+  firstOffset = 0,
+  register: RegisterName = 'padron_reducido',
+): ChangeBatch {
   return {
-    register: 'padron_reducido',
-    topic: 'register.padron_reducido.changes',
+    register,
+    topic: changesTopic('', register),
     partition,
     firstOffset: String(firstOffset),
     lastOffset: String(firstOffset + changes.length - 1),
     messages: changes.map((each, index) => ({
       offset: String(firstOffset + index),
-      value: encodeChange(each, 7, 'padron_reducido'),
+      value: encodeChange(each, 7, register),
     })),
     heartbeat: async () => {},
     isStale: () => false,

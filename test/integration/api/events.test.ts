@@ -50,7 +50,7 @@ async function write(by: TestCaller, list: number, edition: number, rucs: string
   await inTransaction(around.pool, async (client) => {
     const day = limaDay(detectedAt);
     await client.query('SELECT ensure_event_day($1)', [day]);
-    await writeEvents(client, day, detectedAt, events);
+    await writeEvents(client, day, detectedAt, events, null);
   });
 }
 

@@ -1,8 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Change, Row } from '../../../../pipelines/stream/codec.ts';
-import { eventsOf } from '../../../../pipelines/watch/match.ts';
-import { padronReducido } from '../../../../schemas/registers.ts';
+import { eventsOf, makesEvents } from '../../../../pipelines/watch/match.ts';
+import {
+  agentesRetencion,
+  buenosContribuyentes,
+  padronReducido,
+  type Register,
+  registerNames,
+  registers,
+  sancionados,
+} from '../../../../schemas/registers.ts';
 
 const row = (cells: Record<string, string> = {}): Row => ({
   ...Object.fromEntries(padronReducido.columns.map(({ name }) => [name, '-'])),
@@ -62,6 +70,40 @@ describe('events of a change', () => {
       'ruc.nombre_cambiado',
     ]);
     expect(events({ op: 'c', before: null }, row())).toHaveLength(1);
+  });
+
+  it('of a list of taxpayers: its field is true while the RUC stands in it', () => {
+    const listed = { nombre: 'EMPRESA', desde: '2026-01-01', resolucion: 'R.S. 1' };
+    const told = (register: Register, parts: Partial<Change>) => eventsOf(register, change(parts), listed);
+    expect(told(agentesRetencion, { op: 'c', before: null, after: listed })).toEqual([
+      { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: false, despues: true },
+    ]);
+    // registers 7.23: an agent that was excluded yesterday is no agent today.
+    expect(told(agentesRetencion, { op: 'd', before: listed, after: null })).toEqual([
+      { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: true, despues: false },
+    ]);
+    expect(told(buenosContribuyentes, { op: 'c', before: null, after: listed })).toEqual([
+      { evento: 'ruc.buen_contribuyente_cambiado', campo: 'es_buen_contribuyente', antes: false, despues: true },
+    ]);
+    expect(told(agentesRetencion, { before: listed, after: { ...listed, resolucion: 'R.S. 2' } })).toEqual([]);
+    expect(told(agentesRetencion, { op: 'r', before: null, after: listed })).toEqual([]);
+    expect(told(agentesRetencion, { op: 'c', ruc: '10458741239', before: null, after: listed })).toEqual([]);
+  });
+
+  it('of four registers never any', () => {
+    expect(registerNames.filter((name) => makesEvents(registers[name]))).toEqual([
+      'padron_reducido',
+      'agentes_retencion',
+      'buenos_contribuyentes',
+    ]);
+    const cells = { tipo_id: 'ruc', sanciones: '[]' };
+    for (const [op, before, after] of [
+      ['c', null, cells],
+      ['d', cells, null],
+      ['u', cells, { ...cells, sanciones: '[1]' }],
+    ] as const) {
+      expect(eventsOf(sancionados, change({ op, before, after }), null)).toEqual([]);
+    }
   });
 
   it('nothing of baselines and natural persons, whatever changed', () => {

@@ -26,12 +26,13 @@ it('the body holds what the contract names, in its order, with the offset of Lim
       list: { id: 7, nombre: 'Clientes "A"', referencia: null },
       fechaDato: '2026-11-26',
       ocurridoEn: new Date('2026-11-27T03:00:00.999Z'),
+      correccion: { edicion: 1, evento: 'ev_wrong' },
     },
     42,
   );
   expect(body).toBe(
     '{"id":"ev_x","posicion":42,"evento":"ruc.baja","ocurrido_en":"2026-11-26T22:00:00-05:00",' +
       '"datos":{"ruc":"20990000019","campo":"ruc","antes":"20990000019","despues":null,"fecha_dato":"2026-11-26"},' +
-      '"watchlist":{"id":7,"nombre":"Clientes \\"A\\"","referencia":null},"correccion":null}',
+      '"watchlist":{"id":7,"nombre":"Clientes \\"A\\"","referencia":null},"correccion":{"edicion":1,"evento":"ev_wrong"}}',
   );
 });

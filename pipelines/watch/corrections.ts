@@ -1,0 +1,91 @@
+import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { type Correccion, type EventFacts, eventId } from './payload.ts';
+
+/** What a correction takes back: an edition's changes of some RUCs. */
+export interface TakenBack {
+  register: RegisterName;
+  /** The edition that was wrong. */
+  edition: number;
+  /** Its detection day in Lima: where its events stand. */
+  day: string;
+  rucs: readonly string[];
+}
+
+export interface Originals {
+  /** The edition that was wrong. */
+  edition: number;
+  /** Ids of the events that the wrong edition made of these RUCs, whoever watches them now. */
+  events: ReadonlySet<string>;
+  /** Webhooks to which an event was attempted at least once, by the event's id. */
+  attempted: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Deliveries that this call cancelled. */
+  cancelled: number;
+}
+
+/**
+ * Cancels what was not sent yet of the events that an edition made, and tells who was told of the others. In the caller's
+ * transaction, between the locks of positions and the writing of deliveries.
+ *
+ * "Sent" is "claimed at least once": a receiver may have an attempt whose outcome nobody knows. The work rows are locked
+ * before it is asked, as a claim does first: a claim comes before and counts, or after and finds the delivery cancelled.
+ * Repeatable: a second call finds nothing left to cancel and says the same of the rest.
+ */
+export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Originals> {
+  const { rows } = await client.query<{ event_id: string; delivery_id: string | null; webhook_id: string | null }>(
+    `SELECT e.id AS event_id, d.id AS delivery_id, d.webhook_id
+     FROM event e LEFT JOIN delivery d ON d.day = $1 AND d.event_id = e.id
+     WHERE e.day = $1 AND e.register = $2 AND e.edition = $3 AND e.ruc = ANY($4)`,
+    [wrong.day, wrong.register, wrong.edition, wrong.rucs],
+  );
+  const webhooks = [...new Set(rows.flatMap(({ webhook_id }) => webhook_id ?? []))];
+  const deliveries = rows.flatMap(({ delivery_id }) => delivery_id ?? []);
+  await client.query('SELECT 1 FROM webhook WHERE id = ANY($1) ORDER BY id FOR SHARE', [webhooks]);
+  await client.query('SELECT 1 FROM webhook_work WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE', [
+    webhooks,
+  ]);
+  const cancelled = await client.query(
+    `UPDATE delivery SET estado = 'cancelada', next_due_at = NULL, finished_at = now()
+     WHERE day = $1 AND id = ANY($2) AND intentos = 0 AND estado IN ('pendiente', 'retenida', 'descartada')`,
+    [wrong.day, deliveries],
+  );
+  return {
+    edition: wrong.edition,
+    events: new Set(rows.map(({ event_id }) => event_id)),
+    attempted: await attemptedOf(client, wrong.day, deliveries),
+    cancelled: cancelled.rowCount ?? 0,
+  };
+}
+
+type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
+
+/** What an event of the correction says of the one that it corrects. Alta and baja correct each other: both are of `ruc`. */
+export function correccionOf(originals: Originals, event: Corrected): Correccion {
+  const id = originalIdOf(originals, event);
+  return { edicion: originals.edition, evento: originals.events.has(id) ? id : null };
+}
+
+/** Whether the webhook may have heard what is corrected. Then it hears the correction too, whatever kinds it takes. */
+export function wasTold(originals: Originals, webhookId: string, event: Corrected): boolean {
+  return originals.attempted.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
+}
+
+function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Corrected): string {
+  return eventId(register, edition, ruc, field.campo, list.id);
+}
+
+async function attemptedOf(
+  client: PoolClient,
+  day: string,
+  deliveries: readonly string[],
+): Promise<Map<string, Set<string>>> {
+  const { rows } = await client.query<{ event_id: string; webhook_id: string }>(
+    'SELECT event_id, webhook_id FROM delivery WHERE day = $1 AND id = ANY($2) AND intentos > 0',
+    [day, deliveries],
+  );
+  const attempted = new Map<string, Set<string>>();
+  for (const { event_id, webhook_id } of rows) {
+    attempted.set(event_id, (attempted.get(event_id) ?? new Set()).add(webhook_id));
+  }
+  return attempted;
+}
