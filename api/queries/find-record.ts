@@ -2,8 +2,8 @@ import type { TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
 import { registers } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { Catalogue, ServedRegister, ServedRegisters } from '../catalogue.ts';
-import { makeLastKnown } from '../last-known.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
+import { makeHeldRegisters } from './held-registers.ts';
 import { type RecordRegister, type RecordSources, recordRegisters, recordSourcesOf } from './record-sources.ts';
 import { taxpayerRecordOf } from './taxpayer-record.ts';
 import type { StoredRow } from './taxpayer-rows.ts';
@@ -29,20 +29,23 @@ export interface FindRecordParts {
 }
 
 export function makeFindRecord({ catalogue, taxpayers, ubigeos, countUnknownUbigeo }: FindRecordParts): FindRecord {
-  const requireHeld = makeRequireHeld(taxpayers);
+  const held = makeHeldRegisters(taxpayers);
   return async (ruc) => {
     // Before the query and never after: see api/catalogue.ts.
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
-    const rows = rowsByRegister(await taxpayers.find(ruc).catch(unavailable));
+    const stored = await taxpayers.find(ruc).catch(unavailable);
+    held.note(ruc, stored);
+    const rows = rowsByRegister(stored);
     const editions = await editionsOf(catalogue, before, rows);
     const daily = editions.padron_reducido!;
     const row = rows.padron_reducido;
     if (row === undefined || row.isDeleted) {
-      if (row === undefined) await requireHeld(['padron_reducido']);
+      if (row === undefined) await held.require(['padron_reducido']).catch(unavailable);
       return { isFound: false, daily };
     }
-    await requireHeld(recordRegisters.filter((name) => editions[name] !== undefined && rows[name] === undefined));
+    const absent = recordRegisters.filter((name) => editions[name] !== undefined && rows[name] === undefined);
+    await held.require(absent).catch(unavailable);
     const data = taxpayerRecordOf(
       ruc,
       {
@@ -93,23 +96,6 @@ async function editionsOf(
   }
   return editions;
 }
-
-/**
- * "Not in the register" is a claim that only a store which holds the register can make: one that lost the rows of a register
- * must not say that no RUC exists, nor that nobody is on a list.
- */
-function makeRequireHeld(taxpayers: Taxpayers): (names: readonly RecordRegister[]) => Promise<void> {
-  // Only a yes is kept: a no is an error, asked again by the next request.
-  const held = makeLastKnown(async (name: RecordRegister) => {
-    if (!(await taxpayers.holdsRegister(registers[name].code)))
-      throw new Error(`ClickHouse holds no row of ${name}, which the catalogue calls materialised`);
-  }, heldLimits);
-  return async (names) => {
-    if (names.length > 0) await Promise.all(names.map((name) => held.get(name))).catch(unavailable);
-  };
-}
-
-const heldLimits = { freshMs: 5_000, servesMs: 5_000, loadTimeoutMs: 2_000, retryAfterMs: 0, maxEntries: 10 };
 
 function unavailable(error: unknown): never {
   throw storeUnavailable(error);
