@@ -20,8 +20,8 @@ const maxPageBytes = 1_000_000;
 
 /**
  * When a fetched file was published and the day of its data, by the rule of its register. The time of publication orders
- * versions: `Last-Modified` where the file has one, else the start of the data's day in Lima; of a file that is dated by its
- * page the later of the two, so that an old copy never passes for new because the page has moved on.
+ * versions: `Last-Modified` where the file has one, else the start of the data's day in Lima. That holds for files that are
+ * dated by a page too: by the page's day an old copy would pass for new as soon as the page has moved on.
  * @throws SourceError retryable when the page is needed and its site gives no answer
  */
 export async function dateOf(
@@ -41,8 +41,7 @@ export async function dateOf(
   if (date.from === 'last_modified' && modified !== null) return modified;
   const onPage = await dateOnPage(access, source, signal);
   if ('undated' in onPage) return onPage;
-  const publishedAt = new Date(Math.max(onPage.publishedAt.getTime(), modified?.publishedAt.getTime() ?? 0));
-  return notAhead({ publishedAt, fechaDato: onPage.fechaDato }, now);
+  return { ...onPage, publishedAt: modified?.publishedAt ?? onPage.publishedAt };
 }
 
 /** The date on the register's own page. @throws SourceError retryable when its site gives no answer */

@@ -1,5 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { filePath, OfficialSite, type SiteFile, serveFile } from '../../deploy/local/demo/official-site.ts';
+import { sitePaths } from '../../deploy/local/demo/register/day.ts';
+import { registerModules } from '../../pipelines/registers/modules.ts';
+import type { Sources } from '../../pipelines/registers/settings.ts';
+import { registerNames } from '../../schemas/registers.ts';
 
 /**
  * The official site on a bad day. Each mode is what a real site or the way to it has been seen to do; a mode with a
@@ -26,8 +30,12 @@ export type Fault =
 
 export class FaultyOfficialSite extends OfficialSite {
   fault: Fault = { mode: 'ok' };
-  /** Method and range of every request for the file, in order. */
+  /** The file that the fault is about: the daily register's, unless `misbehave` names another. */
+  #faultyPath: string = filePath;
+  /** Method and range of every request for that file, in order. */
   readonly requests: { method: string; range: string | null; ifRange: string | null }[] = [];
+  /** `METHOD /path` of every request, in order. */
+  readonly asked: string[] = [];
   /** Called when a fault has cut an answer: a test changes the file here. */
   onCut: (() => void) | null = null;
   #left = Number.POSITIVE_INFINITY;
@@ -37,13 +45,16 @@ export class FaultyOfficialSite extends OfficialSite {
     this.intercept = (request, response, file) => this.#misbehave(request, response, file);
   }
 
-  misbehave(fault: Fault): void {
+  misbehave(fault: Fault, sitePath: string = filePath): void {
     this.fault = fault;
+    this.#faultyPath = sitePath;
     this.#left = 'times' in fault && fault.times !== undefined ? fault.times : Number.POSITIVE_INFINITY;
   }
 
   #misbehave(request: IncomingMessage, response: ServerResponse, file: SiteFile | null): boolean {
-    if (request.url !== filePath || file === null) return false;
+    this.asked.push(`${request.method} ${request.url}`);
+    if (request.url !== this.#faultyPath) return false;
+    if (file === null) return this.#misbehaveWithoutFile(response);
     this.requests.push({
       method: request.method ?? '',
       range: request.headers.range ?? null,
@@ -82,6 +93,15 @@ export class FaultyOfficialSite extends OfficialSite {
     return true;
   }
 
+  /** A page, or the address of a file that is not there. */
+  #misbehaveWithoutFile(response: ServerResponse): boolean {
+    const { fault } = this;
+    if (fault.mode === 'html') return end(response, 200, '<html><body>Servicio en mantenimiento</body></html>');
+    if (fault.mode !== 'status' || this.#left <= 0) return false;
+    this.#left -= 1;
+    return end(response, fault.status, '<h1>no disponible</h1>');
+  }
+
   #cut(
     request: IncomingMessage,
     response: ServerResponse,
@@ -116,6 +136,17 @@ export class FaultyOfficialSite extends OfficialSite {
     response.end(request.method === 'HEAD' ? undefined : file.bytes);
     return true;
   }
+}
+
+/** Each register at the path that `sitePaths` gives it; the daily one has its landing page at the root. */
+export function sourcesAt(site: FaultyOfficialSite): Sources {
+  const sources = registerNames.map((name) => {
+    const { file, page } = sitePaths[name];
+    const pageUrl = page === null ? null : `${site.origin}${page}`;
+    return [name, { ...registerModules[name].source, url: `${site.origin}${file}`, pageUrl }] as const;
+  });
+  const all = Object.fromEntries(sources) as unknown as Sources;
+  return { ...all, padron_reducido: { ...all.padron_reducido, pageUrl: site.pageUrl } };
 }
 
 function end(response: ServerResponse, status: number, body: string): boolean {
