@@ -16,7 +16,7 @@ export function idKindOf(id: string): IdKind {
 }
 
 /** Above every eleven-digit number. */
-const otherKeys = 1_000_000_000_000;
+export const firstOtherKey = 1_000_000_000_000;
 
 /**
  * The number under which a row's key stands in ClickHouse: eleven digits as they are; any other id as 10¹² plus 48 bits of
@@ -24,7 +24,7 @@ const otherKeys = 1_000_000_000_000;
  */
 export function stateKeyOf(id: string): number {
   if (isElevenDigits(id)) return Number(id);
-  return otherKeys + createHash('sha256').update(id, 'utf8').digest().readUIntBE(0, 6);
+  return firstOtherKey + createHash('sha256').update(id, 'utf8').digest().readUIntBE(0, 6);
 }
 
 function isElevenDigits(id: string): boolean {

@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
+import { currentViews } from '../../schemas/clickhouse/current-views.ts';
+import { makeClickhouse } from './clickhouse.ts';
 
 /**
  * Numbered forward-only migrations, applied by kept libraries. Every statement is repeatable, so a run that died half way
@@ -33,8 +35,8 @@ export async function migratePostgres(databaseUrl: string): Promise<string[]> {
 /**
  * Applies schemas/clickhouse; makes the address's database if it is missing. A file that was changed after it had been
  * applied is refused. There is no lock in ClickHouse: two runs at once both execute statements that say IF NOT EXISTS and
- * both note the version, which the next run reads as one.
- * @throws MigrationError with the library's own message
+ * both note the version, which the next run reads as one. Then the views of all registers are made anew.
+ * @throws MigrationError with the library's or the engine's own message
  */
 export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = 60_000): Promise<void> {
   const url = new URL(clickhouseUrl);
@@ -65,6 +67,19 @@ export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = 60_00
     child.once('close', resolve);
   });
   if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${plain(output)}`);
+  await makeViews(clickhouseUrl, timeoutMs);
+}
+
+/** Dying between two of them leaves old and new ones, all of which can be read; the repeat makes the rest. */
+async function makeViews(clickhouseUrl: string, timeoutMs: number): Promise<void> {
+  const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: timeoutMs, connections: 1 });
+  try {
+    for (const view of currentViews()) await client.command({ query: view });
+  } catch (error) {
+    throw new MigrationError(`ClickHouse views failed: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    await client.close();
+  }
 }
 
 function plain(text: string): string {

@@ -2,6 +2,8 @@ import { createClient } from '@clickhouse/client';
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
 import { migrateClickhouse, migratePostgres } from '../../../deploy/runtime/migrate.ts';
+import { padronReducido, registerNames, sancionados } from '../../../schemas/registers.ts';
+import { stateKeyOf } from '../../../schemas/state-key.ts';
 import { freshClickhouseDatabase, freshDatabase } from '../../support/isolation.ts';
 
 test('PostgreSQL: two runs at once apply each file once, and a third has nothing to do', async () => {
@@ -38,6 +40,53 @@ test('ClickHouse: two runs at once, and again, leave one set of tables that keep
     expect(sql).toContain('fsync_after_insert = 1');
     expect(sql).toContain('fsync_part_directory = 1');
   }
+  await client.close();
+  await drop();
+});
+
+test('ClickHouse: each register has a view of its live rows with named columns, made anew by each run', async () => {
+  const { CLICKHOUSE_URL, drop } = await freshClickhouseDatabase(inject('endpoints'));
+  await migrateClickhouse(CLICKHOUSE_URL);
+  const client = createClient({ url: CLICKHOUSE_URL });
+  const columnsOf = async (view: string) => {
+    const described = await client.query({ query: `DESCRIBE TABLE ${view}`, format: 'JSONEachRow' });
+    return (await described.json<{ name: string; type: string }>()).map(({ name }) => name);
+  };
+  // As the first migration made it: whoever queries it finds the same columns.
+  const daily = [...padronReducido.columns].map(({ name }) => name);
+  expect(await columnsOf('padron_reducido_current')).toEqual(['ruc', 'version', 'cells', ...daily]);
+  // As if an earlier release had made it with other columns.
+  await client.command({ query: 'CREATE OR REPLACE VIEW sancionados_current AS SELECT 1 AS earlier' });
+  await migrateClickhouse(CLICKHOUSE_URL);
+  const row = (key: number, version: number, is_deleted: number, cells: string[]) => ({
+    ruc: String(key),
+    register: sancionados.code,
+    version: String(version),
+    is_deleted,
+    row: is_deleted ? '' : JSON.stringify(cells),
+  });
+  await client.insert({
+    table: 'taxpayer',
+    format: 'JSONEachRow',
+    values: [
+      row(20_990_000_019, 1, 0, ['ruc', '[]']),
+      row(20_990_000_019, 2, 0, ['ruc', '[{"desde":"2026-01-01"}]']),
+      row(stateKeyOf('00000012345'), 1, 0, ['ruc_no_valido', '[]']),
+      row(stateKeyOf('07654321'), 1, 0, ['documento', '[1]']),
+      row(20_990_000_027, 1, 0, ['ruc', '[]']),
+      row(20_990_000_027, 2, 1, []),
+    ],
+  });
+  const found = await client.query({
+    query: 'SELECT id, tipo_id, sanciones, toUInt32(version) AS version FROM sancionados_current ORDER BY state_key',
+    format: 'JSONEachRow',
+  });
+  expect(await found.json()).toEqual([
+    { id: '00000012345', tipo_id: 'ruc_no_valido', sanciones: '[]', version: 1 },
+    { id: '20990000019', tipo_id: 'ruc', sanciones: '[{"desde":"2026-01-01"}]', version: 2 },
+    { id: null, tipo_id: 'documento', sanciones: '[1]', version: 1 },
+  ]);
+  for (const register of registerNames) expect(await columnsOf(`${register}_current`)).toContain('version');
   await client.close();
   await drop();
 });
