@@ -1,4 +1,4 @@
-import { keyLimit } from '../registers/padron-reducido/format.ts';
+import { keyLimit } from '../registers/ruc-key.ts';
 
 /**
  * The key space in ranges of 2¹⁹ keys. Index, spilled rows and merge go range by range, so that nothing of the

@@ -11,9 +11,18 @@ export interface ChangeFileHeader {
   /** Hash of the base's change file; '' for a first edition. */
   baseSha256: string;
   detectedAt: number;
+  parserVersion: number;
+  /** Columns of its rows, in order. */
+  columns: readonly string[];
+  /** Every row of the register is in it: a first edition or a re-baseline. Folding may start here. */
+  isFull: boolean;
+  /** The edition that it undoes, or null. */
+  corrects: number | null;
 }
 
 export interface ChangeBlock {
+  /** Cells of a row after its key. */
+  columns: number;
   /** Records in the block. */
   count: number;
   /** Their Avro encodings end to end; valid as long as the caller holds it. */
@@ -23,6 +32,7 @@ export interface ChangeBlock {
 /** One record inside a block: `bytes.subarray(start, end)` is its Avro encoding, ready to be a message's value. */
 export interface RecordSlice {
   op: Operation;
+  /** The key: a RUC, or a supplier's id. */
   ruc: string;
   start: number;
   end: number;
@@ -31,7 +41,6 @@ export interface RecordSlice {
 const magic = 'Obj\u0001';
 const maxHeaderBytes = 256 * 1024;
 const syncBytes = 16;
-const rowColumns = 14;
 
 /** Opens a change file of this folder's writer (codec null). Errors: `change_file_damaged`. */
 export async function openChangeFile(path: string): Promise<ChangeFile> {
@@ -73,6 +82,10 @@ export class ChangeFile {
       edition: Number(metadata['padron.edition']),
       baseSha256: metadata['padron.base'] ?? '',
       detectedAt: Number(metadata['padron.detected_at']),
+      parserVersion: Number(metadata['padron.parser_version']),
+      columns: (metadata['padron.columns'] ?? '').split(','),
+      isFull: metadata['padron.base'] === '' || metadata['padron.full'] === 'true',
+      corrects: metadata['padron.corrects'] === undefined ? null : Number(metadata['padron.corrects']),
     };
   }
 
@@ -90,7 +103,7 @@ export class ChangeFile {
       if (body.bytesRead < bytes.length) throw damaged('is cut off');
       if (!bytes.subarray(length).equals(this.#sync)) throw damaged('has a block without its mark');
       at += reader.at + bytes.length;
-      yield { count, bytes: bytes.subarray(0, length), next: at };
+      yield { columns: this.header.columns.length, count, bytes: bytes.subarray(0, length), next: at };
     }
   }
 
@@ -99,25 +112,28 @@ export class ChangeFile {
   }
 }
 
-/** The records of a block, found by stepping over their fields: only the RUC becomes a string. */
+/** The records of a block, found by stepping over their fields: only the key becomes a string. */
 export function* recordsOf(block: ChangeBlock): Generator<RecordSlice> {
   let at = 0;
   for (let record = 0; record < block.count; record += 1) {
-    const slice = recordAt(block.bytes, at);
+    const slice = recordAt(block, at);
     at = slice.end;
     yield slice;
   }
   if (at !== block.bytes.length) throw damaged('has a block that is not as long as its records');
 }
 
-function recordAt(bytes: Buffer, start: number): RecordSlice {
+function recordAt({ bytes, columns }: ChangeBlock, start: number): RecordSlice {
   let at = skipLong(bytes, start);
   const op = operations[bytes[at]! >> 1];
   at = skipLong(bytes, at + 1);
-  if (op === undefined || bytes[at] !== 11 << 1) throw damaged('has a record that is no change');
-  const ruc = bytes.toString('latin1', at + 1, at + 12);
-  at = skipRow(bytes, at + 12);
-  at = skipRow(bytes, at);
+  if (op === undefined || bytes[at]! >= 0x80) throw damaged('has a record that is no change');
+  // A key has at most 40 bytes: its length is one byte.
+  const key = at + 1;
+  at = key + (bytes[at]! >> 1);
+  const ruc = bytes.toString('utf8', key, at);
+  at = skipRow(bytes, at, columns);
+  at = skipRow(bytes, at, columns);
   at = bytes[at] === 0 ? at + 1 : skipLong(bytes, at + 1);
   at = skipLong(bytes, at);
   at = bytes[at] === 0 ? at + 1 : skipLong(bytes, at + 1);
@@ -131,13 +147,18 @@ function skipLong(bytes: Buffer, position: number): number {
   return at + 1;
 }
 
-/** A nullable row; cells are shorter than 8,192 bytes, so their lengths take one byte or two. */
-function skipRow(bytes: Buffer, position: number): number {
+/** A nullable row. Past the block's end everything reads as nothing, and the caller sees where it stands. */
+function skipRow(bytes: Buffer, position: number, columns: number): number {
   if (bytes[position] === 0) return position + 1;
   let at = position + 1;
-  for (let column = 0; column < rowColumns; column += 1) {
-    const low = bytes[at]!;
-    at += low < 0x80 ? 1 + (low >> 1) : 2 + ((low & 0x7f) >> 1) + (bytes[at + 1]! << 6);
+  for (let column = 0; column < columns; column += 1) {
+    let byte = bytes[at++]!;
+    let bits = byte & 0x7f;
+    for (let shift = 7; byte >= 0x80; shift += 7) {
+      byte = bytes[at++]!;
+      bits |= (byte & 0x7f) << shift;
+    }
+    at += bits >>> 1;
   }
   return at;
 }
@@ -197,13 +218,21 @@ export interface DecodedChange {
 }
 
 /** Decodes every record with the schema that the file carries. Not for millions of rows. */
-export async function* decodeChanges(path: string): AsyncGenerator<DecodedChange> {
+export function decodeChanges(path: string): AsyncGenerator<DecodedChange> {
+  return decodeRecords<DecodedChange>(path);
+}
+
+/** The records of a container that this folder wrote, by the schema that it carries. Errors: `change_file_damaged`. */
+export async function* decodeRecords<T>(path: string): AsyncGenerator<T> {
   const file = await openChangeFile(path);
   try {
     const type = avro.Type.forSchema(JSON.parse(file.header.metadata['avro.schema']!) as avro.Schema);
-    for await (const block of file.blocks()) {
-      for (const { start, end } of recordsOf(block)) {
-        yield type.fromBuffer(block.bytes.subarray(start, end)) as DecodedChange;
+    for await (const { count, bytes } of file.blocks()) {
+      for (let record = 0, at = 0; record < count; record += 1) {
+        const { value, offset } = type.decode(bytes, at) as { value: T; offset: number };
+        if (offset < 0) throw damaged('has a record longer than its block');
+        at = offset;
+        yield value;
       }
     }
   } finally {

@@ -1,11 +1,25 @@
-import { keyAt, noKey, problemOfLine } from '../registers/padron-reducido/format.ts';
+import { keyAt, noKey } from '../registers/ruc-key.ts';
 import type { EditionIndex } from './edition-index.ts';
 import type { Page } from './pages.ts';
 import type { RejectList } from './reject-file.ts';
+import { blankControlBytes, problemOfLine } from './row-line.ts';
+import { type HashSeed, hashOfRow } from './scan.ts';
 import type { Spill } from './spill.ts';
 
 /** Rows looked at together: enough to overlap cache misses, few enough to stay in the second-level cache. */
 const rowsPerBatch = 1024;
+
+export interface ClassifierParts {
+  /** Rows that equal this index's need no second look; null: every row gets one. */
+  base: EditionIndex | null;
+  /** RUCs whose bad lines are remembered, so that their row can stay. */
+  known: EditionIndex | null;
+  spill: Spill;
+  rejects: RejectList;
+  seed: HashSeed;
+  /** Cells of a row. */
+  cells: number;
+}
 
 /**
  * First pass over a publication: every row is either the same as in the base, or goes to the spill to be looked at.
@@ -15,36 +29,35 @@ export class Classifier {
   /** Data lines so far. */
   lines = 0;
   emptyNames = 0;
+  /** By rank of the base. */
   readonly seen: Int32Array;
-  /** Known RUCs that had a line which is no row. */
+  /** By rank of `known`: RUCs that had a line which is no row. */
   readonly seenBad: Int32Array;
-  readonly #base: EditionIndex | null;
-  readonly #spill: Spill;
-  readonly #rejects: RejectList;
+  readonly #parts: ClassifierParts;
+  readonly #hash = new Int32Array(2);
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
   /** Zero for a row that needs no second look. */
   readonly #differs = new Int32Array(rowsPerBatch).fill(-1);
   /** Zero for the first line of a known RUC, and for RUCs that are not known. */
   readonly #repeats = new Int32Array(rowsPerBatch);
 
-  constructor(base: EditionIndex | null, spill: Spill, rejects: RejectList) {
-    this.#base = base;
-    this.#spill = spill;
-    this.#rejects = rejects;
-    const words = ((base?.header.rows ?? 0) >>> 5) + 1;
-    this.seen = new Int32Array(words);
-    this.seenBad = new Int32Array(words);
+  constructor(parts: ClassifierParts) {
+    this.#parts = parts;
+    this.seen = bitsFor(parts.base);
+    this.seenBad = bitsFor(parts.known);
   }
 
   /** Takes a page's rows; the first row ever is line 2 of the publication. */
   add(page: Page): void {
     const { rows } = page;
+    const { base } = this.#parts;
     this.emptyNames += rows.emptyNames;
+    if (rows.repairables > 0) this.#repair(page);
     for (let from = 0; from < rows.count; from += rowsPerBatch) {
       const to = Math.min(from + rowsPerBatch, rows.count);
-      if (this.#base !== null) {
-        this.#base.lookUp(rows, from, to, this.#ranks);
-        this.#base.compareHashes(rows, from, to, this.#ranks, this.#differs);
+      if (base !== null) {
+        base.lookUp(rows, from, to, this.#ranks);
+        base.compareHashes(rows, from, to, this.#ranks, this.#differs);
         markSeen(this.seen, this.#ranks, this.#differs, this.#repeats, to - from);
       }
       this.#sort(page, from, to);
@@ -52,8 +65,24 @@ export class Classifier {
     }
   }
 
+  /** Lists rows with control bytes as they came and then reads those bytes as spaces, so that the same bytes give the same row. */
+  #repair({ bytes, view, rows }: Page): void {
+    const { rejects, seed } = this.#parts;
+    for (let at = 0; at < rows.repairables; at += 1) {
+      const row = rows.repairable[at]!;
+      const start = rows.starts[row]!;
+      const end = rows.ends[row]!;
+      rejects.add('control_byte', this.lines + 2 + row, bytes, start, end);
+      blankControlBytes(bytes, start, end);
+      hashOfRow(view, start, end, seed, this.#hash);
+      rows.hash1[row] = this.#hash[0]!;
+      rows.hash2[row] = this.#hash[1]!;
+    }
+  }
+
   #sort({ bytes, view, rows }: Page, from: number, to: number): void {
     const { keys, starts, ends } = rows;
+    const { spill, rejects } = this.#parts;
     const differs = this.#differs;
     const lineOfFirst = this.lines + 2;
     for (let at = 0; at < to - from; at += 1) {
@@ -66,20 +95,26 @@ export class Classifier {
         this.#reject(bytes, start, end, line);
         continue;
       }
-      if (this.#repeats[at] !== 0) this.#rejects.add('duplicate', line, bytes, start, end);
-      this.#spill.append(key, line, view, start, end);
+      if (this.#repeats[at] !== 0) rejects.add('duplicate', line, bytes, start, end);
+      spill.append(key, line, view, start, end);
     }
   }
 
   #reject(bytes: Uint8Array, start: number, end: number, line: number): void {
-    const reason = problemOfLine(bytes, start, end);
+    const { rejects, known, cells } = this.#parts;
+    const reason = problemOfLine(bytes, start, end, cells);
     if (reason === null) throw new Error(`line ${line} is a row for the slow reader and none for the fast one`);
-    this.#rejects.add(reason, line, bytes, start, end);
+    rejects.add(reason, line, bytes, start, end);
     // Ten digits name a RUC even when the eleventh is wrong: better to keep a row than to announce a false end.
     const key = keyAt(bytes, start, end);
-    const rank = key === noKey ? -1 : (this.#base?.rankOf(key) ?? -1);
+    const rank = key === noKey ? -1 : (known?.rankOf(key) ?? -1);
     if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);
   }
+}
+
+/** One bit per rank. */
+function bitsFor(index: EditionIndex | null): Int32Array {
+  return new Int32Array(((index?.header.rows ?? 0) >>> 5) + 1);
 }
 
 /**

@@ -1,7 +1,7 @@
-import { cellEnds, cellsPerLine, maxLineBytes, pipe } from '../registers/padron-reducido/format.ts';
-import { slackBytes } from '../registers/padron-reducido/scan.ts';
 import { isStrayByte, unreadableByte } from '../registers/windows-1252.ts';
 import type { RowAt } from './change-writer.ts';
+import { cellEnds, maxLineBytes, pipe } from './row-line.ts';
+import { slackBytes } from './scan.ts';
 
 export interface RowDifference {
   /** Bit c: column c (after the RUC) differs. 0: the same row. */
@@ -14,14 +14,16 @@ export interface RowDifference {
 /** Cell-by-cell comparison of two rows of one RUC. `keepsPrevious[column]`: an empty new cell keeps the old value. */
 export class RowComparer {
   readonly #keepsPrevious: readonly boolean[];
-  readonly #oldEnds = new Int32Array(cellsPerLine);
-  readonly #newEnds = new Int32Array(cellsPerLine);
+  readonly #oldEnds: Int32Array;
+  readonly #newEnds: Int32Array;
   // Longest of both rows' cells.
   readonly #merged = new Uint8Array(2 * maxLineBytes + slackBytes);
   readonly #mergedView = new DataView(this.#merged.buffer);
 
   constructor(keepsPrevious: readonly boolean[]) {
     this.#keepsPrevious = keepsPrevious;
+    this.#oldEnds = new Int32Array(keepsPrevious.length + 1);
+    this.#newEnds = new Int32Array(keepsPrevious.length + 1);
   }
 
   /** Both rows must be canonical (`makeCanonical`). The result is valid until the next call. */
@@ -30,7 +32,7 @@ export class RowComparer {
     cellEnds(after.bytes, after.start, this.#newEnds);
     let changed = 0;
     let merged = false;
-    for (let cell = 1; cell < cellsPerLine; cell += 1) {
+    for (let cell = 1; cell < this.#newEnds.length; cell += 1) {
       const [oldFrom, oldTo] = [this.#oldEnds[cell - 1]! + 1, this.#oldEnds[cell]!];
       const [newFrom, newTo] = [this.#newEnds[cell - 1]! + 1, this.#newEnds[cell]!];
       if (sameBytes(before.bytes, oldFrom, oldTo, after.bytes, newFrom, newTo)) continue;
@@ -48,7 +50,7 @@ export class RowComparer {
       this.#merged[at++] = pipe;
     };
     copy(after.bytes, after.start, this.#newEnds[0]!);
-    for (let cell = 1; cell < cellsPerLine; cell += 1) {
+    for (let cell = 1; cell < this.#newEnds.length; cell += 1) {
       const empty = this.#newEnds[cell]! === this.#newEnds[cell - 1]! + 1;
       const kept = empty && this.#keepsPrevious[cell - 1];
       const [from, ends] = kept ? [before, this.#oldEnds] : [after, this.#newEnds];

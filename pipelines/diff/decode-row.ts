@@ -1,16 +1,21 @@
-import { maxLineBytes, pipe } from '../registers/padron-reducido/format.ts';
-import { slackBytes } from '../registers/padron-reducido/scan.ts';
 import { byteOfCodePoint } from '../registers/windows-1252.ts';
-import type { StoredRow } from './row-store.ts';
+import { maxLineBytes, pipe } from './row-line.ts';
+import { emptyRow, type StoredRow } from './row-store.ts';
+import { slackBytes } from './scan.ts';
 
-const columns = 14;
 const memoryBytes = maxLineBytes * 2 + slackBytes;
 
 /** Turns the rows of an Avro change back into the register's bytes: the reverse of `encodeRow`, equally without strings. */
 export class RowDecoder {
-  readonly #before = emptyRow();
-  readonly #after = emptyRow();
+  readonly #before = emptyRow(memoryBytes);
+  readonly #after = emptyRow(memoryBytes);
+  readonly #columns: number;
   #at = 0;
+
+  /** `columns`: cells of a row after the RUC. */
+  constructor(columns: number) {
+    this.#columns = columns;
+  }
 
   /** Rows of the record at `start`; valid until the next call. */
   read(record: Buffer, start: number): { before: StoredRow | null; after: StoredRow | null } {
@@ -30,7 +35,7 @@ export class RowDecoder {
     for (let digit = 0; digit < 11; digit += 1) to[digit] = record[ruc + digit]!;
     let end = 11;
     to[end++] = pipe;
-    for (let column = 0; column < columns; column += 1) {
+    for (let column = 0; column < this.#columns; column += 1) {
       const length = this.#length(record);
       const last = this.#at + length;
       while (this.#at < last) to[end++] = this.#character(record);
@@ -58,9 +63,4 @@ export class RowDecoder {
   #skipLong(record: Buffer): void {
     while (record[this.#at++]! >= 0x80);
   }
-}
-
-function emptyRow(): StoredRow {
-  const bytes = new Uint8Array(memoryBytes);
-  return { bytes, view: new DataView(bytes.buffer), start: 0, end: 0 };
 }

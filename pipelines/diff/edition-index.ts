@@ -2,10 +2,10 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { RegisterName } from '../../schemas/registers.ts';
-import type { RowBatch } from '../registers/padron-reducido/scan.ts';
 import { bucketBits, bucketCount, keysPerBucket, maxBuckets, popCount, wordsPerBucket } from './buckets.ts';
 import { CompareError } from './errors.ts';
 import { decodeHeader, headerBytes, type IndexHeader } from './index-header.ts';
+import type { RowBatch } from './scan.ts';
 import { readFully } from './spill.ts';
 import { workFileName } from './work-files.ts';
 
@@ -44,6 +44,10 @@ export class EditionIndex {
       rank += header.buckets[bucket]!;
     }
     this.firstRank[bucketCount] = rank;
+  }
+
+  rowsIn(bucket: number): number {
+    return this.firstRank[bucket + 1]! - this.firstRank[bucket]!;
   }
 
   /** Rank of a key, or -1. */

@@ -1,24 +1,27 @@
-import { pipe } from '../registers/padron-reducido/format.ts';
 import { utf8Bytes, utf8Length } from '../registers/windows-1252.ts';
+import type { EmptyCells } from './empty-cells.ts';
+import { pipe } from './row-line.ts';
 
-const columns = 14;
 const dash = 0x2d;
-const dot = 0x2e;
 
 /**
- * Writes the 14 cells after the RUC of the good row at `start` as an Avro record of strings, Windows-1252 → UTF-8,
- * without making a string; returns where it ends. Adds `sign` to `empty[column]` for each cell that stands for nothing.
+ * Writes the cells after the RUC of the good row at `start`, as many as `empty` has columns, as an Avro record of strings,
+ * Windows-1252 → UTF-8, without making a string; returns where it ends. Adds `sign` to the count of each cell that stands
+ * for nothing.
  */
 export function encodeRow(
   to: Uint8Array,
   position: number,
   bytes: Uint8Array,
   start: number,
-  empty: Float64Array,
+  empty: EmptyCells,
   sign: number,
 ): number {
   // An imported name is checked at each use.
   const cellEnd = pipe;
+  const { byColumn, longest } = empty;
+  const columns = byColumn.length;
+  const ofDash = sign * empty.dashes;
   let at = position;
   let from = start + 12;
   for (let column = 0; column < columns; column += 1) {
@@ -28,7 +31,7 @@ export function encodeRow(
       to[at + 1] = dash;
       at += 2;
       from += 2;
-      empty[column]! += sign;
+      byColumn[column]! += ofDash;
       continue;
     }
     const lengthAt = at;
@@ -38,7 +41,7 @@ export function encodeRow(
       if (byte < 0x80) to[at++] = byte;
       else for (let index = 0; index < utf8Length[byte]!; index += 1) to[at++] = utf8Bytes[byte * 3 + index]!;
     }
-    if (from - first <= 4 && isEmpty(bytes, first, from)) empty[column]! += sign;
+    if (from - first <= longest && empty.isMarker(bytes, first, from)) byColumn[column]! += sign;
     from += 1;
     const length = at - lengthAt - 1;
     if (length < 64) to[lengthAt] = length << 1;
@@ -53,22 +56,14 @@ export function encodeRow(
   return at;
 }
 
-/** Adds `sign` to `empty[column]` for each cell of the good row at `start` that stands for nothing. */
-export function countEmptyCells(bytes: Uint8Array, start: number, empty: Float64Array, sign: number): void {
+/** Adds `sign` to the count of each cell of the good row at `start` that stands for nothing. */
+export function countEmptyCells(bytes: Uint8Array, start: number, empty: EmptyCells, sign: number): void {
+  const { byColumn, longest } = empty;
   let from = start + 12;
-  for (let column = 0; column < columns; column += 1) {
+  for (let column = 0; column < byColumn.length; column += 1) {
     const first = from;
     while (bytes[from] !== pipe) from += 1;
-    if (from - first <= 4 && isEmpty(bytes, first, from)) empty[column]! += sign;
+    if (from - first <= longest && empty.isMarker(bytes, first, from)) byColumn[column]! += sign;
     from += 1;
   }
-}
-
-/** `emptyMarkers` of the register's format, over bytes: nothing, or only dashes (but for three), or `-.-`. */
-function isEmpty(bytes: Uint8Array, first: number, end: number): boolean {
-  const length = end - first;
-  if (length === 0) return true;
-  if (bytes[first] !== dash || bytes[end - 1] !== dash) return false;
-  if (length === 3) return bytes[first + 1] === dot;
-  return length < 3 || (bytes[first + 1] === dash && bytes[first + 2] === dash);
 }

@@ -7,6 +7,7 @@ export const publicationFaults = [
   'zip_crc',
   'zip_entry',
   'zip_size',
+  'text_invalid',
   'header_changed',
   'empty',
 ] as const;
@@ -17,6 +18,8 @@ export const ownFaults = [
   'index_damaged',
   /** The base was read by another parser or with other columns: a re-baseline is needed. */
   'parser_changed',
+  /** The edition cannot be undone: it holds first rows, or rows in other columns than the head's. */
+  'not_correctable',
   /** The row store has outgrown its 32-bit offsets. */
   'row_store_full',
   /** A change file cannot be read, or does not follow the one before it. */

@@ -1,5 +1,5 @@
-import { carriageReturn, lineFeed } from '../registers/padron-reducido/format.ts';
-import { slackBytes } from '../registers/padron-reducido/scan.ts';
+import { lineFeed } from './row-line.ts';
+import { slackBytes } from './scan.ts';
 
 /** Whole lines in one piece of memory: `[from, limit)` ends with a line end and `slackBytes` more can be read. */
 export interface LineRegion {
@@ -45,10 +45,4 @@ export async function* regionsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenera
   // A last line without line end counts.
   if (carry[carried - 1] !== lineFeed) carry[carried++] = lineFeed;
   yield { bytes: carry, view: carryView, from: 0, limit: carried };
-}
-
-/** End of the line at `start` without its line end. */
-export function endOfLine(bytes: Uint8Array, start: number): number {
-  const lineEnd = bytes.indexOf(lineFeed, start);
-  return lineEnd > start && bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
 }

@@ -1,23 +1,48 @@
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { registerNames } from '../../schemas/registers.ts';
-import { compareEdition } from './compare.ts';
+import { engineOf } from './engine.ts';
 import { CompareError } from './errors.ts';
 
 /**
- * The comparing process: one job as a JSON line on standard input, then progress and one answer as JSON lines on
- * standard output. The parent keeps standard input open; when it closes (the parent died), so does this process.
+ * The process of one comparison, correction or rebuild: a job as a JSON line on standard input, then progress and one
+ * answer as JSON lines on standard output. The parent keeps standard input open; when it closes (the parent died), so does
+ * this process.
  */
-const jobSchema = z.object({
-  register: z.enum(registerNames as ['padron_reducido']),
-  publicationPath: z.string().min(1),
-  workDir: z.string().min(1),
-  base: z.object({ edition: z.number().int().positive(), changeFileSha256: z.string() }).nullable(),
-  edition: z.number().int().positive(),
-  detectedAt: z.number().int().positive(),
-  outputDir: z.string().min(1),
-  limits: z.record(z.string(), z.number().positive()).optional(),
-});
+const path = z.string().min(1);
+const edition = z.number().int().positive();
+const register = z.enum(registerNames);
+const limits = z.record(z.string(), z.number().positive()).optional();
+const base = z.object({ edition, changeFileSha256: z.string() });
+const made = { register, workDir: path, edition, detectedAt: z.number().int().positive(), outputDir: path, limits };
+
+const jobSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('compare'),
+    input: z.object({
+      ...made,
+      publicationPath: path,
+      base: base.nullable(),
+      previous: z
+        .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()) })
+        .nullish(),
+    }),
+  }),
+  z.object({
+    kind: z.literal('correct'),
+    input: z.object({ ...made, base, corrects: edition, correctedFile: path, overlayPath: path.nullable() }),
+  }),
+  z.object({
+    kind: z.literal('rebuild'),
+    input: z.object({
+      register,
+      workDir: path,
+      changeFiles: z.array(z.object({ edition, path, sha256: z.string() })),
+      maxAttemptAgeMs: z.number().nonnegative(),
+    }),
+  }),
+]);
+type Job = z.output<typeof jobSchema>;
 
 const say = (message: unknown) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const aborted = new AbortController();
@@ -25,8 +50,7 @@ const lines = createInterface({ input: process.stdin });
 
 lines.once('line', async (line) => {
   try {
-    const job = jobSchema.parse(JSON.parse(line));
-    const result = await compareEdition(job, (progress) => say({ kind: 'progress', progress }), aborted.signal);
+    const result = await run(jobSchema.parse(JSON.parse(line)));
     const usage = process.resourceUsage();
     const cpuSeconds = (usage.userCPUTime + usage.systemCPUTime) / 1e6;
     say({ kind: 'result', result, usage: { cpuSeconds, peakRssBytes: usage.maxRSS * 1024 } });
@@ -42,6 +66,19 @@ lines.once('line', async (line) => {
 });
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
+
+function run(job: Job): Promise<unknown> {
+  const engine = engineOf(job.input.register);
+  const report = (progress: unknown) => say({ kind: 'progress', progress });
+  switch (job.kind) {
+    case 'compare':
+      return engine.compare(job.input, report, aborted.signal);
+    case 'correct':
+      return engine.correct(job.input, report, aborted.signal);
+    case 'rebuild':
+      return engine.rebuild(job.input, report, aborted.signal);
+  }
+}
 
 function placesOf(error: unknown): string {
   const stack = error instanceof Error ? `${error.name}${error.stack ?? ''}` : '';

@@ -1,8 +1,9 @@
-import { problemOfHeader } from '../registers/padron-reducido/format.ts';
-import { type HashSeed, type RowBatch, scanRows, slackBytes } from '../registers/padron-reducido/scan.ts';
+import type { LargeFormat } from '../registers/module.ts';
 import { CompareError } from './errors.ts';
-import { endOfLine, type LineRegion, maxCarryBytes, regionsOf } from './lines.ts';
-import { chunkBytes } from './zip.ts';
+import { type LineRegion, maxCarryBytes, regionsOf } from './lines.ts';
+import { chunkBytes } from './published-text.ts';
+import { endOfLine } from './row-line.ts';
+import { type HashSeed, type RowBatch, scanRows, slackBytes } from './scan.ts';
 
 /** Some megabytes of whole lines and what was read in them, in one piece of memory that threads can share. */
 export interface Page {
@@ -18,7 +19,7 @@ const maxTextBytes = chunkBytes + maxCarryBytes;
 /** Twice the lines that a piece of text has on average; a page of shorter lines ends early. */
 const maxRows = 48 * 1024;
 const columnBytes = maxRows * 4;
-const pageBytes = maxTextBytes + slackBytes + 5 * columnBytes;
+const pageBytes = maxTextBytes + slackBytes + 6 * columnBytes;
 
 export function newPageMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(pageBytes);
@@ -39,6 +40,8 @@ export function pageIn(memory: SharedArrayBuffer): Page {
       hash2: new Int32Array(memory, column(4), maxRows),
       count: 0,
       emptyNames: 0,
+      repairable: new Int32Array(memory, column(5), maxRows),
+      repairables: 0,
     },
   };
 }
@@ -48,49 +51,70 @@ export function pageIn(memory: SharedArrayBuffer): Page {
  * line is checked and left out: the first row is line 2. Errors: `header_changed`, and those of `chunks`.
  */
 export async function* pagesOf(
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Buffer>,
+  format: LargeFormat,
   seed: HashSeed,
   freePage: () => Page | Promise<Page>,
 ): AsyncGenerator<Page> {
   let page: Page | null = null;
-  let headerSeen = false;
-  for await (const region of regionsOf(chunks)) {
-    if (!headerSeen) skipHeader(region);
-    headerSeen = true;
+  for await (const region of rowRegionsOf(chunks, format)) {
     while (region.from < region.limit) {
       page ??= emptied(await freePage());
-      readInto(page, region, seed);
+      readInto(page, region, seed, format.cells);
       // The line that was cut between two pieces shares the next piece's page.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
       page = null;
     }
   }
-  if (!headerSeen) throw new CompareError('header_changed', 'The publication is empty: it has not even a header.');
   if (page !== null) yield page;
+}
+
+/** The lines after the header, in the form that the scanner reads. */
+async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat): AsyncGenerator<LineRegion> {
+  let headerSeen = false;
+  for await (const region of regionsOf(format.canonical === undefined ? chunks : piecesOf(format.canonical(chunks)))) {
+    if (!headerSeen) skipHeader(region, format);
+    headerSeen = true;
+    yield region;
+  }
+  if (!headerSeen) throw new CompareError('empty', 'The publication is empty: it has not even a header.');
+}
+
+/** Reads no further than the header. Errors: as `pagesOf`. */
+export async function checkHeader(chunks: AsyncIterable<Buffer>, format: LargeFormat): Promise<void> {
+  for await (const _ of rowRegionsOf(chunks, format)) return;
+}
+
+/** A format's text in pieces that fit a page. */
+async function* piecesOf(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of text) {
+    for (let from = 0; from < piece.length; from += chunkBytes) yield piece.subarray(from, from + chunkBytes);
+  }
 }
 
 function emptied(page: Page): Page {
   page.textBytes = 0;
   page.rows.count = 0;
   page.rows.emptyNames = 0;
+  page.rows.repairables = 0;
   return page;
 }
 
 /** Moves as many of a region's lines to the page as fit; the first region of a page always fits in bytes. */
-function readInto(page: Page, region: LineRegion, seed: HashSeed): void {
+function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number): void {
   const text = region.bytes.subarray(region.from, region.limit);
   if (page.textBytes + text.length > maxTextBytes) return;
   // `set` copies into shared memory word by word, twelve times slower.
   page.bytes.fill(text, page.textBytes, page.textBytes + text.length);
-  const stop = scanRows(page.bytes, page.view, page.textBytes, page.textBytes + text.length, page.rows, seed);
+  const stop = scanRows(page.bytes, page.view, page.textBytes, page.textBytes + text.length, page.rows, seed, cells);
   region.from += stop - page.textBytes;
   page.textBytes = stop;
 }
 
-function skipHeader(region: LineRegion): void {
+function skipHeader(region: LineRegion, format: LargeFormat): void {
   const end = endOfLine(region.bytes, region.from);
-  const problem = problemOfHeader(region.bytes.subarray(region.from, end));
+  const problem = format.problemOfHeader(region.bytes.subarray(region.from, end));
   if (problem !== null) throw new CompareError('header_changed', `The header is not the known one: ${problem}.`);
   region.from = region.bytes.indexOf(0x0a, end) + 1;
 }

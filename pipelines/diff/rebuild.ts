@@ -1,40 +1,29 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, mkdirSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { type RegisterName, registers } from '../../schemas/registers.ts';
-import { keyAt } from '../registers/padron-reducido/format.ts';
-import { hashOfRow } from '../registers/padron-reducido/scan.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { keyAt } from '../registers/ruc-key.ts';
 import { bucketBits, bucketCount } from './buckets.ts';
 import { type ChangeBlock, type ChangeFile, openChangeFile, recordsOf } from './change-file.ts';
 import type { ChangeFileFacts } from './change-writer.ts';
 import { RowDecoder } from './decode-row.ts';
 import { finishEdition, neededFiles } from './edition-files.ts';
 import { openIndex } from './edition-index.ts';
+import { EmptyCells } from './empty-cells.ts';
 import { countEmptyCells } from './encode-row.ts';
 import { CompareError } from './errors.ts';
 import { BucketEdits, IndexBuilder } from './index-builder.ts';
 import type { IndexHeader } from './index-header.ts';
+import { largeModule } from './large-module.ts';
 import { SegmentWriter } from './row-store.ts';
+import { hashOfRow } from './scan.ts';
 import { Tally } from './tally.ts';
+import type { RebuildInput, RebuildProgress, Rebuilt } from './types.ts';
 import { attemptName, sweepWorkFiles } from './work-files.ts';
 
-export interface RebuildInput {
-  register: RegisterName;
-  workDir: string;
-  /** All change files of the register, edition 1 first, as local files. */
-  changeFiles: readonly { edition: number; path: string; sha256: string }[];
-  maxAttemptAgeMs: number;
-}
-
-export interface RebuildProgress {
-  edition: number;
-  lastEdition: number;
-  records: number;
-}
-
 /**
- * Makes index and row store of the last given edition again by folding all change files into each other. Every step
- * writes what the comparison of that edition wrote, bit for bit; the last two editions stay. Dying loses only the steps
+ * Makes index and row store of the last given edition again by folding change files into each other, from a full edition
+ * on. Every step writes what the comparison or correction of that edition wrote, bit for bit; the last two editions stay. Dying loses only the steps
  * of this run. Takes some seconds for a first edition of 18 million rows and half a second for each later one.
  * Errors: `change_file_damaged`; the signal's reason when aborted.
  */
@@ -42,7 +31,7 @@ export async function rebuildIndex(
   input: RebuildInput,
   report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
-): Promise<{ edition: number; indexName: string; rows: number }> {
+): Promise<Rebuilt> {
   mkdirSync(input.workDir, { recursive: true });
   const headers: IndexHeader[] = [];
   for (const { edition, path, sha256 } of input.changeFiles) {
@@ -73,7 +62,10 @@ async function checkHash(path: string, sha256: string, signal: AbortSignal): Pro
 
 function checkOrder(file: ChangeFile, register: RegisterName, edition: number, base: IndexHeader | null): void {
   const { header } = file;
-  const follows = header.baseSha256 === (base?.changeFileSha256 ?? '') && edition === (base?.edition ?? 0) + 1;
+  if (base === null && !header.isFull) {
+    throw new CompareError('change_file_damaged', `The change file of edition ${edition} does not state every row.`);
+  }
+  const follows = base === null || (header.baseSha256 === base.changeFileSha256 && edition === base.edition + 1);
   if (header.register === register && header.edition === edition && follows) return;
   throw new CompareError(
     'change_file_damaged',
@@ -85,13 +77,14 @@ async function fold(
   input: RebuildInput,
   file: ChangeFile,
   sha256: string,
-  baseHeader: IndexHeader | null,
+  previous: IndexHeader | null,
   report: (records: number) => void,
   signal: AbortSignal,
 ): Promise<IndexHeader> {
   const { register, workDir } = input;
   const attempt = randomUUID();
   const facts = factsOf(file, register);
+  const baseHeader = facts.isFull ? null : previous;
   const base = baseHeader === null ? null : openIndex(workDir, register, baseHeader.changeFileSha256);
   const segment = new SegmentWriter(workDir, attemptName(register, attempt, 'rows'), baseHeader?.segments ?? []);
   const builder = new IndexBuilder(workDir, attemptName(register, attempt, 'index'), base);
@@ -103,7 +96,8 @@ async function fold(
       report(folding.records);
     }
     folding.end();
-    const { tally, empty } = folding;
+    const { tally } = folding;
+    const empty = folding.empty.byColumn;
     return finishEdition({ facts, changeFileSha256: sha256, base: baseHeader, segment, builder, tally, empty });
   } finally {
     segment.discard();
@@ -115,12 +109,12 @@ async function fold(
 class Folding {
   records = 0;
   readonly tally: Tally;
-  readonly empty: Float64Array;
+  readonly empty: EmptyCells;
   readonly #facts: ChangeFileFacts;
   readonly #segment: SegmentWriter;
   readonly #builder: IndexBuilder;
   readonly #edits = new BucketEdits();
-  readonly #rows = new RowDecoder();
+  readonly #rows: RowDecoder;
   readonly #hash = new Int32Array(2);
   #bucket = 0;
   #lastKey = -1;
@@ -130,7 +124,8 @@ class Folding {
     this.#segment = segment;
     this.#builder = builder;
     this.tally = new Tally(facts.columns, base);
-    this.empty = new Float64Array(facts.columns.length);
+    this.#rows = new RowDecoder(facts.columns.length);
+    this.empty = new EmptyCells(facts.columns.length, largeModule(facts.register).format.emptyMarkers);
   }
 
   add(block: ChangeBlock): void {
@@ -141,7 +136,7 @@ class Folding {
       if (key <= this.#lastKey) throw new CompareError('change_file_damaged', 'A change file is not in RUC order.');
       this.#lastKey = key;
       while (this.#bucket < key >>> bucketBits) this.#nextBucket();
-      if (before !== null) countEmptyCells(before.bytes, before.start, this.empty, -1);
+      if (before !== null && !this.#facts.isFull) countEmptyCells(before.bytes, before.start, this.empty, -1);
       if (after === null) this.#edits.remove(key);
       else {
         countEmptyCells(after.bytes, after.start, this.empty, 1);
@@ -149,7 +144,6 @@ class Folding {
         hashOfRow(after.view, after.start, after.end, this.#facts.hashSeed, this.#hash);
         this.#edits.set(key, this.#hash[0]!, this.#hash[1]!, position);
       }
-      // A correction or a re-baseline may write 'r' or 'c' over a known row: the counts follow the rows, not the letter.
       this.tally.count(
         key,
         after === null ? 'deleted' : before !== null ? 'updated' : op === 'r' ? 'baseline' : 'inserted',
@@ -170,24 +164,12 @@ class Folding {
   }
 }
 
+/** As the file says: an edition from before a re-baseline has another parser version, and may have other columns. */
 function factsOf(file: ChangeFile, register: RegisterName): ChangeFileFacts {
-  const { metadata, edition, baseSha256, detectedAt } = file.header;
+  const { metadata, ...header } = file.header;
   const [first, second] = (metadata['padron.hash_seed'] ?? '').split(',').map(Number);
-  const columns = (metadata['padron.columns'] ?? '').split(',');
   if (!Number.isInteger(first) || !Number.isInteger(second)) {
     throw new CompareError('change_file_damaged', 'A change file does not name its hash seed.');
   }
-  if (columns.join() !== registers[register].columns.map(({ name }) => name).join()) {
-    throw new CompareError('change_file_damaged', 'A change file has other columns than this program.');
-  }
-  const parserVersion = Number(metadata['padron.parser_version']);
-  return {
-    register,
-    edition,
-    baseSha256,
-    detectedAt,
-    parserVersion,
-    columns,
-    hashSeed: { first: first!, second: second! },
-  };
+  return { ...header, register, hashSeed: { first: first!, second: second! } };
 }

@@ -1,8 +1,6 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
-import type { ListedReason } from '../registers/module.ts';
-import type { LineProblem } from '../registers/padron-reducido/format.ts';
-import { syncFolder } from './work-files.ts';
+import { keptReasons, type ListedReason } from '../registers/module.ts';
+import { type Listing, writeListing } from './listing-file.ts';
+import type { LineProblem } from './row-line.ts';
 
 export type RejectReason = LineProblem | ListedReason;
 
@@ -20,8 +18,8 @@ interface RejectedLine {
 }
 
 /**
- * Lines that are no rows, and repeats of a RUC (the last one counts; the repeat is listed). The file is for an operator:
- * it holds rows of natural persons and never goes to a log.
+ * Lines that are no rows, lines that are rows after a repair, and repeats of a RUC (the last one counts; the repeat is
+ * listed). The file is for an operator: it holds rows of natural persons and never goes to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};
@@ -43,7 +41,12 @@ export class RejectList {
 
   /** Lines that were no rows. */
   get rejected(): number {
-    return this.#total - this.duplicates;
+    return this.#total - this.duplicates - this.repaired;
+  }
+
+  /** Lines listed that are rows all the same. */
+  get repaired(): number {
+    return [...keptReasons].reduce((sum, reason) => sum + (this.counts[reason as ListedReason] ?? 0), 0);
   }
 
   get duplicates(): number {
@@ -51,36 +54,12 @@ export class RejectList {
   }
 
   /** One JSON object per line, in line order; null when there is nothing to list. */
-  write(folder: string, attempt: string, name: string): { path: string; bytes: number } | null {
-    if (this.#total === 0) return null;
+  write(folder: string, attempt: string, name: string): Listing | null {
     const listed = this.#listed.sort((one, other) => one.line - other.line);
-    const omitted = this.#total - listed.length;
-    const file = openSync(join(folder, attempt), 'w');
-    let bytes = 0;
-    try {
-      for (let from = 0; from < listed.length; from += 1000) {
-        const lines = listed.slice(from, from + 1000).map((rejected) => `${toJson(rejected)}\n`);
-        bytes += writeSync(file, lines.join(''));
-      }
-      if (omitted > 0) bytes += writeSync(file, `${JSON.stringify({ omitted })}\n`);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(join(folder, attempt), join(folder, name));
-    syncFolder(folder);
-    return { path: join(folder, name), bytes };
+    return writeListing(folder, attempt, name, listed, this.#total - listed.length);
   }
 }
 
 function printable(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-}
-
-/** Each byte is the character of that number; those that could steer a terminal are escaped, so nothing is lost. */
-function toJson(rejected: RejectedLine): string {
-  return JSON.stringify(rejected).replace(
-    /[\u007f-\u009f]/g,
-    (character) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  );
 }

@@ -1,10 +1,10 @@
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { lineFeed, maxLineBytes } from '../registers/padron-reducido/format.ts';
-import { slackBytes } from '../registers/padron-reducido/scan.ts';
 import { CompareError } from './errors.ts';
 import type { IndexHeader } from './index-header.ts';
+import { lineFeed, maxLineBytes } from './row-line.ts';
+import { slackBytes } from './scan.ts';
 import { readFully, writeFully } from './spill.ts';
 import { publishFile, workFileName } from './work-files.ts';
 
@@ -17,6 +17,12 @@ export interface StoredRow {
   view: DataView;
   start: number;
   end: number;
+}
+
+/** A row to fill: with memory of its own of so many bytes, or with another's. */
+export function emptyRow(memoryBytes: number): StoredRow {
+  const bytes = new Uint8Array(memoryBytes);
+  return { bytes, view: new DataView(bytes.buffer), start: 0, end: 0 };
 }
 
 const widestWindowBytes = 1 << 20;

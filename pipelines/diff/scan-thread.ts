@@ -1,19 +1,21 @@
 import type { Worker } from 'node:worker_threads';
-import type { HashSeed } from '../registers/padron-reducido/scan.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
 import { CompareError, type CompareErrorCode } from './errors.ts';
 import { newPageMemory, type Page, pageIn } from './pages.ts';
+import type { PublicationLimits } from './published-text.ts';
+import type { HashSeed } from './scan.ts';
 import { startThread } from './thread.ts';
-import type { ZipLimits } from './zip.ts';
 
 export interface ScanJob {
+  register: RegisterName;
   path: string;
-  limits: ZipLimits;
+  limits: PublicationLimits;
   seed: HashSeed;
   pages: SharedArrayBuffer[];
 }
 
 export type FromThread =
-  | { kind: 'page'; page: number; textBytes: number; rows: number; emptyNames: number }
+  | { kind: 'page'; page: number; textBytes: number; rows: number; emptyNames: number; repairables: number }
   | { kind: 'end' }
   | { kind: 'fault'; code: CompareErrorCode; message: string };
 
@@ -33,10 +35,10 @@ export class ScanThread {
   #failure: Error | null = null;
   #wake = () => {};
 
-  constructor(path: string, limits: ZipLimits, seed: HashSeed) {
+  constructor(register: RegisterName, path: string, limits: PublicationLimits, seed: HashSeed) {
     const memory = Array.from({ length: pages }, newPageMemory);
     this.#pages = memory.map(pageIn);
-    const job: ScanJob = { path, limits, seed, pages: memory };
+    const job: ScanJob = { register, path, limits, seed, pages: memory };
     this.#thread = startThread(new URL('./scan.worker.ts', import.meta.url), job);
     this.#thread.on('message', (message: FromThread) => {
       this.#messages.push(message);
@@ -57,6 +59,7 @@ export class ScanThread {
         page.textBytes = message.textBytes;
         page.rows.count = message.rows;
         page.rows.emptyNames = message.emptyNames;
+        page.rows.repairables = message.repairables;
         yield page;
         this.#thread.postMessage(message.page);
       } else if (this.#failure !== null) throw this.#failure;

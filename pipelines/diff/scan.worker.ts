@@ -1,8 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { CompareError } from './errors.ts';
+import { largeModule } from './large-module.ts';
 import { type Page, pageIn, pagesOf } from './pages.ts';
+import { openPublication } from './publication.ts';
 import type { FromThread, ScanJob } from './scan-thread.ts';
-import { openPublication } from './zip.ts';
 
 // Reads a publication into pages: takes a free one, fills it, hands it over; the other side hands it back.
 const job = workerData as ScanJob;
@@ -26,10 +27,12 @@ async function freePage(): Promise<Page> {
 }
 
 try {
-  const publication = await openPublication(job.path, job.limits);
-  for await (const page of pagesOf(publication.chunks(), job.seed, freePage)) {
+  const { source, format } = largeModule(job.register);
+  const publication = await openPublication(job.path, source.container, job.limits);
+  for await (const page of pagesOf(publication.chunks(), format, job.seed, freePage)) {
     const { textBytes, rows } = page;
-    tell({ kind: 'page', page: pages.indexOf(page), textBytes, rows: rows.count, emptyNames: rows.emptyNames });
+    const { count, emptyNames, repairables } = rows;
+    tell({ kind: 'page', page: pages.indexOf(page), textBytes, rows: count, emptyNames, repairables });
   }
   tell({ kind: 'end' });
 } catch (error) {

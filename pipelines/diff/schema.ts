@@ -40,10 +40,10 @@ function rowSchema(schema: AvroRecord): AvroRecord {
   return before[1];
 }
 
-export const overlayReasons = ['bad_line', 'empty_cell'] as const;
+export const overlayReasons = ['bad_line', 'empty_cell', 'correction'] as const;
 export type OverlayReason = (typeof overlayReasons)[number];
 
-/** A row in which the edition's state differs from its publication, and why. */
+/** A row in which the edition's state differs from its publication, and why. No row: the state lacks what the publication has. */
 export function overlaySchema(register: RegisterName): unknown {
   return {
     type: 'record',
@@ -53,7 +53,7 @@ export function overlaySchema(register: RegisterName): unknown {
       { name: 'ruc', type: 'string' },
       { name: 'reason', type: { type: 'enum', name: 'OverlayReason', symbols: overlayReasons } },
       { name: 'line', type: ['null', 'long'] },
-      { name: 'row', type: rowSchema(changeSchema(register)) },
+      { name: 'row', type: ['null', rowSchema(changeSchema(register))] },
     ],
   };
 }

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
-import { slackBytes } from '../registers/padron-reducido/scan.ts';
 import { bucketBits, bucketCount } from './buckets.ts';
 import { CompareError } from './errors.ts';
+import { slackBytes } from './scan.ts';
 
 /**
  * Rows that wait for the merge, by range of keys, in file order within a range. On a normal day all of them stay in the

@@ -15,7 +15,8 @@ const kindOfPrefix = (prefix: string): Kind => (prefix === '20' ? 'company' : 'o
  */
 export class Tally {
   readonly #columns: readonly string[];
-  readonly #baseRows: Record<string, number>;
+  /** Rows of the base by prefix; null for a full edition, which is counted from nothing. */
+  readonly #baseRows: Record<string, number> | null;
   /** By prefix, then outcome. */
   readonly #counts = new Float64Array(rucPrefixes.length * outcomes.length);
   readonly #changed: Record<Kind, Float64Array>;
@@ -24,7 +25,7 @@ export class Tally {
 
   constructor(columns: readonly string[], base: IndexHeader | null) {
     this.#columns = columns;
-    this.#baseRows = base?.rowsByKind ?? {};
+    this.#baseRows = base?.rowsByKind ?? null;
     this.#changed = { company: new Float64Array(columns.length), other: new Float64Array(columns.length) };
   }
 
@@ -71,8 +72,9 @@ export class Tally {
   }
 
   #rows(prefix: string): number {
-    const added = this.#count(prefix, 'baseline') + this.#count(prefix, 'inserted') - this.#count(prefix, 'deleted');
-    return (this.#baseRows[prefix] ?? 0) + added;
+    const added = this.#count(prefix, 'baseline') + this.#count(prefix, 'inserted');
+    if (this.#baseRows === null) return added + this.#count(prefix, 'updated');
+    return (this.#baseRows[prefix] ?? 0) + added - this.#count(prefix, 'deleted');
   }
 
   #count(prefix: string, what: Outcome): number {

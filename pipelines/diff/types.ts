@@ -68,7 +68,16 @@ export interface CorrectInput {
   limits?: Partial<CompareLimits>;
 }
 
-/** `conflicts`: RUCs whose row is no longer what the edition gave; listed (edition, ruc, reason) in `conflictFile` (NDJSON). */
+/** A RUC that a correction leaves as it is. */
+export interface Conflict {
+  /** The edition that was to be undone. */
+  edition: number;
+  ruc: string;
+  /** Its row has changed since; it is no longer in the state; it was gone and is in the state again. */
+  reason: 'changed_again' | 'gone' | 'came_back';
+}
+
+/** `conflicts`: all of them; `conflictFile` lists them, one JSON object (`Conflict`) a line. */
 export interface CorrectResult extends CompareResult {
   conflicts: number;
   conflictFile: { path: string; bytes: number } | null;
@@ -82,6 +91,13 @@ export interface RebuildInput {
   maxAttemptAgeMs: number;
 }
 
+/** What a rebuild made; `indexName` as in a comparison's answer. */
+export interface Rebuilt {
+  edition: number;
+  indexName: string;
+  rows: number;
+}
+
 export interface RebuildProgress {
   edition: number;
   lastEdition: number;
@@ -92,11 +108,7 @@ export interface RebuildProgress {
 export interface DifferenceEngine {
   compare(input: CompareInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CompareResult>;
   correct(input: CorrectInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CorrectResult>;
-  rebuild(
-    input: RebuildInput,
-    report: (progress: RebuildProgress) => void,
-    signal: AbortSignal,
-  ): Promise<{ edition: number; indexName: string; rows: number }>;
+  rebuild(input: RebuildInput, report: (progress: RebuildProgress) => void, signal: AbortSignal): Promise<Rebuilt>;
 }
 
 export interface Progress {
@@ -129,6 +141,8 @@ export interface CompareResult {
   stateRows: number;
   rejected: number;
   rejectedByReason: Partial<Record<RejectReason, number>>;
+  /** Rows of lines that needed a repair (a control byte made a space): counted in `rows`, listed with the rejected lines. */
+  repaired: number;
   duplicates: number;
   /** Good lines without a name. */
   emptyNames: number;
@@ -148,7 +162,6 @@ export interface CompareResult {
   emptyByColumn: Record<string, number>;
   /** Over the new state: rows by the RUC's first two digits. */
   rowsByKind: Record<string, number>;
-  header: string;
   parserVersion: number;
   columns: string[];
   /** What `base.changeFileSha256` will open next time. */

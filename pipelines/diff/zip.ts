@@ -3,37 +3,21 @@ import { pipeline, type Readable, type TransformOptions } from 'node:stream';
 import { crc32, createInflateRaw, type ZlibOptions } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { CompareError } from './errors.ts';
+import { chunkBytes, type PublicationLimits, type PublishedText } from './published-text.ts';
 
-export interface ZipLimits {
-  /** Largest text that an entry may declare or inflate to. */
-  maxTextBytes: number;
-  maxEntries: number;
-}
-
-export interface PublishedText {
-  textBytes: number;
-  zipBytes: number;
-  crc32: number;
-  /** The text in pieces of at most `chunkBytes`; each stays valid. Ends with an error unless size and CRC are as declared. */
-  chunks(): AsyncGenerator<Buffer>;
-}
-
-/** zlib's default of 16 KB makes inflating three times as slow. */
-export const chunkBytes = 2 << 20;
 const readBytes = 1 << 20;
 const stored = 0;
 const deflated = 8;
 
-/** Opens the only .txt entry of a publication. Nothing is written to disk, whatever the entry is called. */
-export async function openPublication(path: string, limits: ZipLimits): Promise<PublishedText> {
+/** Opens the only entry of a zip whose name matches. */
+export async function openZipEntry(path: string, name: RegExp, limits: PublicationLimits): Promise<PublishedText> {
   const zip = await openZip(path);
   try {
-    const entry = await onlyText(zip, limits);
+    const entry = await onlyEntry(zip, name, limits);
     const { fileDataStart } = await zip.readLocalFileHeaderPromise(entry, { minimal: true });
     if (fileDataStart + entry.compressedSize > zip.fileSize) throw truncated();
     return {
       textBytes: entry.uncompressedSize,
-      zipBytes: zip.fileSize,
       crc32: entry.crc32,
       chunks: () => readEntry(path, entry, fileDataStart),
     };
@@ -67,19 +51,21 @@ async function firstBytes(path: string): Promise<string> {
   return Buffer.concat(pieces).toString('latin1');
 }
 
-async function onlyText(zip: ZipFile, limits: ZipLimits): Promise<Entry> {
+async function onlyEntry(zip: ZipFile, name: RegExp, limits: PublicationLimits): Promise<Entry> {
   if (zip.entryCount > limits.maxEntries) {
     throw new CompareError('zip_entry', `The zip has ${zip.entryCount} entries, more than ${limits.maxEntries}.`);
   }
-  const texts: Entry[] = [];
-  for await (const entry of zip.eachEntry()) if (/\.txt$/i.test(entry.fileName)) texts.push(entry);
-  const [entry] = texts;
-  if (entry === undefined) throw new CompareError('zip_entry', 'The zip has no .txt entry.');
-  if (texts.length > 1) throw new CompareError('zip_entry', `The zip has ${texts.length} .txt entries instead of one.`);
-  if (/[/\\]/.test(entry.fileName)) throw new CompareError('zip_entry', 'The .txt entry lies in a folder.');
-  if (entry.isEncrypted()) throw new CompareError('zip_entry', 'The .txt entry is encrypted.');
+  const found: Entry[] = [];
+  for await (const entry of zip.eachEntry()) if (name.test(entry.fileName)) found.push(entry);
+  const [entry] = found;
+  if (entry === undefined) throw new CompareError('zip_entry', `The zip has no entry named like ${name}.`);
+  if (found.length > 1) {
+    throw new CompareError('zip_entry', `The zip has ${found.length} entries named like ${name} instead of one.`);
+  }
+  if (/[/\\]/.test(entry.fileName)) throw new CompareError('zip_entry', 'The entry lies in a folder.');
+  if (entry.isEncrypted()) throw new CompareError('zip_entry', 'The entry is encrypted.');
   if (entry.compressionMethod !== deflated && entry.compressionMethod !== stored) {
-    throw new CompareError('zip_entry', `The .txt entry uses compression method ${entry.compressionMethod}.`);
+    throw new CompareError('zip_entry', `The entry uses compression method ${entry.compressionMethod}.`);
   }
   if (entry.uncompressedSize > limits.maxTextBytes) {
     throw new CompareError(

@@ -12,7 +12,8 @@ import {
 } from '../../../../pipelines/diff/change-file.ts';
 import { compareEdition } from '../../../../pipelines/diff/compare.ts';
 import { rebuildIndex } from '../../../../pipelines/diff/rebuild.ts';
-import { header, rucOfKey } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { rucOfKey } from '../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
 import { compareInModel, rowOf, type State } from './model.ts';

@@ -1,4 +1,5 @@
-import { keyAt, noKey, problemOfLine, rucOfKey } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { blankControlBytes, problemOfLine } from '../../../../pipelines/diff/row-line.ts';
+import { keyAt, noKey, rucOfKey } from '../../../../pipelines/registers/ruc-key.ts';
 import { decodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 
@@ -35,15 +36,18 @@ export function compareInModel(base: State | null, lines: readonly Uint8Array[])
   const last = new Map<string, { row: Row; line: number }>();
   const bad = new Set<string>();
   const rejected: ModelResult['rejected'] = [];
-  for (const [index, bytes] of lines.entries()) {
+  for (const [index, raw] of lines.entries()) {
     const line = index + 2;
-    const reason = problemOfLine(bytes, 0, bytes.length);
+    const bytes = Uint8Array.from(raw);
+    const reason = problemOfLine(bytes, 0, bytes.length, names.length + 1);
     if (reason !== null) {
       rejected.push({ line, reason });
       const key = keyAt(bytes, 0, bytes.length);
       if (key !== noKey) bad.add(rucOfKey(key));
       continue;
     }
+    if (bytes.some((byte) => byte < 32)) rejected.push({ line, reason: 'control_byte' });
+    blankControlBytes(bytes, 0, bytes.length);
     const ruc = decodeWindows1252(bytes, 0, 11);
     if (last.has(ruc)) rejected.push({ line, reason: 'duplicate' });
     last.set(ruc, { row: rowOf(bytes), line });

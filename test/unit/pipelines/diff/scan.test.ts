@@ -1,23 +1,24 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  cellsOfRow,
-  header,
-  keyAt,
-  noKey,
-  problemOfHeader,
-  problemOfLine,
-  rowBytes,
-  rucOfKey,
-} from '../../../../pipelines/registers/padron-reducido/format.ts';
-import { hashOfRow, makeBatch, scanRows, slackBytes } from '../../../../pipelines/registers/padron-reducido/scan.ts';
+import { blankControlBytes, cellEnds, problemOfLine } from '../../../../pipelines/diff/row-line.ts';
+import { hashOfRow, makeBatch, scanRows, slackBytes } from '../../../../pipelines/diff/scan.ts';
+import { keyAt, noKey, rucOfKey } from '../../../../pipelines/registers/ruc-key.ts';
 import { decodeWindows1252, encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
 
 const seed = { first: 12, second: 34 };
 const bytesOf = (line: string) => Uint8Array.from(line, (character) => character.charCodeAt(0) & 0xff);
-const problem = (line: Uint8Array) => problemOfLine(line, 0, line.length);
+const cells = 1 + padronReducido.columns.length;
+const problem = (line: Uint8Array) => problemOfLine(line, 0, line.length, cells);
+const hasControlByte = (line: Uint8Array) => line.some((byte) => byte < 32);
+
+/** The cells of a good row, the RUC first. */
+function cellsOf(row: Uint8Array): string[] {
+  const ends = new Int32Array(cells);
+  cellEnds(row, 0, ends);
+  return Array.from(ends, (end, cell) => decodeWindows1252(row, cell === 0 ? 0 : ends[cell - 1]! + 1, end));
+}
 
 /** Each line as the fast reader sees it: key (or null), and its text. */
 function scanned(lines: readonly Uint8Array[], lineEnd = '\n', rowsPerBatch = 3) {
@@ -25,21 +26,22 @@ function scanned(lines: readonly Uint8Array[], lineEnd = '\n', rowsPerBatch = 3)
   const bytes = new Uint8Array(text);
   const view = new DataView(bytes.buffer);
   const limit = bytes.length - slackBytes;
-  const found: { key: number | null; line: Uint8Array; hash: [number, number] }[] = [];
+  const found: { key: number | null; line: Uint8Array; hash: [number, number]; isRepairable: boolean }[] = [];
   for (let position = 0; position < limit; ) {
     const batch = makeBatch(rowsPerBatch);
-    position = scanRows(bytes, view, position, limit, batch, seed);
+    position = scanRows(bytes, view, position, limit, batch, seed, cells);
     for (let row = 0; row < batch.count; row += 1) {
       const key = batch.keys[row]!;
       const line = bytes.slice(batch.starts[row], batch.ends[row]);
-      found.push({ key: key === noKey ? null : key, line, hash: [batch.hash1[row]!, batch.hash2[row]!] });
+      const isRepairable = batch.repairable.subarray(0, batch.repairables).includes(row);
+      found.push({ key: key === noKey ? null : key, line, hash: [batch.hash1[row]!, batch.hash2[row]!], isRepairable });
     }
   }
   return found;
 }
 
 const column = (line: string, name: (typeof padronReducido.columns)[number]['name']) =>
-  cellsOfRow(encodeWindows1252(line), 0)[1 + padronReducido.columns.findIndex((one) => one.name === name)];
+  cellsOf(encodeWindows1252(line))[1 + padronReducido.columns.findIndex((one) => one.name === name)];
 
 describe('lines of the daily register', () => {
   it('takes every official example, the nameless one too', () => {
@@ -54,8 +56,8 @@ describe('lines of the daily register', () => {
   it('reads bytes 0xD1, 0xC1, 0xD3 as Ñ, Á, Ó and leaves ? and quotes alone', () => {
     const raw = bytesOf('10990000013|\xd1AHUIS \xc1NGEL AVIACI\xd3N "X ?\'|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|');
     expect(problem(raw)).toBeNull();
-    expect(cellsOfRow(raw, 0)[1]).toBe('ÑAHUIS ÁNGEL AVIACIÓN "X ?\'');
-    expect(cellsOfRow(encodeWindows1252(officialExampleLines[3]), 0)[1]).toContain('     "FICTISUR S.A."');
+    expect(cellsOf(raw)[1]).toBe('ÑAHUIS ÁNGEL AVIACIÓN "X ?\'');
+    expect(cellsOf(encodeWindows1252(officialExampleLines[3]))[1]).toContain('     "FICTISUR S.A."');
   });
 
   it('shows the five undefined bytes as U+FFFD and the punctuation of Windows-1252 as it is', () => {
@@ -101,12 +103,28 @@ describe('lines of the daily register', () => {
     ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
     ['20990000019|X|Y|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
     ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|Z', 'text_after_last_cell'],
-    ['20990000019|X\tY|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|', 'control_byte'],
+    ['20990000019|X\tY|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|', 'cell_count'],
+    ['20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|\u0000', 'text_after_last_cell'],
     [`20990000019|${'X'.repeat(1000)}|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|`, 'too_long'],
     ['', 'ruc_format'],
   ])('refuses %s: %s', (line, reason) => {
     expect(problem(bytesOf(line))).toBe(reason);
     expect(scanned([bytesOf(line)]).map(({ key }) => key)).toEqual([null]);
+  });
+
+  it('keeps a line with control bytes inside and names it as one to repair (register-apis T16)', () => {
+    const clean = bytesOf('20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|');
+    for (const inside of ['\0', '\t', '\r', 'A\0\0B\tC']) {
+      const raw = bytesOf(`20990000019|X${inside}Y|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|`);
+      expect(problem(raw)).toBeNull();
+      const [before, found, after] = scanned([clean, raw, clean], '\n', 5);
+      expect([before!.key, found!.key, after!.key].map((key) => key && rucOfKey(key))).toEqual(
+        Array(3).fill('20990000019'),
+      );
+      expect([before!.isRepairable, found!.isRepairable, after!.isRepairable]).toEqual([false, true, false]);
+      blankControlBytes(raw, 0, raw.length);
+      expect(cellsOf(raw)[1]).toBe(`X${inside.replace(/[\0\t\r]/g, ' ')}Y`);
+    }
   });
 
   it('has a key for every RUC, in RUC order, and back', () => {
@@ -140,8 +158,9 @@ describe('lines of the daily register', () => {
           clean.map((text) => Buffer.from(text).toString('latin1')),
         );
         expect(found.map(({ key }) => key !== null)).toEqual(clean.map((text) => problem(text) === null));
-        for (const { key, line: text, hash } of found) {
-          if (key === null) continue;
+        for (const { key, line: text, hash, isRepairable } of found) {
+          expect(isRepairable).toBe(key !== null && hasControlByte(text));
+          if (key === null || isRepairable) continue;
           const padded = Buffer.concat([text, Buffer.alloc(slackBytes, 0xee)]);
           const into = new Int32Array(2);
           hashOfRow(new DataView(new Uint8Array(padded).buffer), 0, text.length, seed, into);
@@ -168,27 +187,5 @@ describe('lines of the daily register', () => {
       byte === 124 ? 0 : byte >= 65 && byte < 91 ? 25 : 26,
     );
     expect(hashes.size).toBe(replaced.reduce((sum, count) => sum + count));
-  });
-});
-
-describe('the header', () => {
-  it('is the known one in Windows-1252 and nothing else', () => {
-    expect(problemOfHeader(encodeWindows1252(header))).toBeNull();
-    expect(problemOfHeader(Buffer.from(header, 'utf8'))).toMatch(/UTF-8 instead/);
-    expect(problemOfHeader(Buffer.concat([Buffer.from('\ufeff'), encodeWindows1252(header)]))).toMatch(/UTF-8 mark/);
-    expect(problemOfHeader(encodeWindows1252(header.replace('UBIGEO', 'UBICACION')))).toBe(
-      'column 5 is not called UBIGEO',
-    );
-    expect(problemOfHeader(encodeWindows1252(`${header}CORREO|`))).toBe('it has 16 columns, expected 15');
-  });
-
-  it('never quotes a person who stands in its place', () => {
-    expect(problemOfHeader(encodeWindows1252(officialExampleLines[0]))).toBe('the first line is a row');
-  });
-
-  it('writes a row back as it was read', () => {
-    for (const line of officialExampleLines) {
-      expect(decodeWindows1252(rowBytes(cellsOfRow(encodeWindows1252(line), 0)), 0, line.length)).toBe(line);
-    }
   });
 });

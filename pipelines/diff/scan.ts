@@ -1,8 +1,10 @@
-import { carriageReturn, checkDigitOfSum, keyOfPrefix, lineFeed, maxLineBytes, noKey, pipe } from './format.ts';
+import { checkDigitOfSum, keyOfPrefix, noKey } from '../registers/ruc-key.ts';
+import { carriageReturn, endOfLine, lineFeed, maxLineBytes, pipe, problemOfLine } from './row-line.ts';
 
 /**
  * The fast reading of lines: four bytes at a time, no string and no object per row. It accepts exactly what
- * `problemOfLine` accepts (a test compares them line by line); any other line gets `noKey` and is looked at slowly.
+ * `problemOfLine` accepts (a test compares them line by line) unless a control byte stands in it: such a line is a row, is
+ * named in `repairable` and is hashed when its control bytes are gone. Any other line gets `noKey` and is looked at slowly.
  *
  * The hash has two lanes of 32 bits over the bytes after the RUC. Each step is a bijection of the word and of the lane,
  * so two rows of the same length that differ within one aligned word never collide; otherwise the chance is 2⁻⁶⁴.
@@ -18,6 +20,9 @@ export interface RowBatch {
   count: number;
   /** Good lines without a name among them. */
   emptyNames: number;
+  /** Which of the rows hold control bytes, and how many: they have a key and no hash yet. */
+  repairable: Int32Array;
+  repairables: number;
 }
 
 export interface HashSeed {
@@ -37,6 +42,8 @@ export function makeBatch(maxRows: number): RowBatch {
     hash2: new Int32Array(maxRows),
     count: 0,
     emptyNames: 0,
+    repairable: new Int32Array(maxRows),
+    repairables: 0,
   };
 }
 
@@ -44,8 +51,8 @@ const multiplier1 = 0x9e3779b1 | 0;
 const multiplier2 = 0x85ebca77 | 0;
 
 /**
- * Adds lines from `position` on to the batch until it is full or `limit` (just after a line end) is reached; returns
- * where it stopped. `bytes` and `view` are the same memory and go on for at least `slackBytes` after `limit`.
+ * Adds lines of `cells` cells from `position` on to the batch until it is full or `limit` (just after a line end) is
+ * reached; returns where it stopped. `bytes` and `view` are the same memory and go on for at least `slackBytes` after `limit`.
  */
 export function scanRows(
   bytes: Uint8Array,
@@ -54,11 +61,14 @@ export function scanRows(
   limit: number,
   batch: RowBatch,
   seed: HashSeed,
+  cells: number,
 ): number {
   const { keys, starts, ends, hash1, hash2 } = batch;
   const maxRows = keys.length;
   const seed1 = seed.first | 0;
   const seed2 = seed.second | 0;
+  // The RUC's own pipe is read with it.
+  const pipesAfterKey = cells - 1;
   let start = position;
   let row = batch.count;
   while (row < maxRows && start < limit) {
@@ -87,11 +97,15 @@ export function scanRows(
       const different = word ^ 0x7c7c7c7c;
       pipes = (pipes + ((~(((different & 0x7f7f7f7f) + 0x7f7f7f7f) | different) >>> 7) & 0x01010101)) | 0;
       const end = at + (bitsBefore >> 3);
-      if (Math.imul(pipes, 0x01010101) >>> 24 === 14 && bytes[end - 1] === pipe && end - start <= maxLineBytes) {
+      if (
+        Math.imul(pipes, 0x01010101) >>> 24 === pipesAfterKey &&
+        bytes[end - 1] === pipe &&
+        end - start <= maxLineBytes
+      ) {
         const control = bytes[end];
         if (control === lineFeed) next = end + 1;
         else if (control === carriageReturn && bytes[end + 1] === lineFeed) next = end + 2;
-        if (bytes[start + 12] === pipe) batch.emptyNames += 1;
+        if (next >= 0 && bytes[start + 12] === pipe) batch.emptyNames += 1;
         keys[row] = key;
         ends[row] = end;
         hash1[row] = mix1(lane1, word);
@@ -100,10 +114,15 @@ export function scanRows(
     }
     starts[row] = start;
     if (next < 0) {
-      const lineEnd = bytes.indexOf(lineFeed, start);
+      const end = endOfLine(bytes, start);
       keys[row] = noKey;
-      ends[row] = lineEnd > start && bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
-      next = lineEnd + 1;
+      ends[row] = end;
+      next = bytes.indexOf(lineFeed, end) + 1;
+      if (key >= 0 && problemOfLine(bytes, start, end, cells) === null) {
+        keys[row] = key;
+        batch.repairable[batch.repairables++] = row;
+        if (bytes[start + 12] === pipe) batch.emptyNames += 1;
+      }
     }
     start = next;
     row += 1;

@@ -1,0 +1,35 @@
+import { checkDigit, rucPrefixes } from '../../schemas/ruc.ts';
+
+/**
+ * A RUC as a number: index of its prefix × 10⁸ + its eight digits; the check digit is implied by them. Keys order as
+ * the RUCs do, and all of them lie below `keyLimit`, so one bit per possible RUC is 62.5 MB.
+ */
+export const keyLimit = rucPrefixes.length * 100_000_000;
+export const noKey = 0xffffffff;
+
+/** Two digits → first key of that prefix, or -1. */
+export const keyOfPrefix = Int32Array.from({ length: 100 }, (_, prefix) => {
+  const index = (rucPrefixes as readonly string[]).indexOf(String(prefix).padStart(2, '0'));
+  return index < 0 ? -1 : index * 100_000_000;
+});
+
+/** Weighted digit sum (≤ 369) → check digit. */
+export const checkDigitOfSum = Uint8Array.from({ length: 370 }, (_, sum) => (11 - (sum % 11)) % 10);
+
+export function rucOfKey(key: number): string {
+  const ten = rucPrefixes[Math.floor(key / 100_000_000)]! + String(key % 100_000_000).padStart(8, '0');
+  return ten + checkDigit(ten);
+}
+
+/** The key of eleven digits at `start`, whatever their check digit says; `noKey` when they cannot name a taxpayer. */
+export function keyAt(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start < 11) return noKey;
+  let digits = 0;
+  for (let at = start; at < start + 10; at += 1) {
+    const digit = bytes[at]! - 48;
+    if (digit < 0 || digit > 9) return noKey;
+    digits = digits * 10 + digit;
+  }
+  const first = keyOfPrefix[Math.floor(digits / 100_000_000)]!;
+  return first < 0 ? noKey : first + (digits % 100_000_000);
+}
