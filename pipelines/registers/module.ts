@@ -72,8 +72,6 @@ export type ListedReason =
 export const keptReasons: ReadonlySet<string> = new Set<ListedReason>(['control_byte', 'other_cut']);
 
 export interface SmallText {
-  /** The header as the file writes it: one of the known ones. */
-  header: string;
   /** Rows by key (RUC, or a supplier's id), in any order; of repeats the last one. Cells in the order of the columns. */
   rows: Map<string, { cells: readonly string[]; line: number }>;
   /** Data lines, bad and repeated ones included. */

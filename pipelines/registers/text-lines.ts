@@ -13,7 +13,7 @@ export interface TextLine {
 
 /**
  * Lines of a small text. CR, CR LF and LF alike end one, since SUNAT's lists are written with CR alone. A last line without
- * an end counts; nothing after the last end is no line.
+ * an end counts. Empty lines say nothing: they are left out, and counted only in the numbers of those after them.
  */
 export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   let line = 1;
@@ -21,7 +21,7 @@ export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   for (let at = 0; at < text.length; at += 1) {
     const byte = text[at];
     if (byte !== carriageReturn && byte !== lineFeed) continue;
-    yield { line, bytes: text.subarray(start, at) };
+    if (at > start) yield { line, bytes: text.subarray(start, at) };
     line += 1;
     if (byte === carriageReturn && text[at + 1] === lineFeed) at += 1;
     start = at + 1;

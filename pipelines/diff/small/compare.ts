@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { registers } from '../../../schemas/registers.ts';
-import { keptReasons, type SmallText } from '../../registers/module.ts';
+import type { SmallText } from '../../registers/module.ts';
 import { RejectList } from '../reject-file.ts';
 import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from '../types.ts';
 import { sweepWorkFiles } from '../work-files.ts';
@@ -62,46 +62,40 @@ async function decide(input: CompareInput, text: SmallText, limits: CompareLimit
 /** Order of the writes: the change file gives the name; the state that it stands for comes last. */
 function write(input: CompareInput, text: SmallText, decided: Decided, limits: CompareLimits): CompareResult {
   const { register, edition, detectedAt, outputDir, workDir } = input;
-  const { next, changes, compared } = decided;
+  const { changes, compared } = decided;
+  const { kept, keptCells, overlay } = decided.next;
   const columns = columnsOf(register);
   const { parserVersion } = registers[register];
-  const baseSha256 = input.base?.changeFileSha256 ?? null;
-  const facts = { register, edition, baseSha256: baseSha256 ?? '', detectedAt, parserVersion, columns, corrects: null };
+  const baseSha256 = input.base?.changeFileSha256 ?? '';
+  const isFull = input.base === null || input.previous != null;
+  const facts = { register, edition, baseSha256, detectedAt, parserVersion, columns, isFull, corrects: null };
   const outputs = new EditionOutputs(outputDir, facts);
   const changeFile = outputs.changes(changes);
-  const overlayFile = outputs.overlay(next.overlay);
-  const { rejects, ...lineCounts } = listLines(text, limits);
+  const overlayFile = outputs.overlay(overlay);
+  const rejects = listed(text, limits);
   const rejectFile = outputs.rejects(rejects, changeFile.sha256);
-  const rows = new Map([...next.rows].map(([key, { cells }]) => [key, cells]));
+  const rows = new Map([...decided.next.rows].map(([key, { cells }]) => [key, cells]));
   const state = { edition, changeFileSha256: changeFile.sha256, parserVersion, columns, rows };
   const { indexName } = finishState(workDir, register, state, baseSha256, limits.maxAttemptAgeMs);
   sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
-  const counts = countsOf(columns, compared, changes, rows);
-  const published = rows.size - next.kept;
   return {
-    changeFile,
-    overlayFile,
-    rejectFile,
+    ...{ changeFile, overlayFile, rejectFile, parserVersion, columns, indexName },
+    ...countsOf({ columns, changes, rows, kept, isFull, compared }),
     lines: text.lines,
-    rows: published,
-    ...lineCounts,
+    rows: rows.size - kept,
+    rejected: rejects.rejected,
+    rejectedByReason: rejects.counts,
+    repaired: rejects.repaired,
+    duplicates: rejects.duplicates,
     emptyNames: emptyNames(text, columns.indexOf('nombre')),
-    kept: next.kept,
-    keptCells: next.keptCells,
-    unchanged: Math.max(0, published - counts.baseline - counts.inserted - counts.updated),
-    ...counts,
-    header: text.header,
-    parserVersion,
-    columns,
-    indexName,
+    keptCells,
   };
 }
 
-function listLines(text: SmallText, limits: CompareLimits) {
+function listed(text: SmallText, limits: CompareLimits): RejectList {
   const rejects = new RejectList(limits);
   for (const { line, reason, raw } of text.listed) rejects.add(reason, line, raw, 0, raw.length);
-  const bad = text.listed.filter(({ reason }) => reason !== 'duplicate' && !keptReasons.has(reason));
-  return { rejects, rejected: bad.length, rejectedByReason: rejects.counts, duplicates: rejects.duplicates };
+  return rejects;
 }
 
 function emptyNames(text: SmallText, column: number): number {

@@ -1,15 +1,16 @@
 import { mkdirSync } from 'node:fs';
-import { registers } from '../../../schemas/registers.ts';
+import { ConflictList } from '../conflict-list.ts';
 import { CompareError } from '../errors.ts';
-import { type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
+import { nothingRead } from '../result.ts';
+import { type CompareLimits, type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
 import { sweepWorkFiles } from '../work-files.ts';
-import { columnsOf, openBase, requireSameParser } from './base.ts';
+import { columnsOf, openBase } from './base.ts';
 import { correctedOverlay, undo } from './correction.ts';
 import { countsOf } from './counts.ts';
 import { finishState } from './finish.ts';
 import { EditionOutputs } from './outputs.ts';
 import { type ReadChangeFile, readChangeFile, readOverlay } from './records.ts';
-import type { Cells, OverlayRow } from './state.ts';
+import type { Cells, OverlayRow, SmallState } from './state.ts';
 
 /**
  * Makes the edition that undoes an earlier one. Repeatable: the same input gives the same bytes.
@@ -21,87 +22,67 @@ export async function correctSmall(
   report: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<CorrectResult> {
+  const limits: CompareLimits = { ...compareLimits, ...input.limits };
   for (const folder of [input.workDir, input.outputDir]) mkdirSync(folder, { recursive: true });
-  report({ phase: 'merge', done: 0, total: 1, lines: 0 });
+  report({ phase: 'index', done: 0, total: 1, lines: 0 });
   const head = openBase(input);
-  requireSameParser(input.register, head);
+  if (head.columns.join() !== columnsOf(input.register).join()) {
+    throw new CompareError(
+      'parser_changed',
+      'The head has other columns than this program: a re-baseline comes first.',
+    );
+  }
   const edition = await readChangeFile(input.correctedFile, null);
-  requireCorrectable(input, edition);
-  const { changes, conflicts } = undo(head.rows, edition.changes);
-  const overlay = correctedOverlay(await headOverlay(input), changes);
+  requireCorrectable(input, edition, head);
+  const overlay = await headOverlay(input.overlayPath, head.columns);
   signal.throwIfAborted();
   report({ phase: 'finish', done: 0, total: 1, lines: 0 });
+  return write(input, head, undo(head.rows, edition.changes), overlay, limits);
+}
+
+function requireCorrectable({ register, corrects }: CorrectInput, edition: ReadChangeFile, head: SmallState): void {
+  if (edition.register !== register || edition.edition !== corrects) {
+    throw new CompareError('change_file_damaged', `The change file is not that of edition ${corrects}.`);
+  }
+  const why = edition.isFull
+    ? 'it states every row of the register'
+    : edition.columns.join() === head.columns.join()
+      ? null
+      : 'it has other columns than the head';
+  if (why !== null) throw new CompareError('not_correctable', `Edition ${corrects} cannot be undone: ${why}.`);
+}
+
+async function headOverlay(path: string | null, columns: readonly string[]): Promise<OverlayRow[]> {
+  const entries = await readOverlay(path);
+  return entries.map(({ ruc: key, reason, line, row }) => {
+    return { key, reason, line, row: row && columns.map((name) => row[name] ?? '') };
+  });
+}
+
+/** Order of the writes: as in a comparison. Nothing is parsed, so the new edition is in the head's parser version. */
+function write(
+  input: CorrectInput,
+  head: SmallState,
+  { changes, conflicts }: ReturnType<typeof undo>,
+  overlay: readonly OverlayRow[],
+  limits: CompareLimits,
+): CorrectResult {
+  const { register, edition, detectedAt, corrects, outputDir, workDir } = input;
+  const { parserVersion, changeFileSha256: baseSha256 } = head;
+  const columns = [...head.columns];
+  const facts = { register, edition, baseSha256, detectedAt, parserVersion, columns, isFull: false, corrects };
+  const outputs = new EditionOutputs(outputDir, facts);
+  const changeFile = outputs.changes(changes);
+  const overlayFile = outputs.overlay(correctedOverlay(overlay, changes));
+  const list = new ConflictList(corrects, limits.maxRejectLines);
+  for (const { ruc, reason } of conflicts) list.add(ruc, reason);
+  const conflictFile = outputs.conflicts(list, changeFile.sha256);
   const rows = new Map<string, Cells>(head.rows);
   for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
-  return write(input, { rows, changes, conflicts, overlay });
-}
-
-function requireCorrectable({ register, corrects }: CorrectInput, edition: ReadChangeFile): void {
-  if (edition.register !== register || edition.edition !== corrects) {
-    throw new CompareError('change_file_damaged', `The change file to undo is not that of edition ${corrects}.`);
-  }
-  if (edition.changes.some(({ op }) => op === 'r')) {
-    throw new CompareError('not_correctable', `Edition ${corrects} holds first rows: there is nothing before them.`);
-  }
-  if (edition.columns.join() !== columnsOf(register).join()) {
-    throw new CompareError('not_correctable', `Edition ${corrects} has other columns than the register has now.`);
-  }
-}
-
-async function headOverlay({ register, overlayPath }: CorrectInput): Promise<OverlayRow[]> {
-  const columns = columnsOf(register);
-  return (await readOverlay(overlayPath)).map(({ ruc, reason, line, row }) => {
-    return { key: ruc, reason, line, row: row && columns.map((name) => row[name]!) };
-  });
-}
-
-type Corrected = ReturnType<typeof undo> & { rows: ReadonlyMap<string, Cells>; overlay: OverlayRow[] };
-
-function write(input: CorrectInput, { rows, changes, conflicts, overlay }: Corrected): CorrectResult {
-  const { register, edition, detectedAt, corrects, outputDir, workDir, base } = input;
-  const { maxAttemptAgeMs } = { ...compareLimits, ...input.limits };
-  const { parserVersion } = registers[register];
-  const columns = columnsOf(register);
-  const baseSha256 = base.changeFileSha256;
-  const outputs = new EditionOutputs(outputDir, {
-    ...{ register, edition, baseSha256, detectedAt, parserVersion, columns, corrects },
-  });
-  const changeFile = outputs.changes(changes);
-  const overlayFile = outputs.overlay(overlay);
-  const conflictFile = outputs.conflicts(conflicts, changeFile.sha256);
   const state = { edition, changeFileSha256: changeFile.sha256, parserVersion, columns, rows };
-  const { indexName } = finishState(workDir, register, state, baseSha256, maxAttemptAgeMs);
-  sweepWorkFiles(outputDir, register, null, maxAttemptAgeMs);
-  const counts = countsOf(
-    columns,
-    columns.map(() => true),
-    changes,
-    rows,
-  );
-  return {
-    changeFile,
-    overlayFile,
-    conflictFile,
-    conflicts: conflicts.length,
-    ...noPublication,
-    unchanged: rows.size - counts.inserted - counts.updated,
-    ...counts,
-    parserVersion,
-    columns,
-    indexName,
-  };
+  const { indexName } = finishState(workDir, register, state, baseSha256, limits.maxAttemptAgeMs);
+  sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
+  const counts = countsOf({ columns, changes, rows, kept: 0, isFull: false });
+  const written = { changeFile, overlayFile, conflictFile, conflicts: list.count };
+  return { ...nothingRead, ...counts, ...written, keptCells: 0, parserVersion, columns, indexName };
 }
-
-/** A correction reads no publication. */
-const noPublication = {
-  rejectFile: null,
-  lines: 0,
-  rows: 0,
-  rejected: 0,
-  rejectedByReason: {},
-  duplicates: 0,
-  emptyNames: 0,
-  kept: 0,
-  keptCells: 0,
-  header: '',
-} as const;

@@ -1,25 +1,20 @@
+import type { Conflict } from '../types.ts';
 import { type Cells, type OverlayRow, type SmallChange, sameCells } from './state.ts';
-
-/** A key whose row is no longer what the edition gave it, so that undoing the edition would undo something else. */
-export interface Conflict {
-  key: string;
-  reason: 'changed_again' | 'gone' | 'came_back';
-}
 
 /**
  * Undoes an edition's changes (which come in the order of keys) on the rows of the head: where the row is what the edition
- * gave, it becomes what it was before.
+ * gave, it becomes what it was before; else undoing the edition would undo something later, and the row stays.
  */
 export function undo(
   head: ReadonlyMap<string, Cells>,
   edition: readonly SmallChange[],
-): { changes: SmallChange[]; conflicts: Conflict[] } {
+): { changes: SmallChange[]; conflicts: Pick<Conflict, 'ruc' | 'reason'>[] } {
   const changes: SmallChange[] = [];
-  const conflicts: Conflict[] = [];
+  const conflicts: Pick<Conflict, 'ruc' | 'reason'>[] = [];
   for (const { key, before: restored, after: given } of edition) {
     const current = head.get(key) ?? null;
     if (given === null ? current !== null : current === null || !sameCells(current, given)) {
-      conflicts.push({ key, reason: given === null ? 'came_back' : current === null ? 'gone' : 'changed_again' });
+      conflicts.push({ ruc: key, reason: given === null ? 'came_back' : current === null ? 'gone' : 'changed_again' });
       continue;
     }
     const op = current === null ? 'c' : restored === null ? 'd' : 'u';

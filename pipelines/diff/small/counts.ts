@@ -14,34 +14,47 @@ type Counted = Pick<
   | 'emptyByColumn'
   | 'rowsByKind'
   | 'stateRows'
+  | 'kept'
+  | 'unchanged'
 >;
+
+export interface CountedEdition {
+  columns: readonly string[];
+  changes: readonly SmallChange[];
+  /** Of the new state. */
+  rows: ReadonlyMap<string, Cells>;
+  kept: number;
+  /** Every row is among the changes. */
+  isFull: boolean;
+  /** By column, whether a difference in it counts; left out: all do. */
+  compared?: readonly boolean[];
+}
 
 const outcomes = { r: 'baseline', c: 'inserted', u: 'updated', d: 'deleted' } as const;
 
-/** Counts of an edition, by kind of taxpayer as the gates judge them. `compared`: by column, whether a difference in it counts. */
-export function countsOf(
-  columns: readonly string[],
-  compared: readonly boolean[],
-  changes: readonly SmallChange[],
-  rows: ReadonlyMap<string, Cells>,
-): Counted {
+/** Counts of an edition, by kind of taxpayer as the gates judge them. */
+export function countsOf({ columns, changes, rows, kept, isFull, compared }: CountedEdition): Counted {
   const kinds = { company: newCounts(columns), other: newCounts(columns) };
   for (const { op, key, before, after } of changes) {
     const counts = kinds[kindOf(key)];
     counts[outcomes[op]] += 1;
     if (before === null || after === null) continue;
     for (const [column, name] of columns.entries()) {
-      if (compared[column] && before[column] !== after[column]) counts.changedByColumn[name]! += 1;
+      if (compared?.[column] !== false && before[column] !== after[column]) counts.changedByColumn[name]! += 1;
     }
   }
   for (const key of rows.keys()) kinds[kindOf(key)].rows += 1;
   const { company, other } = kinds;
   const both = (name: string) => company.changedByColumn[name]! + other.changedByColumn[name]!;
+  const total = (outcome: 'baseline' | 'inserted' | 'updated' | 'deleted') => company[outcome] + other[outcome];
+  const written = total('baseline') + total('inserted') + total('updated');
   return {
-    baseline: company.baseline + other.baseline,
-    inserted: company.inserted + other.inserted,
-    updated: company.updated + other.updated,
-    deleted: company.deleted + other.deleted,
+    baseline: total('baseline'),
+    inserted: total('inserted'),
+    updated: total('updated'),
+    deleted: total('deleted'),
+    kept,
+    unchanged: rows.size - written - (isFull ? 0 : kept),
     changedByColumn: Object.fromEntries(columns.map((name) => [name, both(name)])),
     changedByKind: kinds,
     emptyByColumn: emptyByColumn(columns, rows),

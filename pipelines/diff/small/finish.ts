@@ -11,12 +11,11 @@ export function finishState(
   workDir: string,
   register: RegisterName,
   state: SmallState,
-  baseSha256: string | null,
+  baseSha256: string,
   maxAttemptAgeMs: number,
 ): { indexName: string } {
   writeState(workDir, register, state);
-  const kept = [state.changeFileSha256, ...(baseSha256 === null ? [] : [baseSha256])];
-  const names = kept.map((sha256) => workFileName(register, sha256, 'rows'));
+  const names = [state.changeFileSha256, baseSha256].map((sha256) => workFileName(register, sha256, 'rows'));
   sweepWorkFiles(workDir, register, new Set(names), maxAttemptAgeMs);
   return { indexName: `${register}.${state.changeFileSha256}` };
 }

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { openSync } from 'node:fs';
-import { join } from 'node:path';
 import type { RegisterName } from '../../../schemas/registers.ts';
+import type { ConflictList } from '../conflict-list.ts';
 import { type ContainerFile, ContainerWriter } from '../container.ts';
+import type { Listing } from '../listing-file.ts';
 import type { RejectList } from '../reject-file.ts';
 import { namedBytes } from '../schema.ts';
-import { writeFully } from '../spill.ts';
-import { attemptName, publishFile } from '../work-files.ts';
-import type { Conflict } from './correction.ts';
+import { attemptName } from '../work-files.ts';
 import { RecordCodec } from './records.ts';
 import type { OverlayRow, SmallChange } from './state.ts';
 
@@ -19,6 +17,8 @@ export interface EditionFacts {
   detectedAt: number;
   parserVersion: number;
   columns: readonly string[];
+  /** Every row of the register is written, whatever the base has: a first edition or a re-baseline. */
+  isFull: boolean;
   /** The edition that this one undoes. */
   corrects: number | null;
 }
@@ -37,7 +37,7 @@ export class EditionOutputs {
   }
 
   changes(changes: readonly SmallChange[]): ContainerFile {
-    const { register, edition, baseSha256, detectedAt, parserVersion, columns, corrects } = this.#facts;
+    const { register, edition, baseSha256, detectedAt, parserVersion, columns, isFull, corrects } = this.#facts;
     const metadata = {
       'padron.register': register,
       'padron.edition': String(edition),
@@ -45,6 +45,7 @@ export class EditionOutputs {
       'padron.detected_at': String(detectedAt),
       'padron.parser_version': String(parserVersion),
       'padron.columns': columns.join(','),
+      ...(isFull && baseSha256 !== '' ? { 'padron.full': 'true' } : {}),
       ...(corrects === null ? {} : { 'padron.corrects': String(corrects) }),
     };
     const records = changes.map((change, seq) => () => this.#codec.change(change, { ...this.#facts, seq }));
@@ -60,21 +61,13 @@ export class EditionOutputs {
     return this.#container('overlay', this.#codec.overlaySchema, metadata, records);
   }
 
-  rejects(list: RejectList, changeFileSha256: string): { path: string; bytes: number } | null {
+  rejects(list: RejectList, changeFileSha256: string): Listing | null {
     return list.write(this.#folder, this.#attemptName('rejects'), this.#name('rejects', changeFileSha256, 'ndjson'));
   }
 
-  /** For an operator, never for a log: the keys are written in full. */
-  conflicts(conflicts: readonly Conflict[], changeFileSha256: string): { path: string; bytes: number } | null {
-    if (conflicts.length === 0) return null;
-    const edition = this.#facts.corrects;
-    const lines = conflicts.map(({ key, reason }) => `${JSON.stringify({ edition, ruc: key, reason })}\n`);
-    const bytes = Buffer.from(lines.join(''), 'utf8');
+  conflicts(list: ConflictList, changeFileSha256: string): Listing | null {
     const name = this.#name('conflicts', changeFileSha256, 'ndjson');
-    const file = openSync(join(this.#folder, this.#attemptName('conflicts')), 'w');
-    writeFully(file, bytes, 0, bytes.length, 0);
-    publishFile(this.#folder, this.#attemptName('conflicts'), name, file);
-    return { path: join(this.#folder, name), bytes: bytes.length };
+    return list.write(this.#folder, this.#attemptName('conflicts'), name);
   }
 
   #container(

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { CompareError } from '../errors.ts';
-import type { RebuildInput, RebuildProgress } from '../types.ts';
+import type { RebuildInput, RebuildProgress, Rebuilt } from '../types.ts';
 import { finishState } from './finish.ts';
 import { type ReadChangeFile, readChangeFile } from './records.ts';
 import type { Cells, SmallState } from './state.ts';
@@ -15,7 +15,7 @@ export async function rebuildSmall(
   input: RebuildInput,
   report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
-): Promise<{ edition: number; indexName: string; rows: number }> {
+): Promise<Rebuilt> {
   const { register, workDir, changeFiles, maxAttemptAgeMs } = input;
   mkdirSync(workDir, { recursive: true });
   let state: SmallState | null = null;
@@ -23,7 +23,7 @@ export async function rebuildSmall(
   for (const { edition, path, sha256 } of changeFiles) {
     const file = await readChangeFile(path, sha256);
     requireNext(register, edition, file, state);
-    const baseSha256: string | null = state?.changeFileSha256 ?? null;
+    const baseSha256: string = state?.changeFileSha256 ?? '';
     state = folded(state, file, sha256);
     if (edition >= changeFiles.at(-1)!.edition - 1) {
       indexName = finishState(workDir, register, state, baseSha256, maxAttemptAgeMs).indexName;
@@ -35,12 +35,10 @@ export async function rebuildSmall(
   return { edition: state.edition, indexName, rows: state.rows.size };
 }
 
-/** The first file is edition 1, or one that wrote every row and needs no base. */
+/** The first file is one that wrote every row and so needs no base. */
 function requireNext(register: RegisterName, edition: number, file: ReadChangeFile, state: SmallState | null): void {
   const follows =
-    state === null
-      ? edition === 1 || file.changes.some(({ op }) => op === 'r')
-      : edition === state.edition + 1 && file.baseSha256 === state.changeFileSha256;
+    state === null ? file.isFull : edition === state.edition + 1 && file.baseSha256 === state.changeFileSha256;
   if (file.register === register && file.edition === edition && follows) return;
   const text = `The change file of edition ${edition} does not follow the one before it.`;
   throw new CompareError('change_file_damaged', text);
@@ -48,8 +46,7 @@ function requireNext(register: RegisterName, edition: number, file: ReadChangeFi
 
 function folded(state: SmallState | null, file: ReadChangeFile, changeFileSha256: string): SmallState {
   const { edition, parserVersion, columns, changes } = file;
-  // A file in other columns is a re-baseline, which wrote every row.
-  const rows = new Map<string, Cells>(state?.columns.join() === columns.join() ? state.rows : []);
+  const rows = new Map<string, Cells>(file.isFull || state === null ? [] : state.rows);
   for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
   return { edition, changeFileSha256, parserVersion, columns, rows };
 }

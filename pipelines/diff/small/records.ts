@@ -2,18 +2,13 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import avro from 'avsc';
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
-import { type DecodedChange, openChangeFile } from '../change-file.ts';
+import { type ChangeFileHeader, decodeChanges, decodeRecords, openChangeFile } from '../change-file.ts';
 import { CompareError } from '../errors.ts';
+import type { OverlayEntry } from '../overlay-file.ts';
 import { changeSchema, overlaySchema } from '../schema.ts';
 import type { Cells, OverlayRow, SmallChange } from './state.ts';
 
 type NamedRow = Record<string, string>;
-interface NamedOverlayRow {
-  ruc: string;
-  reason: OverlayRow['reason'];
-  line: number | null;
-  row: NamedRow | null;
-}
 
 /** A small register's rows as Avro records and back. Cells may be of any length. */
 export class RecordCodec {
@@ -52,13 +47,8 @@ export class RecordCodec {
   }
 }
 
-/** A change file read whole: what it says of itself, and its changes with the cells in the order of its own columns. */
-export interface ReadChangeFile {
-  register: string;
-  edition: number;
-  baseSha256: string;
-  parserVersion: number;
-  columns: string[];
+/** A change file read whole, its changes with the cells in the order of its own columns. */
+export interface ReadChangeFile extends ChangeFileHeader {
   changes: SmallChange[];
 }
 
@@ -72,43 +62,20 @@ export async function readChangeFile(path: string, sha256: string | null): Promi
   ) {
     throw new CompareError('change_file_damaged', 'A change file is not what its name says.');
   }
-  const { header, records } = await readRecords<DecodedChange>(path);
-  const columns = (header.metadata['padron.columns'] ?? '').split(',');
+  const file = await openChangeFile(path);
+  await file.close();
+  const { columns } = file.header;
   const cells = (row: NamedRow | null) => row && columns.map((name) => row[name] ?? '');
-  return {
-    register: header.register,
-    edition: header.edition,
-    baseSha256: header.baseSha256,
-    parserVersion: Number(header.metadata['padron.parser_version']),
-    columns,
-    changes: records.map(({ op, ruc, before, after, line }) => {
-      return { op, key: ruc, before: cells(before), after: cells(after), line };
-    }),
-  };
+  const changes: SmallChange[] = [];
+  for await (const { op, ruc, before, after, line } of decodeChanges(path)) {
+    changes.push({ op, key: ruc, before: cells(before), after: cells(after), line });
+  }
+  return { ...file.header, changes };
 }
 
 /** An overlay's rows by the names of its own columns, which may be those of an older column list; none without a file. */
-export async function readOverlay(path: string | null): Promise<NamedOverlayRow[]> {
-  return path === null ? [] : (await readRecords<NamedOverlayRow>(path)).records;
-}
-
-async function readRecords<Item>(path: string) {
-  const file = await openChangeFile(path);
-  try {
-    const type = avro.Type.forSchema(JSON.parse(file.header.metadata['avro.schema']!) as avro.Schema);
-    const records: Item[] = [];
-    for await (const { bytes, count } of file.blocks()) {
-      let at = 0;
-      for (let record = 0; record < count; record += 1) {
-        const { value, offset } = type.decode(bytes, at);
-        if (offset < 0)
-          throw new CompareError('change_file_damaged', 'The change file has a record longer than its block.');
-        records.push(value as Item);
-        at = offset;
-      }
-    }
-    return { header: file.header, records };
-  } finally {
-    await file.close();
-  }
+export async function readOverlay(path: string | null): Promise<OverlayEntry[]> {
+  const entries: OverlayEntry[] = [];
+  if (path !== null) for await (const entry of decodeRecords<OverlayEntry>(path)) entries.push(entry);
+  return entries;
 }

@@ -51,7 +51,7 @@ function readBars(text: Buffer, layouts: readonly BarLayout[]): SmallText {
     if (!addSanction(suppliers, id, line, layout.sanctionOf(cells))) list('duplicate', null);
   }
   const rows = new Map([...suppliers].map(([id, supplier]) => [id, rowOf(id, supplier)]));
-  return { header: layout.names.join('|'), rows, lines: read, listed };
+  return { rows, lines: read, listed };
 }
 
 /** Padding around a cell, and the no-break spaces of some texts, are no part of what they say. */

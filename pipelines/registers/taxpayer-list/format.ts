@@ -34,7 +34,7 @@ function readTaxpayerList(text: Buffer): SmallText {
     const [, name, since, resolution] = cells as [string, string, string, string];
     rows.set(ruc, { cells: [name, startDay(since), resolution], line });
   }
-  return { header: layout.names.join('|'), rows, lines: read, listed };
+  return { rows, lines: read, listed };
 }
 
 /** An extra pipe or a wrong digit makes a line no row; the same names as in the daily register's reject file. */
