@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { registers } from '../../schemas/registers.ts';
 
 const chunkRows = 1_000_000;
 const weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
@@ -9,15 +10,17 @@ export function nameOf(number: number): string {
   return `COMERCIALIZADORA DE PRUEBA ${number} S.A.C.`;
 }
 
-/**
- * Fills the packed table inside ClickHouse, without the pipeline: `rows` companies with right check digits, evenly spread
- * over all RUCs that start with 20, rows of the daily register's form and length. Waits until merges are done.
- * Returns the number of parts.
- */
-export async function loadTaxpayers(clickhouse: ClickHouseClient, rows: number): Promise<number> {
-  const firstTen = `(2000000000 + number * ${Math.floor(1e8 / rows)})`;
-  const sum = weights.map((weight, at) => `intDiv(${firstTen}, ${10 ** (9 - at)}) % 10 * ${weight}`).join(' + ');
-  const cells = [
+/** What the generated table holds; served editions are made of the same list. */
+export const loadedRegisters = [
+  'padron_reducido',
+  'padron_mensual',
+  'agentes_retencion',
+  'buenos_contribuyentes',
+] as const;
+
+/** Cells of a company's row as SQL texts over its number, of the registers' form and length. */
+const cells: Record<(typeof loadedRegisters)[number], readonly string[]> = {
+  padron_reducido: [
     "concat('COMERCIALIZADORA DE PRUEBA ', toString(number), ' S.A.C.')",
     "if(number % 2 = 0, 'ACTIVO', 'BAJA DE OFICIO')",
     "if(number % 9 = 0, 'NO HABIDO', 'HABIDO')",
@@ -28,15 +31,48 @@ export async function loadTaxpayers(clickhouse: ClickHouseClient, rows: number):
     "concat('ZONA ', toString(cityHash64(number, 2) % 9999))",
     'toString(number % 999)',
     ...Array(5).fill("'-'"),
-  ];
-  for (let start = 0; start < rows; start += chunkRows) {
-    const count = Math.min(chunkRows, rows - start);
-    await clickhouse.command({
-      query: `INSERT INTO taxpayer SELECT ${firstTen} * 10 + (11 - (${sum}) % 11) % 10, 1, 1, 0,
-                concat('["', arrayStringConcat([${cells.join(', ')}], '","'), '"]')
-              FROM numbers(${start}, ${count})`,
-      clickhouse_settings: { max_threads: 2, wait_end_of_query: 1 },
-    });
+  ],
+  padron_mensual: [
+    "'ACTIVO'",
+    "'HABIDO'",
+    "if(number % 2 = 0, 'SOCIEDAD ANONIMA CERRADA', 'EMPRESA INDIVIDUAL DE RESPONSABILIDAD LIMITADA')",
+    "'NO DISPONIBLE'",
+    "'NO DISPONIBLE'",
+    "'VENTA AL POR MENOR DE OTROS PRODUCTOS EN COMERCIOS NO ESPECIALIZADOS'",
+    "if(number % 9 = 0, toString(number % 50), 'NO DISPONIBLE')",
+    "'MANUAL/COMPUTARIZADO'",
+    "'COMPUTARIZADO'",
+    "'SIN ACTIVIDAD'",
+    "leftPad(toString(cityHash64(number) % 250000), 6, '0')",
+    "'LIMA'",
+    "'LIMA'",
+    "'MIRAFLORES'",
+  ],
+  agentes_retencion: ["'COMERCIALIZADORA DE PRUEBA'", "'2023-10-01'", "'RS R.S.186-2023'"],
+  buenos_contribuyentes: ["'COMERCIALIZADORA DE PRUEBA'", "'2012-06-01'", "'RS 0230050312833'"],
+};
+/** Of how many companies one stands in the register: about as in the real ones. */
+const oneOf = { padron_reducido: 1, padron_mensual: 2, agentes_retencion: 330, buenos_contribuyentes: 57 } as const;
+
+/**
+ * Fills the packed table inside ClickHouse, without the pipeline: `rows` companies with right check digits, evenly spread
+ * over all RUCs that start with 20, and some of them in the other registers of a record. Waits until merges are done.
+ * Returns the number of parts.
+ */
+export async function loadTaxpayers(clickhouse: ClickHouseClient, rows: number): Promise<number> {
+  const firstTen = `(2000000000 + number * ${Math.floor(1e8 / rows)})`;
+  const sum = weights.map((weight, at) => `intDiv(${firstTen}, ${10 ** (9 - at)}) % 10 * ${weight}`).join(' + ');
+  for (const register of loadedRegisters) {
+    const row = `concat('["', arrayStringConcat([${cells[register].join(', ')}], '","'), '"]')`;
+    for (let start = 0; start < rows; start += chunkRows) {
+      const count = Math.min(chunkRows, rows - start);
+      await clickhouse.command({
+        query: `INSERT INTO taxpayer
+                SELECT ${firstTen} * 10 + (11 - (${sum}) % 11) % 10, ${registers[register].code}, 1, 0, ${row}
+                FROM numbers(${start}, ${count}) WHERE number % ${oneOf[register]} = 0`,
+        clickhouse_settings: { max_threads: 2, wait_end_of_query: 1 },
+      });
+    }
   }
   while ((await count(clickhouse, 'SELECT count() FROM system.merges')) > 0) await sleep(200);
   return count(clickhouse, "SELECT count() FROM system.parts WHERE table = 'taxpayer' AND active");
