@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { prepareStream } from '../../pipelines/stream/prepare.ts';
+import { prepareStreams } from '../../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
-import { registerNames } from '../../schemas/registers.ts';
 import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../runtime/config.ts';
 import { makeKafka } from '../runtime/kafka.ts';
 import { makeLogger } from '../runtime/log.ts';
@@ -33,11 +32,8 @@ export function registerMigrateCommand(program: Command, context: CommandContext
         archiveUrl: config.ARCHIVE_URL,
         prefix: config.KAFKA_TOPIC_PREFIX,
       };
-      const schemas: Record<string, { changes: number; editions: number }> = {};
-      for (const register of registerNames) {
-        schemas[register] = await prepareStream(parts, register);
-        context.note(`Kafka: topics and schemas of ${register} are there`);
-      }
+      const schemas = await prepareStreams(parts);
+      context.note(`Kafka: topics and schemas of ${Object.keys(schemas).length} registers are there`);
       context.show(options, { postgres: applied, schemas }, 'Everything is up to date.');
     });
 }

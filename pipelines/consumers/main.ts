@@ -7,10 +7,10 @@ import { makeLogger } from '../../deploy/runtime/log.ts';
 import { makeMetrics } from '../../deploy/runtime/metrics.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
 import { makeLazyTemporal } from '../../deploy/runtime/temporal.ts';
-import { changesTopic, type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { changesTopic, registerNames } from '../../schemas/registers.ts';
 import { materializeGroup, watchGroup } from '../stream/groups.ts';
 import { connectOffsets } from '../stream/kafka.ts';
-import { checkStream } from '../stream/prepare.ts';
+import { checkStreams } from '../stream/prepare.ts';
 import { SchemaArchive } from '../stream/schema-archive.ts';
 import { connectRegistry } from '../stream/schema-registry.ts';
 import { schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
@@ -77,8 +77,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
 
   const registry = connectRegistry(config.SCHEMA_REGISTRY_URL);
   const parts = { kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix };
-  const currentIds = new Map<RegisterName, number>();
-  for (const register of registerNames) currentIds.set(register, (await checkStream(parts, register)).changes);
+  const ids = await checkStreams(parts);
+  const currentIds = new Map(registerNames.map((register) => [register, ids[register].changes]));
   const archive = new SchemaArchive(config.ARCHIVE_URL);
   const schemas = new WriterSchemas(schemaSource(registry, archive, prefix), currentIds);
 

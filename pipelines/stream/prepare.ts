@@ -1,6 +1,6 @@
 import type { Kafka } from 'kafkajs';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import type { RegisterName } from '../../schemas/registers.ts';
+import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { ensureHead, readHead } from '../editions/heads.ts';
 import { schemaText } from './codec.ts';
 import { changesOutput, editionsOutput, outputsOf } from './outputs.ts';
@@ -39,6 +39,30 @@ export async function prepareStream(parts: StreamParts, register: RegisterName):
     changes: ids.get(changesOutput(prefix, register).subject)!,
     editions: ids.get(editionsOutput(prefix, register).subject)!,
   };
+}
+
+/** The same for all registers. */
+export async function prepareStreams(parts: StreamParts): Promise<Record<RegisterName, SchemaIds>> {
+  return ofEach((register) => prepareStream(parts, register));
+}
+
+/** `checkStream` of all registers. */
+export async function checkStreams(parts: StreamParts): Promise<Record<RegisterName, SchemaIds>> {
+  return ofEach((register) => checkStream(parts, register));
+}
+
+/**
+ * The first by itself, the others at once: the schema of the editions topics is the same for all, and a registry that is
+ * told of a schema it does not have by several callers at the same time may refuse one of them.
+ */
+async function ofEach(work: (register: RegisterName) => Promise<SchemaIds>): Promise<Record<RegisterName, SchemaIds>> {
+  const [first, ...others] = registerNames;
+  const done = [await work(first!)];
+  done.push(...(await Promise.all(others.map(work))));
+  return Object.fromEntries(registerNames.map((register, place) => [register, done[place]])) as Record<
+    RegisterName,
+    SchemaIds
+  >;
 }
 
 /**

@@ -6,14 +6,14 @@ import { openChangeFile } from '../diff/change-file.ts';
 import { type Edition, findEdition, recordPublished } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
 import { type EditionPartition, forgetEditionsFrom, recordEditionPartitions } from '../editions/partitions.ts';
-import { avroType, schemaHeader, schemaText } from './codec.ts';
+import { avroType, schemaHeader } from './codec.ts';
 import { KafkaChunkSender } from './kafka.ts';
 import { changesOutput, editionsOutput, type Output } from './outputs.ts';
 import { StreamError, type StreamOffsets } from './ports.ts';
 import type { RecordHeaders } from './prepared-chunk.ts';
 import { type PublisherDone, runPublisher } from './publisher/child.ts';
 import type { PublisherProgress } from './publisher/job.ts';
-import { type SchemaRegistry, sameSchema, schemaIdFor } from './schema-registry.ts';
+import { type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
 
 export type { PublisherProgress };
 
@@ -126,10 +126,7 @@ export async function sendChangeFile(
 async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFile: string): Promise<number> {
   const file = await openChangeFile(changeFile);
   await file.close();
-  const written = file.header.metadata['avro.schema'] ?? '';
-  return sameSchema(written, schemaText(output.schema))
-    ? schemaIdFor(registry, output)
-    : registry.idOf(output.subject, written);
+  return registry.idOf(output.subject, file.header.metadata['avro.schema'] ?? '');
 }
 
 /** One record: this edition is complete in its changes topic. Keyed by its number, so that repeats are recognised. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin, Kafka } from 'kafkajs';
 import kafkajs from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
@@ -17,6 +18,9 @@ export const topicSettings: Readonly<Record<string, string>> = {
   'retention.bytes': '-1',
   'max.message.bytes': String(maxMessageBytes),
 };
+
+const knownWithinMs = 30_000;
+const askAgainMs = 200;
 
 export interface TopicPlan {
   prefix: string;
@@ -44,7 +48,8 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan, replicationFac
     const missing = wantedTopics(plan).filter(({ topic }) => !existing.has(topic));
     if (missing.length > 0) {
       await admin.createTopics({
-        waitForLeaders: true,
+        // Its own waiting gives up where the broker does not know the new topic yet: checkWhenKnown does not.
+        waitForLeaders: false,
         timeout: 30_000,
         topics: missing.map(({ topic, partitions }) => ({
           topic,
@@ -54,8 +59,28 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan, replicationFac
         })),
       });
     }
-    await check(admin, plan);
+    await checkWhenKnown(admin, plan);
   });
+}
+
+/** A broker with much to do answers for some moments that a topic that it has just made is unknown or has no leader. */
+async function checkWhenKnown(admin: Admin, plan: TopicPlan): Promise<void> {
+  const deadline = Date.now() + knownWithinMs;
+  for (;;) {
+    try {
+      return await check(admin, plan);
+    } catch (error) {
+      if (!isNotYetKnown(error) || Date.now() > deadline) throw error;
+      await delay(askAgainMs);
+    }
+  }
+}
+
+function isNotYetKnown(error: unknown): boolean {
+  if (error instanceof StreamError) return error.code === 'topic_missing';
+  const cause = error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded ? error.cause : error;
+  const types = ['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'];
+  return cause instanceof kafkajs.KafkaJSProtocolError && types.includes(cause.type);
 }
 
 /** A start refuses topics whose settings differ. @throws StreamError `topic_missing`, `topic_settings_differ` */

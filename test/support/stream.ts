@@ -15,7 +15,7 @@ import { makeLoopMetrics } from '../../pipelines/consumers/loop-metrics.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import { ContainerWriter } from '../../pipelines/diff/container.ts';
 import { changeSchema } from '../../pipelines/diff/schema.ts';
-import { avroType, type Change } from '../../pipelines/stream/codec.ts';
+import { type Change, encodeChange, headerBytes } from '../../pipelines/stream/codec.ts';
 import { materializeGroup } from '../../pipelines/stream/groups.ts';
 import { connectOffsets } from '../../pipelines/stream/kafka.ts';
 import type { StreamOffsets } from '../../pipelines/stream/ports.ts';
@@ -24,7 +24,7 @@ import { type PublishOutcome, publishInChild } from '../../pipelines/stream/publ
 import { SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
 import { connectRegistry, type SchemaRegistry } from '../../pipelines/stream/schema-registry.ts';
 import { schemaSource, WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
-import { changesTopic, padronReducido } from '../../schemas/registers.ts';
+import { changesTopic, padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from './isolation.ts';
 
@@ -39,6 +39,7 @@ export interface StreamBench {
   prefix: string;
   archiveUrl: string;
   folder: string;
+  registers: readonly RegisterName[];
   ids: SchemaIds;
   schemas: WriterSchemas;
   log: Logger;
@@ -47,7 +48,11 @@ export interface StreamBench {
   close(): Promise<void>;
 }
 
-export async function makeStreamBench(endpoints: Endpoints): Promise<StreamBench> {
+/** `ids` are those of the first of `registers`; all of them have their topics and schemas. */
+export async function makeStreamBench(
+  endpoints: Endpoints,
+  registers: readonly RegisterName[] = ['padron_reducido'],
+): Promise<StreamBench> {
   const database = await freshDatabase(endpoints);
   const store = await freshClickhouseDatabase(endpoints);
   const folder = mkdtempSync(join(tmpdir(), 'padron-stream-'));
@@ -60,9 +65,15 @@ export async function makeStreamBench(endpoints: Endpoints): Promise<StreamBench
   const clickhouse = makeClickhouse(store.CLICKHOUSE_URL, 'test', { requestTimeoutMs: 60_000, connections: 4 });
   const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'test', log);
   const registry = connectRegistry(endpoints.SCHEMA_REGISTRY_URL);
-  const ids = await prepareStream({ kafka, registry, pool, archiveUrl, prefix }, 'padron_reducido');
+  const prepared = new Map<RegisterName, SchemaIds>();
+  for (const register of registers) {
+    prepared.set(register, await prepareStream({ kafka, registry, pool, archiveUrl, prefix }, register));
+  }
   const source = schemaSource(registry, new SchemaArchive(archiveUrl), prefix);
-  const schemas = new WriterSchemas(source, new Map([['padron_reducido', ids.changes]]));
+  const schemas = new WriterSchemas(
+    source,
+    new Map([...prepared].map(([register, { changes }]) => [register, changes])),
+  );
   const offsets = await connectOffsets(kafka);
   return {
     pool,
@@ -74,7 +85,8 @@ export async function makeStreamBench(endpoints: Endpoints): Promise<StreamBench
     prefix,
     archiveUrl,
     folder,
-    ids,
+    registers,
+    ids: prepared.get(registers[0]!)!,
     schemas,
     log,
     environment: {
@@ -111,28 +123,24 @@ export async function freezeTestEdition(
   bench: StreamBench,
   edition: number,
   changes: readonly Change[],
+  register: RegisterName = 'padron_reducido',
 ): Promise<string> {
-  const metadata = { 'padron.register': 'padron_reducido', 'padron.edition': String(edition) };
-  const schema = changeSchema('padron_reducido');
-  const writer = new ContainerWriter(bench.folder, `attempt-${edition}`, schema, metadata, Buffer.alloc(16, edition));
-  const type = avroType('padron_reducido');
-  for (const { detectedAt, ...change } of changes) {
-    const bytes = type.toBuffer({ ...change, detected_at: detectedAt.getTime() });
-    writer.buffer.set(bytes, writer.at);
-    writer.at += bytes.length;
-    writer.endRecord();
-  }
+  const metadata = { 'padron.register': register, 'padron.edition': String(edition) };
+  const sync = Buffer.alloc(16, edition);
+  const writer = new ContainerWriter(bench.folder, `attempt-${edition}`, changeSchema(register), metadata, sync);
+  for (const change of changes) writer.append(encodeChange(change, 0, register).subarray(headerBytes));
   const file = writer.finish((sha256) => `${sha256}.avro`);
+  const corrects = changes[0]?.corrects ?? null;
   const { rows } = await bench.pool.query<{ id: number }>(
     `INSERT INTO publication (register, sha256, fecha_dato, published_at, state)
-     VALUES ('padron_reducido', $1, '2026-11-20', now(), 'publicando') RETURNING id`,
-    [`publication-${file.sha256}`],
+     VALUES ($1, $2, '2026-11-20', now(), 'publicando') RETURNING id`,
+    [register, `publication-${file.sha256}`],
   );
   await bench.pool.query(
-    `INSERT INTO edition (register, number, publication_id, fecha_dato, published_at, detected_at, change_file_sha256,
-       parser_version, columns, changes, counts)
-     VALUES ('padron_reducido', $1, $2, '2026-11-20', now(), now(), $3, 1, '{}', $4, '{}')`,
-    [edition, rows[0]!.id, file.sha256, changes.length],
+    `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
+       change_file_sha256, parser_version, columns, changes, counts)
+     VALUES ($1, $2, $3, $4, '2026-11-20', now(), now(), $5, 1, '{}', $6, '{}')`,
+    [register, edition, corrects === null ? rows[0]!.id : null, corrects, file.sha256, changes.length],
   );
   return file.path;
 }
@@ -168,7 +176,7 @@ export async function startMaterialize(
   const loop = await runLoop({
     kafka: bench.kafka,
     group: materializeGroup(bench.prefix),
-    topics: [{ topic: changesTopic(bench.prefix, 'padron_reducido'), register: 'padron_reducido' }],
+    topics: bench.registers.map((register) => ({ topic: changesTopic(bench.prefix, register), register })),
     schemas: bench.schemas,
     handle: options.around?.(handle) ?? handle,
     log: bench.log,
@@ -180,8 +188,13 @@ export async function startMaterialize(
 }
 
 /** Publishes a frozen edition to its end. */
-export function publishTestEdition(bench: StreamBench, edition: number, changeFile: string): Promise<PublishOutcome> {
-  const input = { register: 'padron_reducido', edition, changeFile } as const;
+export function publishTestEdition(
+  bench: StreamBench,
+  edition: number,
+  changeFile: string,
+  register: RegisterName = 'padron_reducido',
+): Promise<PublishOutcome> {
+  const input = { register, edition, changeFile };
   return publishInChild(publishParts(bench), input, () => {}, new AbortController().signal);
 }
 

@@ -42,6 +42,25 @@ test('a schema that an earlier reader or writer could not live with is refused b
   expect(await bench.registry.idOf(subject, schemaText(register))).toBe(bench.ids.changes);
 });
 
+test('a column may come with a default, and neither without one nor go', async () => {
+  const { subject } = changesOutput(bench.prefix, register);
+  const withColumns = (change: (columns: object[]) => object[]) => {
+    const schema = JSON.parse(schemaText(register));
+    const row = schema.fields.find(({ name }: { name: string }) => name === 'before').type[1];
+    row.fields = change(row.fields);
+    return JSON.stringify(schema);
+  };
+  const registered = (schema: string) => bench.registry.register(subject, schema);
+  const refused = { code: 'schema_incompatible', retryable: false };
+  const added = { name: 'correo', type: 'string' };
+  await expect(registered(withColumns((columns) => [...columns, added]))).rejects.toMatchObject(refused);
+  await expect(registered(withColumns((columns) => columns.slice(1)))).rejects.toMatchObject(refused);
+  const renamed = { name: 'numero_de_puerta', type: 'string' };
+  await expect(registered(withColumns((columns) => [...columns.slice(0, -1), renamed]))).rejects.toMatchObject(refused);
+  const withDefault = { ...added, default: '' };
+  expect(await registered(withColumns((columns) => [...columns, withDefault]))).toBeGreaterThan(bench.ids.changes);
+});
+
 test('a topic that could lose records is refused, with the command that repairs it', async () => {
   const { topic } = changesOutput(bench.prefix, register);
   const admin = bench.kafka.admin();

@@ -1,0 +1,194 @@
+import avsc from 'avsc';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type Change, encodeChange, schemaHeader, schemaText } from '../../../../pipelines/stream/codec.ts';
+import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
+import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
+import { changesOutput } from '../../../../pipelines/stream/outputs.ts';
+import { replayInChild } from '../../../../pipelines/stream/replay.ts';
+import { changesTopic, type RegisterName } from '../../../../schemas/registers.ts';
+import { stateKeyOf } from '../../../../schemas/state-key.ts';
+import {
+  freezeTestEdition,
+  inventedRuc,
+  makeStreamBench,
+  publishParts,
+  publishTestEdition,
+  type StreamBench,
+  startMaterialize,
+} from '../../../support/stream.ts';
+
+// One register of suppliers and one of taxpayers, read by the same loop.
+const suppliers = 'sancionados';
+const agents = 'agentes_retencion';
+let bench: StreamBench;
+let loop: Awaited<ReturnType<typeof startMaterialize>>;
+beforeAll(async () => {
+  bench = await makeStreamBench(inject('endpoints'), [suppliers, agents]);
+  loop = await startMaterialize(bench);
+});
+afterAll(async () => {
+  await loop.stop();
+  await bench.close();
+});
+
+const at = new Date('2026-11-20T08:00:00Z');
+const made = (edition: number, seq: number, parts: Partial<Change>): Change => ({
+  edition,
+  op: 'r',
+  seq,
+  ruc: '',
+  before: null,
+  after: null,
+  line: seq + 2,
+  detectedAt: at,
+  corrects: null,
+  ...parts,
+});
+
+// A supplier with hundreds of sanctions is a record of 60 kB; 200 of them are more than the broker takes in one batch.
+const long = JSON.stringify(
+  Array.from({ length: 600 }, (_, index) => ({
+    resolucion: `N° "${index}"`,
+    motivos: ['214', '215'],
+    motivo: 'x'.repeat(40),
+  })),
+);
+const ids = [
+  ...Array.from({ length: 200 }, (_, index) => inventedRuc(index)),
+  ...['07654321', '00000012345', '99000012345', 'AB-901/7', 'ÑANDÚ 7'],
+].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
+const bar = (sanciones = long) => ({ tipo_id: 'ruc', sanciones });
+
+async function publish(register: RegisterName, edition: number, changes: readonly Change[]): Promise<string> {
+  const file = await freezeTestEdition(bench, edition, changes, register);
+  await publishTestEdition(bench, edition, file, register);
+  await expect.poll(() => checkMaterialised(bench, register, edition), { timeout: 60_000 }).toBe('materialised');
+  return file;
+}
+
+async function readRows<Row>(query: string): Promise<Row[]> {
+  const result = await bench.clickhouse.query({ query, format: 'JSONEachRow' });
+  return result.json<Row>();
+}
+
+const standing = () =>
+  readRows<{ key: string; id: string | null; sanciones: string; version: number }>(
+    `SELECT toString(state_key) AS key, id, sanciones, toUInt32(version) AS version FROM sancionados_current ORDER BY state_key`,
+  );
+
+test('suppliers go from change file to state and history under keys of any length, however long their rows', async () => {
+  await publish(
+    suppliers,
+    1,
+    ids.map((ruc, seq) => made(1, seq, { ruc, after: bar() })),
+  );
+  const second = [
+    made(2, 0, { ruc: '07654321', op: 'd', before: bar(), after: null, line: null }),
+    made(2, 1, { ruc: 'AB-901/7', op: 'u', before: bar(), after: bar('[]') }),
+  ];
+  await publish(suppliers, 2, second);
+  const expected = ids
+    .filter((id) => id !== '07654321')
+    .map((id) => ({
+      key: String(stateKeyOf(id)),
+      id: /^[0-9]{11}$/.test(id) ? id : null,
+      sanciones: id === 'AB-901/7' ? '[]' : long,
+      version: id === 'AB-901/7' ? 2 : 1,
+    }))
+    .sort((one, other) => Number(one.key) - Number(other.key));
+  expect(await standing()).toEqual(expected);
+  expect(await readRows('SELECT toString(ruc) AS key, op FROM register_change WHERE register = 5 ORDER BY op')).toEqual(
+    [
+      { key: String(stateKeyOf('AB-901/7')), op: 'u' },
+      { key: String(stateKeyOf('07654321')), op: 'd' },
+    ],
+  );
+});
+
+test('a correction is materialised like any edition, and history says what it corrects', async () => {
+  const undo = [
+    made(3, 0, { ruc: '07654321', op: 'c', after: bar(), corrects: 2 }),
+    made(3, 1, { ruc: 'AB-901/7', op: 'u', before: bar('[]'), after: bar(), corrects: 2 }),
+  ];
+  await publish(suppliers, 3, undo);
+  const found = await standing();
+  expect(found).toHaveLength(ids.length);
+  expect(found.every(({ sanciones }) => sanciones === long)).toBe(true);
+  expect(
+    await readRows(`SELECT op, toUInt32(corrects) AS corrects FROM register_change
+      WHERE register = 5 AND edition = 3 ORDER BY op`),
+  ).toEqual([
+    { op: 'c', corrects: 2 },
+    { op: 'u', corrects: 2 },
+  ]);
+});
+
+test('an edition is replayed once it is announced, with a header on each record, and the state stays as it was', async () => {
+  const { rows } = await bench.pool.query(
+    'SELECT change_file_sha256 AS sha256 FROM edition WHERE register = $1 AND number = 2',
+    [suppliers],
+  );
+  const input = { register: suppliers, edition: 2, changeFile: `${bench.folder}/${rows[0].sha256}.avro` } as const;
+  const replay = () => replayInChild(publishParts(bench), input, () => {}, new AbortController().signal);
+  await expect(replay()).rejects.toMatchObject({ code: 'edition_not_announced', retryable: false });
+  await bench.pool.query('UPDATE edition SET avisada_at = now() WHERE number = 2');
+  const before = await standing();
+  const topic = changesTopic(bench.prefix, suppliers);
+  const [end] = await bench.offsets.ends(topic);
+  expect((await replay()).rows).toBe(2);
+  await expect
+    .poll(() => bench.offsets.committed(`${bench.prefix}padron.materialize`, topic), { timeout: 60_000 })
+    .toEqual([end! + 2]);
+  expect(await standing()).toEqual(before);
+  expect(await headersFrom(topic, end!)).toEqual(['07654321 2', 'AB-901/7 2']);
+});
+
+/** Key and the header `replay` of each record from an offset on. */
+async function headersFrom(topic: string, offset: number): Promise<string[]> {
+  const consumer = bench.kafka.consumer({ groupId: `${bench.prefix}headers` });
+  const found: string[] = [];
+  await consumer.connect();
+  await consumer.subscribe({ topic, fromBeginning: true });
+  await consumer.run({
+    eachMessage: async ({ message }) => {
+      if (Number(message.offset) >= offset) found.push(`${message.key} ${message.headers?.replay}`);
+    },
+  });
+  consumer.seek({ topic, partition: 0, offset: String(offset) });
+  await expect.poll(() => found.length, { timeout: 30_000 }).toBe(2);
+  await consumer.disconnect();
+  return found;
+}
+
+test('a record of an earlier release is read as one of today; one of another register stops its partition', async () => {
+  const earlier = JSON.parse(schemaText(agents));
+  earlier.fields = earlier.fields.filter(({ name }: { name: string }) => name !== 'corrects');
+  const output = changesOutput(bench.prefix, agents);
+  const earlierId = await bench.registry.register(output.subject, JSON.stringify(earlier));
+  const after = { nombre: 'EMPRESA "Ñ"', desde: '2026-01-01', resolucion: 'R.S. 1' };
+  const [one, other] = [inventedRuc(1), inventedRuc(2)];
+  const { detectedAt, ...change } = made(1, 0, { ruc: one, after });
+  const asWritten = avsc.Type.forSchema(earlier, { wrapUnions: false }).toBuffer({
+    ...change,
+    detected_at: detectedAt.getTime(),
+  });
+  const today = await bench.registry.idOf(output.subject, schemaText(agents));
+  const foreign = await bench.registry.idOf(changesOutput(bench.prefix, suppliers).subject, schemaText(suppliers));
+  const sender = new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 30_000 });
+  await sender.send(
+    output.topic,
+    [
+      [one, Buffer.concat([schemaHeader(earlierId), asWritten])] as const,
+      [other, encodeChange(made(1, 1, { ruc: other, after }), today, agents)] as const,
+      [other, encodeChange(made(1, 2, { ruc: other, after: bar() }), foreign, suppliers)] as const,
+    ].map(([ruc, value]) => ({ key: Buffer.from(ruc), value, partition: 0 })),
+  );
+  await sender.close();
+  await expect.poll(() => loop.stoppedPartitions(), { timeout: 60_000 }).toEqual([`${output.topic}/0`]);
+  const found = await readRows(
+    'SELECT toString(ruc) AS ruc, nombre, desde FROM agentes_retencion_current ORDER BY ruc',
+  );
+  const { nombre, desde } = after;
+  expect(found).toEqual([one, other].map((ruc) => ({ ruc, nombre, desde })));
+  expect(loop.failures).toEqual([]);
+});
