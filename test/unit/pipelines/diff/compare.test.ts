@@ -1,22 +1,15 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { entryName, joinLines, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
-import {
-  type DecodedChange,
-  decodeChanges,
-  openChangeFile,
-  recordsOf,
-} from '../../../../pipelines/diff/change-file.ts';
+import { type DecodedChange, openChangeFile, recordsOf } from '../../../../pipelines/diff/change-file.ts';
 import { compareEdition } from '../../../../pipelines/diff/compare.ts';
-import { rebuildIndex } from '../../../../pipelines/diff/rebuild.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
 import { rucOfKey } from '../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
-import { compareInModel, rowOf, type State } from './model.ts';
+import { rowOf } from './model.ts';
 import { readContainer, Workbench } from './workbench.ts';
 
 let bench: Workbench;
@@ -183,85 +176,6 @@ describe('a later edition', () => {
     expect(await bench.publish([raw(0x8d)])).toMatchObject({ updated: 0, unchanged: 1, overlayFile: null });
   });
 });
-
-describe('over any chain of publications', () => {
-  const keys = [
-    0, 7, 99_999_999, 100_000_003, 250_000_000, 399_999_999, 400_000_000, 409_000_001, 409_000_002, 499_999_999,
-  ];
-  const cell = fc.constantFrom('', '-', 'A', 'ÑÁ', '"X', '----', 'LARGO '.repeat(15), '\ufffd');
-  const goodLine = fc
-    .tuple(fc.constantFrom(...keys), fc.array(cell, { minLength: 4, maxLength: 4 }), fc.constantFrom(0x81, 0x8d, 0x9d))
-    .map(([key, cells, stray]) => {
-      const line = encodeWindows1252(`${rucOfKey(key)}|${cells.join('|')}|-|-|-|-|-|-|-|-|-|-|`);
-      return Uint8Array.from(line, (byte) => (byte === 0x81 ? stray : byte));
-    });
-  const badLine = fc
-    .tuple(goodLine, fc.constantFrom('pipe', 'digit', 'tail', 'control', 'prefix'))
-    .map(([line, how]) => {
-      const text = Buffer.from(line).toString('latin1');
-      const broken = {
-        pipe: `${text}|`,
-        digit: text.slice(0, 10) + ((Number(text[10]) + 1) % 10) + text.slice(11),
-        tail: `${text.slice(0, -1)}`,
-        control: `${text.slice(0, 12)}\u0007${text.slice(12)}`,
-        prefix: `99${text.slice(2)}`,
-      }[how];
-      return new Uint8Array(Buffer.from(broken!, 'latin1'));
-    });
-  const line = fc.oneof({ weight: 8, arbitrary: goodLine }, { weight: 1, arbitrary: badLine });
-  const publication = fc.record({
-    lines: fc.array(line, { maxLength: 14 }),
-    lineEnd: fc.constantFrom('\n', '\r\n'),
-    lastLineEnd: fc.boolean(),
-  });
-
-  it('agrees with a plain comparison of maps, is repeatable, and can be rebuilt bit for bit', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(publication, { minLength: 2, maxLength: 4 }), async (publications) => {
-        const chain = new Workbench();
-        try {
-          let state: State | null = null;
-          for (const { lines, lineEnd, lastLineEnd } of publications) {
-            const text = joinLines([header, ...lines], lineEnd);
-            const content = lastLineEnd ? text : text.subarray(0, text.length - lineEnd.length);
-            await writeZip(chain.publicationPath, [{ name: entryName, content }], 6);
-            const result = await chain.compare();
-            const expected = compareInModel(state, lines);
-            const changes: DecodedChange[] = [];
-            for await (const change of decodeChanges(result.changeFile.path)) changes.push(change);
-            expect(changes.map(strip)).toEqual(expected.changes);
-            const overlay = result.overlayFile === null ? [] : await readContainer(result.overlayFile.path);
-            expect(overlay).toEqual(expected.overlay);
-            expect(chain.rejects(result).map((one) => ({ line: one.line, reason: one.reason }))).toEqual(
-              expected.rejected,
-            );
-            expect(result).toMatchObject({ stateRows: expected.state.size, kept: expected.kept, lines: lines.length });
-            const byKind = result.changedByKind;
-            expect(byKind.company.rows + byKind.other.rows).toBe(expected.state.size);
-            const empty = (name: string) =>
-              [...expected.state.values()].filter((row) => ['', '-', '--', '----', '-.-'].includes(row[name]!)).length;
-            expect(result.emptyByColumn).toEqual(Object.fromEntries(result.columns.map((name) => [name, empty(name)])));
-            state = expected.state;
-          }
-          await checkRebuilt(chain);
-        } finally {
-          chain.remove();
-        }
-      }),
-      { numRuns: 25 },
-    );
-  }, 120_000);
-});
-
-async function checkRebuilt(chain: Workbench): Promise<void> {
-  const workDir = join(chain.folder, 'rebuilt');
-  const changeFiles = chain.editions.map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }));
-  const input = { register: 'padron_reducido', workDir, changeFiles, maxAttemptAgeMs: 1e9 } as const;
-  const rebuilt = await rebuildIndex(input, () => {}, new AbortController().signal);
-  const last = chain.editions.at(-1)!;
-  expect(rebuilt).toEqual({ edition: chain.editions.length, indexName: last.indexName, rows: last.stateRows });
-  expect(chain.workFiles(workDir)).toEqual(chain.workFiles());
-}
 
 describe('a run', () => {
   it('gives the same bytes when it is repeated', async () => {

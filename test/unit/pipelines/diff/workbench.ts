@@ -1,10 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import avro from 'avsc';
 import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
 import { compareEdition } from '../../../../pipelines/diff/compare.ts';
-import type { CompareInput, CompareResult } from '../../../../pipelines/diff/types.ts';
+import { correctEdition } from '../../../../pipelines/diff/correct.ts';
+import { rebuildIndex } from '../../../../pipelines/diff/rebuild.ts';
+import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../pipelines/diff/types.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
 
 /** A working folder for one chain of editions. */
@@ -41,6 +43,42 @@ export class Workbench {
   async publish(lines: readonly (string | Uint8Array)[], lineEnd = '\n'): Promise<CompareResult> {
     await writeLines(this.publicationPath, [header, ...lines], lineEnd);
     return this.compare();
+  }
+
+  /** Makes the next edition, which undoes edition `corrects`. `overlayPath`: the head's own when not given. */
+  async correct(corrects: number, changes: Partial<CorrectInput> = {}): Promise<CorrectResult> {
+    const { register, workDir, outputDir, base, edition, detectedAt } = this.next();
+    const input: CorrectInput = {
+      ...{ register, workDir, outputDir, base: base!, edition, detectedAt, corrects },
+      correctedFile: this.editions[corrects - 1]!.changeFile.path,
+      overlayPath: this.editions.at(-1)!.overlayFile?.path ?? null,
+      ...changes,
+    };
+    const result = await correctEdition(input, () => {}, new AbortController().signal);
+    if (changes.edition === undefined) this.editions.push(result);
+    return result;
+  }
+
+  /** The publication that lies there now, for a re-baseline that reads it again. */
+  keepPublication(): string {
+    const kept = join(this.folder, `previous-${this.editions.length}.zip`);
+    cpSync(this.publicationPath, kept);
+    return kept;
+  }
+
+  /** Makes working files anew in a folder of their own, from edition `from` on; returns the folder. */
+  async rebuild(from = 1): Promise<string> {
+    const workDir = join(this.folder, `rebuilt-${from}`);
+    const changeFiles = this.editions
+      .map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }))
+      .slice(from - 1);
+    const input = { register: 'padron_reducido', workDir, changeFiles, maxAttemptAgeMs: 1e9 } as const;
+    const rebuilt = await rebuildIndex(input, () => {}, new AbortController().signal);
+    const { indexName, stateRows: rows } = this.editions.at(-1)!;
+    if (JSON.stringify(rebuilt) !== JSON.stringify({ edition: this.editions.length, indexName, rows })) {
+      throw new Error(`rebuilt ${JSON.stringify(rebuilt)}, expected ${indexName}`);
+    }
+    return workDir;
   }
 
   /** Working files by name: what must be equal when a rebuild or a second run made them. */
