@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RegisterName } from '../../../schemas/registers.ts';
+import type { ChangeFileFacts } from '../change-writer.ts';
 import type { ConflictList } from '../conflict-list.ts';
 import { type ContainerFile, ContainerWriter } from '../container.ts';
 import type { Listing } from '../listing-file.ts';
@@ -9,19 +9,8 @@ import { attemptName } from '../work-files.ts';
 import { RecordCodec } from './records.ts';
 import type { OverlayRow, SmallChange } from './state.ts';
 
-export interface EditionFacts {
-  register: RegisterName;
-  edition: number;
-  /** Hash of the base's change file; '' for a first edition. */
-  baseSha256: string;
-  detectedAt: number;
-  parserVersion: number;
-  columns: readonly string[];
-  /** Every row of the register is written, whatever the base has: a first edition or a re-baseline. */
-  isFull: boolean;
-  /** The edition that this one undoes. */
-  corrects: number | null;
-}
+/** What a change file says of itself; nothing is hashed here, so no seed. */
+export type EditionFacts = Omit<ChangeFileFacts, 'hashSeed'>;
 
 /** Writes an edition's files: each under an attempt's name until it is whole and durable; equal input gives equal bytes. */
 export class EditionOutputs {

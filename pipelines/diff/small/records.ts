@@ -54,12 +54,7 @@ export interface ReadChangeFile extends ChangeFileHeader {
 
 /** @throws CompareError `change_file_damaged`; with `sha256`, also when the file is another */
 export async function readChangeFile(path: string, sha256: string | null): Promise<ReadChangeFile> {
-  if (
-    sha256 !== null &&
-    createHash('sha256')
-      .update(await readFile(path))
-      .digest('hex') !== sha256
-  ) {
+  if (sha256 !== null && hashOf(await readFile(path)) !== sha256) {
     throw new CompareError('change_file_damaged', 'A change file is not what its name says.');
   }
   const file = await openChangeFile(path);
@@ -71,6 +66,10 @@ export async function readChangeFile(path: string, sha256: string | null): Promi
     changes.push({ op, key: ruc, before: cells(before), after: cells(after), line });
   }
   return { ...file.header, changes };
+}
+
+function hashOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** An overlay's rows by the names of its own columns, which may be those of an older column list; none without a file. */

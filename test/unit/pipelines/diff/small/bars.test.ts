@@ -69,6 +69,15 @@ describe('an edition of bars', () => {
     expect(resolutions(kept!.row)).toEqual(['1', '2']);
   });
 
+  // registers 7.21
+  it('is none of a web page or an empty file', async () => {
+    await expect(bench.publish(['<html><body>404</body></html>'])).rejects.toMatchObject({
+      code: 'text_invalid',
+      message: /web page/,
+    });
+    await expect(bench.publish([])).rejects.toMatchObject({ code: 'empty' });
+  });
+
   it('writes rows and records of any length', async () => {
     const lines = Array.from({ length: 900 }, (_, at) =>
       bar('20990000019', String(at), `${at} ${'MOTIVO '.repeat(120)}`),

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
 import { smallEngine } from '../../../../../pipelines/diff/small/engine.ts';
 import { compareInModel, type ModelEdition, undoInModel } from './model.ts';
 import { changesOf, listedIn, listHeader, overlayOf, SmallBench } from './workbench.ts';
@@ -81,6 +82,26 @@ describe('an edition of a list', () => {
       await expect(bench.publish(lines)).rejects.toMatchObject({ code: 'empty', isPublicationFault: true });
     }
     expect(bench.editions).toHaveLength(1);
+  });
+
+  // registers 7.21, register-apis T19
+  it('is none of a web page, a zip without the list, and damaged bytes; the head stays', async () => {
+    await bench.publish([listHeader, uno]);
+    const publicationPath = await bench.write([listHeader, uno, dos]);
+    const good = readFileSync(publicationPath);
+    const damaged = Buffer.from(good);
+    damaged[60]! ^= 0xff;
+    writeFileSync(publicationPath, damaged);
+    await expect(bench.compare({ publicationPath })).rejects.toMatchObject({ code: 'zip_crc' });
+    writeFileSync(publicationPath, '<html><body>403 Forbidden</body></html>');
+    await expect(bench.compare({ publicationPath })).rejects.toMatchObject({
+      code: 'zip_invalid',
+      message: /web page/,
+    });
+    await writeZip(publicationPath, [{ name: 'BueCont_TXT.txt', content: Buffer.from(listHeader) }], 6);
+    await expect(bench.compare({ publicationPath })).rejects.toMatchObject({ code: 'zip_entry' });
+    writeFileSync(publicationPath, good);
+    expect(await bench.compare({ publicationPath })).toMatchObject({ inserted: 1, unchanged: 1 });
   });
 
   it('counts empty cells, names and repeats', async () => {

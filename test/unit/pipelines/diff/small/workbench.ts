@@ -1,12 +1,12 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import avro from 'avsc';
 import { joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
 import type { DecodedChange } from '../../../../../pipelines/diff/change-file.ts';
 import { smallEngine } from '../../../../../pipelines/diff/small/engine.ts';
 import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../../pipelines/diff/types.ts';
 import type { RegisterName } from '../../../../../schemas/registers.ts';
+import { readContainer } from '../workbench.ts';
 
 type ListName = 'agentes_retencion' | 'buenos_contribuyentes';
 export const listHeader = 'Ruc|Nombre/Razon|A partir del|Resolucion|';
@@ -118,10 +118,4 @@ export function listedIn({ rejectFile }: CompareResult): { line: number; reason:
   if (rejectFile === null) return [];
   const lines = readFileSync(rejectFile.path, 'utf8').trimEnd().split('\n');
   return lines.map((line) => JSON.parse(line) as { line: number; reason: string; raw: string });
-}
-
-async function readContainer<T>(path: string): Promise<T[]> {
-  const records: T[] = [];
-  for await (const record of avro.createFileDecoder(path)) records.push(JSON.parse(JSON.stringify(record)) as T);
-  return records;
 }
