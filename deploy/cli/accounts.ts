@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { createAccount, listAccounts, planNames } from '../../api/accounts/accounts.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
+import { dayOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -69,14 +70,6 @@ Examples:
     });
 }
 
-/** A whole number from 1; commander names the option in its error. */
-export function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (!/^[0-9]{1,15}$/.test(text) || value < 1)
-    throw new CommandError(`"${text}" is not a whole number from 1.`, 'Give the number in digits, for example 1.');
-  return value;
-}
-
 async function checkPlan(context: CommandContext, plan: string): Promise<void> {
   const plans = await planNames(context.pool());
   if (!plans.includes(plan)) throw new CommandError(`There is no plan "${plan}".`, `Plans: ${plans.join(', ')}.`);
@@ -91,8 +84,8 @@ function contractOf(options: CreateOptions) {
   }
   return {
     reference: filled(contract, '--contract'),
-    from: contractFrom === undefined ? limaDay(new Date()) : day(contractFrom),
-    until: contractUntil === undefined ? null : day(contractUntil),
+    from: contractFrom === undefined ? limaDay(new Date()) : dayOf(contractFrom),
+    until: contractUntil === undefined ? null : dayOf(contractUntil),
   };
 }
 
@@ -100,11 +93,4 @@ function filled(text: string, option: string): string {
   const trimmed = text.trim();
   if (trimmed === '') throw new CommandError(`${option} is empty.`, `Give a text after ${option}.`);
   return trimmed;
-}
-
-function day(text: string): string {
-  const date = new Date(`${text}T00:00:00Z`);
-  if (Number.isNaN(date.getTime()) || date.toISOString().slice(0, 10) !== text)
-    throw new CommandError(`"${text}" is not a day.`, 'Write it as YYYY-MM-DD.');
-  return text;
 }

@@ -15,6 +15,9 @@ export class CommandError extends Error {
   }
 }
 
+/** Exit code of a command that waited and saw the work stopped, not done. */
+export const exitStopped = 2;
+
 /** Every command takes `--json`: one JSON document on standard output and nothing else. */
 export interface OutputOptions {
   json?: boolean | undefined;
@@ -32,6 +35,8 @@ export interface CommandContext {
   onEnd(stop: () => Promise<unknown> | unknown): void;
   /** The command's result: the document with `--json`, else the lines for a person. */
   show(options: OutputOptions, document: unknown, lines: string | readonly string[]): void;
+  /** For a result that is too large for a document: bytes as they are. */
+  output: NodeJS.WritableStream;
   /** Progress and remarks: always standard error, so that standard output stays one document. */
   note(text: string): void;
   /** Colours of standard output, off when it is no terminal. */
@@ -64,6 +69,7 @@ export function makeContext(around: CommandSurroundings): CommandContext & { clo
       const text = options.json ? JSON.stringify(document) : typeof lines === 'string' ? lines : lines.join('\n');
       around.stdout.write(`${text}\n`);
     },
+    output: around.stdout,
     note: (text) => void around.stderr.write(`${text}\n`),
     colours: pc.createColors(around.stdout.isTTY === true && !around.environment.NO_COLOR),
   };

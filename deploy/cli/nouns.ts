@@ -8,9 +8,11 @@ const nouns: Readonly<Record<string, () => Promise<RegisterCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).registerMigrateCommand,
   accounts: async () => (await import('./accounts.ts')).registerAccountsCommands,
   tokens: async () => (await import('./tokens.ts')).registerTokensCommands,
+  registers: async () => (await import('./registers.ts')).registerRegistersCommand,
   publications: async () => (await import('./publications.ts')).registerPublicationsCommands,
   schemas: async () => (await import('./schemas.ts')).registerSchemasCommands,
   editions: async () => (await import('./editions.ts')).registerEditionsCommands,
+  rejects: async () => (await import('./rejects.ts')).registerRejectsCommand,
 };
 
 /** The commands of the noun that stands first on the command line; of all nouns when it is none of them (--help, a typing error). */

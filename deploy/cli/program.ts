@@ -16,7 +16,7 @@ const context = makeContext({
 });
 
 const program = new Command('padron')
-  .description('Operates the register service: accounts, tokens, publications, editions.')
+  .description('Operates the register service: accounts, tokens, registers, publications, editions.')
   .showHelpAfterError('(run it with --help to see what it takes)')
   .addHelpText(
     'after',
@@ -26,7 +26,8 @@ Addresses come from the environment (DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS
 
 Examples:
   $ npx padron accounts create --name "Estudio Uno" --plan crecimiento --json
-  $ npx padron tokens create --account 1 --json`,
+  $ npx padron tokens create --account 1 --json
+  $ npx padron registers`,
   );
 
 try {

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { z } from 'zod';
+import { type Correction, findCorrection } from '../../pipelines/editions/corrections.ts';
+import { type Edition, findEdition } from '../../pipelines/editions/editions.ts';
 import { finalStates, findPublication, type Publication } from '../../pipelines/editions/publications.ts';
 import { type FetchResult, publishWorkflowId } from '../../workflows/publication/messages.ts';
 import type { ScheduledRun } from '../../workflows/publication/schedule.ts';
@@ -68,7 +70,33 @@ export async function followPublication(follow: Follow, id: number): Promise<Pub
   }
 }
 
-function stageOf(publication: Publication): string {
+/** Waits until an order to undo an edition is refused, or is an edition that is materialised and notified. */
+export async function followCorrection(follow: Follow, id: number): Promise<Correction> {
+  let told = '';
+  let teller: Teller | null = null;
+  for (;;) {
+    const correction = await findCorrection(follow.pool, id);
+    if (correction === null) throw new CommandError(`there is no correction ${id}`);
+    const { register, edition: number, state } = correction;
+    const edition = number === null ? null : await findEdition(follow.pool, register, number);
+    const stage = stageOf({ ...correction, edition: number, ...timesOf(edition) });
+    if (stage !== told) follow.note(`correction ${id}: ${stage}`);
+    told = stage;
+    if (state === 'rechazada' || (edition !== null && edition.avisada_at !== null)) return correction;
+    checkDeadline(follow);
+    teller ??= new Teller(follow, publishWorkflowId(register));
+    await teller.tell();
+    await delay(pollMs);
+  }
+}
+
+function timesOf(edition: Edition | null) {
+  return { materializada_at: edition?.materializada_at ?? null, avisada_at: edition?.avisada_at ?? null };
+}
+
+type Staged = Pick<Publication, 'state_reason' | 'edition' | 'avisada_at' | 'materializada_at'> & { state: string };
+
+function stageOf(publication: Staged): string {
   const { state, edition } = publication;
   if (edition === null) return publication.state_reason === null ? state : `${state} (${publication.state_reason})`;
   if (publication.avisada_at !== null) return `${state}, edition ${edition} materialised and notified`;

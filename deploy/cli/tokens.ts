@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createToken, listTokens, revokeToken } from '../../api/accounts/tokens.ts';
-import { wholeNumber } from './accounts.ts';
+import { wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 export function registerTokensCommands(program: Command, context: CommandContext): void {

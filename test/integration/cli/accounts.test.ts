@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { repositoryRoot } from '../../../deploy/local/config.ts';
 import { migratePostgres } from '../../../deploy/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../deploy/runtime/postgres.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
+import { padronDocument, runPadron } from '../../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../../support/isolation.ts';
 
 let database: FreshDatabase;
@@ -25,31 +24,11 @@ afterAll(async () => {
   rmSync(emptyFolder, { recursive: true });
 });
 
-/** The command as a person runs it. */
-function padron(words: string[], environment: Record<string, string> = { DATABASE_URL: database.DATABASE_URL }) {
-  return new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) => {
-    const child = spawn(process.execPath, ['deploy/cli/padron.js', ...words], {
-      cwd: repositoryRoot,
-      env: { PATH: process.env.PATH ?? '', PADRON_LOCAL_DIR: emptyFolder, ...environment },
-    });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.on('data', (chunk) => {
-      stdout += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      stderr += chunk;
-    });
-    child.once('close', (code) => resolve({ code, stdout, stderr }));
-  });
-}
+const padron = (words: string[], environment: Record<string, string> = { DATABASE_URL: database.DATABASE_URL }) =>
+  runPadron(words, { PADRON_LOCAL_DIR: emptyFolder, ...environment });
 
-/** With --json: one document on standard output and nothing else anywhere. */
-async function document<Answer>(words: string[]): Promise<Answer> {
-  const { code, stdout, stderr } = await padron([...words, '--json']);
-  expect({ code, stderr, lines: stdout.trimEnd().split('\n').length }).toEqual({ code: 0, stderr: '', lines: 1 });
-  return JSON.parse(stdout) as Answer;
-}
+const document = <Answer>(words: string[]) =>
+  padronDocument<Answer>(words, { PADRON_LOCAL_DIR: emptyFolder, DATABASE_URL: database.DATABASE_URL });
 
 test('an account, its tokens, a revocation; secrets are shown once and only their hash is kept', async () => {
   const { id } = await document<{ id: number }>([

@@ -1,0 +1,29 @@
+import { isRegisterName, type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { CommandError } from './context.ts';
+
+// What commands take, checked: commander shows the error with the argument's or option's name.
+
+/** A whole number from 1. */
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!/^[0-9]{1,15}$/.test(text) || value < 1)
+    throw new CommandError(`"${text}" is not a whole number from 1.`, 'Give the number in digits, for example 1.');
+  return value;
+}
+
+export function registerOf(text: string): RegisterName {
+  if (isRegisterName(text)) return text;
+  throw new CommandError(`There is no register "${text}".`, `Registers: ${registerNames.join(', ')}.`);
+}
+
+/** YYYY-MM-DD. */
+export function dayOf(text: string): string {
+  const day = new Date(`${text}T00:00:00Z`);
+  if (!Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text) return text;
+  throw new CommandError(`"${text}" is not a day.`, 'Write it as YYYY-MM-DD.');
+}
+
+export const registerArgument = `one of: ${registerNames.join(', ')}`;
+
+/** How long a command that waits goes on watching. */
+export const defaultTimeoutSeconds = 6 * 3600;
