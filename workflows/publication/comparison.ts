@@ -107,6 +107,7 @@ export function gateFactsOf(
       companies: rowsBefore(counts.changedByKind.company),
       kinds: (['company', 'other'] as const).map((kind) => kindFacts(kind, counts, usual)),
       columns: register.columns.map((column) => columnFacts(column, register, headEdition, counts, usual)),
+      keptCells: counts.keptCells,
       notices: noticeFacts(counts, usual),
     },
   };

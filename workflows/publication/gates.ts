@@ -43,6 +43,8 @@ export interface GateFacts {
     companies: number;
     kinds: readonly KindFacts[];
     columns: readonly ColumnFacts[];
+    /** Rows in which a cell that is empty in the file kept the previous edition's value. */
+    keptCells: number;
     /** Null for a register whose changes are told to nobody. */
     notices: NoticeFacts | null;
   } | null;
@@ -71,6 +73,7 @@ export function checkGates(facts: GateFacts, settings: GateSettings): GateResult
       results.push(emptyGate(column, column.emptyBefore, facts.rows, previous.rows, settings));
     }
   }
+  results.push(keptGate(previous.keptCells, facts.rows, settings));
   if (previous.notices !== null) results.push(noticesGate(previous.notices, settings));
   return results;
 }
@@ -176,6 +179,18 @@ function emptyGate(
     limit: settings.maxEmptyShareMove,
     passed: tooFew(Math.abs(emptyNow - emptyBefore), settings) || move <= settings.maxEmptyShareMove,
     text: `${column} is empty in ${emptyNow} of ${rows} rows, before in ${emptyBefore} of ${previousRows} (moved by ${percent(move)}, limit ${percent(settings.maxEmptyShareMove)})`,
+  };
+}
+
+/** Columns whose empty cells keep their value never look empty: an emptied one shows only here. */
+function keptGate(keptCells: number, rows: number, settings: GateSettings): GateResult {
+  const share = shareOf(keptCells, rows);
+  return {
+    gate: 'kept',
+    value: share,
+    limit: settings.maxEmptyShareMove,
+    passed: tooFew(keptCells, settings) || share <= settings.maxEmptyShareMove,
+    text: `${keptCells} of ${rows} rows have an empty cell that never is empty (${percent(share)}, limit ${percent(settings.maxEmptyShareMove)})`,
   };
 }
 

@@ -12,20 +12,20 @@ import { listPublications } from '../../../pipelines/editions/publications.ts';
 import { addressesOf } from '../../../pipelines/registers/addresses.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
-import { type FetchBench, makeFetchBench } from '../../support/fetch-bench.ts';
 import type { Fault } from '../../support/official-site.ts';
+import { makeStepBench, type StepBench } from '../../support/step-bench.ts';
 
 const list = 'agentes_retencion';
 const { file: listFile, page: listPagePath } = sitePaths[list];
 const barFile = sitePaths.sancionados.file;
 const day = (date: number, hour = 12) => new Date(Date.UTC(2026, 9, date, hour));
-let bench: FetchBench;
+let bench: StepBench;
 let folder: string;
 let zips = 0;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'padron-fetch-test-'));
-  bench = await makeFetchBench(inject('endpoints'));
+  bench = await makeStepBench(inject('endpoints'));
 });
 beforeEach(() => {
   bench.site.misbehave({ mode: 'ok' });
@@ -60,14 +60,14 @@ async function showList(mark: string, at: Date): Promise<Buffer> {
   return bytes;
 }
 
-const head = (register: RegisterName = list) => readHead(bench.parts.pool, register);
+const head = (register: RegisterName = list) => readHead(bench.pool, register);
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 const fetched = (register: RegisterName) =>
   bench.asked().filter((request) => request === `GET ${sitePaths[register].file}`).length;
 
 /** As if the publication with these bytes were the register's state. */
 async function makeHead(bytes: Buffer, fechaDato: string, publishedAt: Date): Promise<void> {
-  await bench.parts.pool.query(
+  await bench.pool.query(
     `UPDATE register_head SET edition = 1, publication_sha256 = $2, fecha_dato = $3, published_at = $4 WHERE register = $1`,
     [list, sha256(bytes), fechaDato, publishedAt],
   );
@@ -193,7 +193,7 @@ describe('a register whose address names the month', () => {
   it('is asked again later when no month is there', async () => {
     await expect(bench.fetch(register)).rejects.toMatchObject({ retryable: true });
     expect(new Set(bench.asked().map((request) => request.split(' ')[1]))).toEqual(new Set(paths));
-    expect(await listPublications(bench.parts.pool, { register, state: null, maxRows: 9 })).toEqual([]);
+    expect(await listPublications(bench.pool, { register, state: null, maxRows: 9 })).toEqual([]);
   });
 
   it('gives the newest month that is there; an error page that comes with 200 is none', async () => {
@@ -211,7 +211,7 @@ describe('a register whose address names the month', () => {
 
   it('takes a newer month for new whatever its validators say, and knows its bytes', async () => {
     bench.site.place(paths[1]!, await monthly(periods[2]!), day(19));
-    const [known] = await listPublications(bench.parts.pool, { register, state: null, maxRows: 1 });
+    const [known] = await listPublications(bench.pool, { register, state: null, maxRows: 1 });
     expect((await bench.fetch(register))!.id).toBe(known!.id);
     expect(bench.asked()).toContain(`GET ${paths[1]}`);
 

@@ -27,6 +27,7 @@ function normalDay(): GateFacts & { previous: NonNullable<GateFacts['previous']>
         { column: 'nombre', emptyBefore: 3, emptyNow: 3, changedCompanies: 40, usualChangedShares: [] },
         { column: 'ubigeo', emptyBefore: 870_000, emptyNow: 870_100, changedCompanies: null, usualChangedShares: [] },
       ],
+      keptCells: 3,
       notices: { notices: 250, watchedCompanies: 10_000, usualPerCompany: [0.02, 0.03, 0.04] },
     },
   };
@@ -54,6 +55,7 @@ describe('gates', () => {
       'column.nombre',
       'empty.nombre',
       'empty.ubigeo',
+      'kept',
       'notices',
     ]);
     for (const result of results) expect(result.text).not.toBe('');
@@ -148,6 +150,7 @@ describe('gates', () => {
           },
         ],
         columns: [],
+        keptCells: 3,
         notices: null,
       },
     });
@@ -208,12 +211,21 @@ describe('gates', () => {
         companies: 300,
         kinds: [{ kind: 'company', previousRows: 300, changed: 99, deleted: 60, usualChangedShares: [] }],
         columns: [{ column: 'estado', emptyBefore: 0, emptyNow: 99, changedCompanies: 99, usualChangedShares: [] }],
+        keptCells: 3,
         notices: { notices: 99, watchedCompanies: 300, usualPerCompany: [0] },
       },
     };
     expect(failing(facts)).toEqual([]);
     facts.previous!.kinds[0]!.changed = 100;
     expect(failing(facts)).toEqual(['changed.company']);
+  });
+
+  it('stop an edition in which a column came empty whose cells keep their value', () => {
+    const facts = normalDay();
+    facts.previous!.keptCells = rows * 0.02;
+    expect(failing(facts)).toEqual([]);
+    facts.previous!.keptCells = rows * 0.03;
+    expect(failing(facts)).toEqual(['kept']);
   });
 
   it('ask a first edition only for its header and its lines', () => {
