@@ -26,7 +26,8 @@ interface Row {
  * The served edition of each register that has one, in one statement: what one answer says of several registers is of one
  * moment. Same bytes published again make a publication (`repetida`) and no edition: the newest of them gives the dates,
  * also while the next edition is on its way. A correction keeps the publication that was the head's: published again, that
- * one moves the correction's dates. Where the source only says that its bytes are still good, the head's date moves.
+ * one moves the correction's dates. Where the source only says that its bytes are still good, that publication's own date
+ * has moved (data-date.ts).
  */
 export async function servedEditions(pool: Pool): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (
@@ -48,13 +49,12 @@ export async function editionOf(pool: Pool, register: RegisterName, number: numb
 function describeEditions(editions: string): string {
   return `
     SELECT e.register, e.number, own.sha256, e.materializada_at AS materialised_at,
-           greatest(e.fecha_dato, again.fecha_dato, head.fecha_dato) AS fecha_dato,
+           greatest(e.fecha_dato, shown.fecha_dato, again.fecha_dato) AS fecha_dato,
            greatest(e.published_at, again.published_at) AS published_at
     FROM (${editions}) e
-    LEFT JOIN register_head head ON head.register = e.register AND head.edition = e.number
     LEFT JOIN publication own ON own.id = e.publication_id
     LEFT JOIN LATERAL (
-      SELECT p.sha256 FROM edition base JOIN publication p ON p.id = base.publication_id
+      SELECT p.sha256, p.fecha_dato FROM edition base JOIN publication p ON p.id = base.publication_id
       WHERE base.register = e.register AND base.number <= e.number ORDER BY base.number DESC LIMIT 1
     ) shown ON true
     LEFT JOIN LATERAL (

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../deploy/runtime/postgres.ts';
 import { decodeChanges } from '../../../pipelines/diff/change-file.ts';
 import { findCorrection, requestCorrection } from '../../../pipelines/editions/corrections.ts';
+import { confirmDate } from '../../../pipelines/editions/data-date.ts';
 import { approvePublication } from '../../../pipelines/editions/decisions.ts';
 import { type Edition, findEdition } from '../../../pipelines/editions/editions.ts';
 import { pauseRegister, readHead, resumeRegister } from '../../../pipelines/editions/heads.ts';
@@ -84,6 +85,10 @@ describe('an edition that is undone', () => {
     expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-03', sha256: null });
     expect(await publish()).toMatchObject({ state: 'repetida' });
     expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-04', sha256: null });
+    // Its page confirms the same bytes for a later day.
+    expect(await confirmDate(bench.pool, register, (await head()).publication_sha256!, '2026-10-05')).toBe(true);
+    expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-05', sha256: null });
+    days += 1;
   });
 
   it('is the base of the next difference: a file that still has it brings it back', async () => {
@@ -110,6 +115,7 @@ describe('bytes that were undone', () => {
     const again = await publish();
     expect(again).toMatchObject({ sha256: bad.sha256, state: 'en_cuarentena', edition: null });
     expect(again.state_reason).toMatch(/^reverted: /);
+    expect(await confirmDate(bench.pool, register, bad.sha256!, '2027-01-01')).toBe(false);
     expect(await head()).toMatchObject({ edition: before.edition, fecha_dato: before.fecha_dato });
     const newer = await publish((list) => list.set(20, 'EMPRESA DE PRUEBA 20').set(21, 'ALTERADA'));
     expect(newer).toMatchObject({ state: 'publicada', edition: before.edition + 1 });
