@@ -25,7 +25,7 @@ export async function openPlainText(path: string, limits: PublicationLimits): Pr
   }
   const problem = problemOfStart(start);
   if (problem !== null) throw new CompareError('text_invalid', `The publication is not the text itself: ${problem}.`);
-  return { textBytes: size, crc32: sum, chunks: () => unchanged(read(), sum) };
+  return { textBytes: size, crc32: sum, chunks: () => unchanged(read, sum) };
 }
 
 function problemOfStart(start: string): string | null {
@@ -35,9 +35,10 @@ function problemOfStart(start: string): string | null {
   return null;
 }
 
-async function* unchanged(pieces: AsyncIterable<Buffer>, expected: number): AsyncGenerator<Buffer> {
+/** Opens the file only when the first piece is asked for: a stream that nobody reads has nobody to tell its error to. */
+async function* unchanged(read: () => AsyncIterable<Buffer>, expected: number): AsyncGenerator<Buffer> {
   let sum = 0;
-  for await (const piece of pieces) {
+  for await (const piece of read()) {
     sum = crc32(piece, sum);
     yield piece;
   }

@@ -1,16 +1,5 @@
-import { z } from 'zod';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import type { SourceDate } from '../source-date.ts';
-
-/** Where the daily register is published. Both addresses are settings of every register: SOURCE_<REGISTER>_URL and …_PAGE_URL. */
-export const padronReducidoSourceBlock = z.object({
-  SOURCE_PADRON_REDUCIDO_URL: z
-    .url({ protocol: /^https?$/ })
-    .default('https://www2.sunat.gob.pe/padron_reducido_ruc.zip'),
-  SOURCE_PADRON_REDUCIDO_PAGE_URL: z
-    .url({ protocol: /^https?$/ })
-    .default('https://www.sunat.gob.pe/descargaPRR/mrc137_padron_reducido.html'),
-});
 
 const heading = /<div[^>]*class\s*=\s*["'][^"']*\btitulo\b[^"']*["'][^>]*>([\s\S]*?)<\/div>/gi;
 const writtenDate = /\b(\d{2})\/(\d{2})\/(\d{4})\b/;

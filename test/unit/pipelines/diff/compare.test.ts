@@ -168,6 +168,29 @@ describe('a later edition', () => {
     expect(forth).toMatchObject({ updated: 1, duplicates: 1 });
   });
 
+  it('keeps a line with control bytes, as spaces, lists it, and sees no change in it the next day (register-apis T16)', async () => {
+    await bench.publish([person, company]);
+    const raw = withCell(company, 1, 'COMERCIAL\tPRUEBA\0UNO S.A.C.');
+    const clean = withCell(company, 1, 'COMERCIAL PRUEBA UNO S.A.C.');
+    const fresh = withCell(withCell(other, 1, '\0\0'), 4, '\t');
+    const first = await bench.publish([person, raw, fresh]);
+    expect(first).toMatchObject({ repaired: 2, rejected: 0, kept: 0, rows: 3, inserted: 1, updated: 0, unchanged: 2 });
+    expect(first.rejectedByReason).toEqual({ control_byte: 2 });
+    expect(bench.rejects(first)).toEqual([
+      { line: 3, reason: 'control_byte', raw },
+      { line: 4, reason: 'control_byte', raw: fresh },
+    ]);
+    const [change] = await readContainer<DecodedChange>(first.changeFile.path);
+    expect(change).toMatchObject({ op: 'c', ruc: '20990000027', after: { nombre: '  ', ubigeo: ' ' } });
+    expect(await bench.publish([fresh, person, raw])).toMatchObject({ repaired: 2, unchanged: 3, updated: 0 });
+    expect(await bench.publish([person, clean, fresh])).toMatchObject({ repaired: 1, unchanged: 3, updated: 0 });
+    // A repeat counts as one wherever the repair stands, and the last line wins.
+    const renamed = withCell(company, 1, 'OTRO\tNOMBRE');
+    const last = await bench.publish([renamed, person, clean, fresh]);
+    expect(last).toMatchObject({ duplicates: 1, repaired: 2, updated: 0, unchanged: 3 });
+    expect(await bench.publish([clean, person, renamed, fresh])).toMatchObject({ duplicates: 1, updated: 1 });
+  });
+
   it('sees no change between two undefined bytes, which are one character', async () => {
     const raw = (byte: number) =>
       Uint8Array.from(encodeWindows1252(withCell(company, 1, 'AXB')), (b) => (b === 88 ? byte : b));

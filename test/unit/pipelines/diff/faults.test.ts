@@ -59,6 +59,17 @@ describe('a publication that cannot be compared', () => {
   });
 });
 
+describe('a publication without rows', () => {
+  it.each([
+    ['a header alone', [], /a header and no line/],
+    ['lines of which none is a row', ['|||', '123|X|'], /2 lines and no row among them/],
+  ])('%s is refused, and the register stays as it is (register-apis T20)', async (_what, lines, message) => {
+    await bench.publish(rows);
+    await expect(bench.publish(lines)).rejects.toMatchObject({ code: 'empty', message, isPublicationFault: true });
+    expect(await bench.publish(rows)).toMatchObject({ unchanged: 7, deleted: 0 });
+  });
+});
+
 describe('a publication that compares, for the gates to judge', () => {
   it('sixty percent of the rows', async () => {
     expect(await publishFault('sixty_percent')).toMatchObject({ rows: 5, deleted: 2, stateRows: 5 });

@@ -8,21 +8,27 @@ import { correctEdition } from '../../../../pipelines/diff/correct.ts';
 import { rebuildIndex } from '../../../../pipelines/diff/rebuild.ts';
 import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../pipelines/diff/types.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import type { RegisterName } from '../../../../schemas/registers.ts';
 
 /** A working folder for one chain of editions. */
 export class Workbench {
+  readonly register: RegisterName;
   readonly folder = mkdtempSync(join(tmpdir(), 'padron-diff-'));
   readonly workDir = join(this.folder, 'work');
   readonly outputDir = join(this.folder, 'out');
   readonly publicationPath = join(this.folder, 'publication.zip');
   readonly editions: CompareResult[] = [];
 
+  constructor(register: RegisterName = 'padron_reducido') {
+    this.register = register;
+  }
+
   /** The input of the next edition. */
   next(changes: Partial<CompareInput> = {}): CompareInput {
     const last = this.editions.at(-1);
     const edition = this.editions.length + 1;
     return {
-      register: 'padron_reducido',
+      register: this.register,
       publicationPath: this.publicationPath,
       workDir: this.workDir,
       outputDir: this.outputDir,
@@ -40,9 +46,18 @@ export class Workbench {
   }
 
   /** Publishes these lines (header added) and compares them as the next edition. */
-  async publish(lines: readonly (string | Uint8Array)[], lineEnd = '\n'): Promise<CompareResult> {
+  async publish(
+    lines: readonly (string | Uint8Array)[],
+    lineEnd = '\n',
+    changes: Partial<CompareInput> = {},
+  ): Promise<CompareResult> {
+    await this.write(lines, lineEnd);
+    return this.compare(changes);
+  }
+
+  /** The publication of these lines, without comparing it. */
+  async write(lines: readonly (string | Uint8Array)[], lineEnd = '\n'): Promise<void> {
     await writeLines(this.publicationPath, [header, ...lines], lineEnd);
-    return this.compare();
   }
 
   /** Makes the next edition, which undoes edition `corrects`. `overlayPath`: the head's own when not given. */
@@ -72,7 +87,7 @@ export class Workbench {
     const changeFiles = this.editions
       .map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }))
       .slice(from - 1);
-    const input = { register: 'padron_reducido', workDir, changeFiles, maxAttemptAgeMs: 1e9 } as const;
+    const input = { register: this.register, workDir, changeFiles, maxAttemptAgeMs: 1e9 };
     const rebuilt = await rebuildIndex(input, () => {}, new AbortController().signal);
     const { indexName, stateRows: rows } = this.editions.at(-1)!;
     if (JSON.stringify(rebuilt) !== JSON.stringify({ edition: this.editions.length, indexName, rows })) {

@@ -1,0 +1,114 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { entryName, joinLines, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
+import { checkPublication, openPublication, readPublication } from '../../../../pipelines/diff/publication.ts';
+import { chunkBytes } from '../../../../pipelines/diff/published-text.ts';
+import type { Container } from '../../../../pipelines/registers/module.ts';
+import { registerModules } from '../../../../pipelines/registers/modules.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'padron-publication-'));
+  path = join(folder, 'publication');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const limits = { maxTextBytes: 10_000_000, maxEntries: 10 };
+const daily = registerModules.padron_reducido.source.container;
+const plain: Container = { kind: 'plain' };
+const text = Buffer.from(joinLines([header, ...officialExampleLines]));
+
+describe('a publication that is a zip', () => {
+  it('gives the one entry of its name; others are left alone', async () => {
+    await writeZip(
+      path,
+      [
+        { name: 'LEAME.pdf', content: Buffer.from('%PDF') },
+        { name: entryName, content: text },
+      ],
+      6,
+    );
+    const opened = await openPublication(path, daily, limits);
+    expect(opened).toMatchObject({ textBytes: text.length, crc32: crc32(text) });
+    expect(await readPublication(path, daily, limits)).toEqual(text);
+  });
+
+  it('has too many entries, or declares an absurd size', async () => {
+    const entries = Array.from({ length: 11 }, (_, index) => ({ name: `${index}.pdf`, content: Buffer.from('x') }));
+    await writeZip(path, entries, 6);
+    await expect(openPublication(path, daily, limits)).rejects.toMatchObject({
+      code: 'zip_entry',
+      message: /11 entries/,
+    });
+    await writeZip(path, [{ name: entryName, content: text }], 6);
+    const zip = readFileSync(path);
+    zip.writeUInt32LE(0xfffffff0, zip.indexOf(Buffer.from('PK\u0001\u0002', 'latin1')) + 24);
+    writeFileSync(path, zip);
+    await expect(openPublication(path, daily, limits)).rejects.toMatchObject({
+      code: 'zip_size',
+      message: 'The text declares 4294967280 bytes; the limit is 10000000.',
+    });
+    // Within the limit, it is still not believed.
+    const wide = { ...limits, maxTextBytes: 2 ** 33 };
+    await expect(readPublication(path, daily, wide)).rejects.toMatchObject({ code: 'zip_size', message: /less than/ });
+  });
+});
+
+describe('a publication that is the text itself', () => {
+  it('is read in pieces, with its size and checksum', async () => {
+    const long = Buffer.alloc(chunkBytes + 10, 'A|B\r\n');
+    writeFileSync(path, long);
+    const opened = await openPublication(path, plain, limits);
+    expect(opened).toMatchObject({ textBytes: long.length, crc32: crc32(long) });
+    const pieces: Buffer[] = [];
+    for await (const piece of opened.chunks()) pieces.push(piece);
+    expect(pieces.length).toBeGreaterThan(1);
+    expect(Buffer.compare(Buffer.concat(pieces), long)).toBe(0);
+    writeFileSync(path, 'something else');
+    const again = async () => {
+      for await (const piece of opened.chunks()) expect(piece.length).toBeGreaterThan(0);
+    };
+    await expect(again()).rejects.toMatchObject({ code: 'text_invalid', message: /changed/ });
+  });
+
+  it.each([
+    ['an error page', '\n <!DOCTYPE html><html>', 'text_invalid', /web page \(HTML\)/],
+    ['an error page with a UTF-8 mark', '\ufeff<html>', 'text_invalid', /web page/],
+    ['a zip in its place', 'PK\u0003\u0004…', 'text_invalid', /it is a zip/],
+    ['a document', '%PDF-1.4', 'text_invalid', /PDF/],
+    ['nothing', '', 'empty', /empty file/],
+    ['far too much', 'x'.repeat(101), 'text_invalid', /101 bytes; the limit is 100/],
+  ])('is refused when it is %s', async (_what, content, code, message) => {
+    writeFileSync(path, content);
+    const small = { ...limits, maxTextBytes: 100 };
+    await expect(openPublication(path, plain, small)).rejects.toMatchObject({
+      code,
+      message,
+      isPublicationFault: true,
+    });
+  });
+});
+
+describe('checking a publication before it is compared', () => {
+  it('reads the header of a large register and goes no further', async () => {
+    const noRow = joinLines([header, 'no row']);
+    await writeZip(path, [{ name: entryName, content: noRow }], 6);
+    await expect(checkPublication('padron_reducido', path, limits)).resolves.toBeUndefined();
+    await writeZip(path, [{ name: entryName, content: joinLines([header.replace('LOTE', 'LOTES')]) }], 6);
+    await expect(checkPublication('padron_reducido', path, limits)).rejects.toMatchObject({
+      code: 'header_changed',
+      message: 'The header is not the known one: column 12 is not called LOTE.',
+    });
+  });
+
+  it('reads a small register whole', async () => {
+    writeFileSync(path, 'A|B|C\r\n1|2|3\r\n');
+    await expect(checkPublication('sancionados', path, limits)).rejects.toMatchObject({ code: 'header_changed' });
+  });
+});
