@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
+import { registerNames } from '../../../../schemas/registers.ts';
 import {
   baseline,
   currentState,
@@ -17,7 +18,7 @@ const register = 'padron_reducido';
 const name = 'EMPRESA 3 "Ñ" S.A.C.';
 let bench: StreamBench;
 beforeAll(async () => {
-  bench = await makeStreamBench(inject('endpoints'));
+  bench = await makeStreamBench(inject('endpoints'), registerNames);
 });
 afterAll(() => bench.close());
 
