@@ -20,6 +20,8 @@ import { differences, readHistory, readPublication, readState } from '../support
 
 const rows = 4_000;
 const baselineEvents = 0;
+/** Seven registers at once, each with processes of its own. */
+const publishTimeoutMs = 300_000;
 let directory: string;
 let chain: Chain;
 let days: TwoDays;
@@ -68,16 +70,20 @@ describe('before anything is published', () => {
 });
 
 describe('the first publications', () => {
-  it('become edition 1 of each register: every row a baseline, no event', async () => {
-    const rows = await chain.publishDay(days.first);
-    expect(rows.map(({ register, state, fecha_dato }) => ({ register, state, fecha_dato }))).toEqual(
-      days.first.files.map(({ register, fechaDato }) => ({ register, state: 'publicada', fecha_dato: fechaDato })),
-    );
-    expect(rows[0]).toMatchObject({ rows: days.first.daily.rows, rejected: 0, duplicates: 0 });
-    expect(rows.filter(({ rejected }) => rejected > 0)).toEqual([]);
-    expect(await chain.customer.events()).toHaveLength(baselineEvents);
-    expect(chain.receiver.notices).toHaveLength(0);
-  });
+  it(
+    'become edition 1 of each register: every row a baseline, no event',
+    async () => {
+      const rows = await chain.publishDay(days.first);
+      expect(rows.map(({ register, state, fecha_dato }) => ({ register, state, fecha_dato }))).toEqual(
+        days.first.files.map(({ register, fechaDato }) => ({ register, state: 'publicada', fecha_dato: fechaDato })),
+      );
+      expect(rows[0]).toMatchObject({ rows: days.first.daily.rows, rejected: 0, duplicates: 0 });
+      expect(rows.filter(({ rejected }) => rejected > 0)).toEqual([]);
+      expect(await chain.customer.events()).toHaveLength(baselineEvents);
+      expect(chain.receiver.notices).toHaveLength(0);
+    },
+    publishTimeoutMs,
+  );
 
   it('leave a state equal to the files and no history', async () => {
     const { CLICKHOUSE_URL } = chain.stack.endpoints;
@@ -104,25 +110,29 @@ describe('the first publications', () => {
 });
 
 describe('the next publications', () => {
-  it('become edition 2 with exactly the true changes', async () => {
-    const rows = await chain.publishDay(days.second);
-    expect(rows.map(({ state }) => state)).toEqual(days.second.files.map(() => 'publicada'));
-    const { CLICKHOUSE_URL } = chain.stack.endpoints;
-    const [before, after] = [
-      await readPublication(days.first.daily.path),
-      await readPublication(days.second.daily.path),
-    ];
-    expect(differences(after, await readState(CLICKHOUSE_URL))).toEqual([]);
-    const history = await readHistory(CLICKHOUSE_URL, 'padron_reducido');
-    expect(history.map(({ ruc, op }) => `${op} ${ruc}`)).toEqual(
-      days.second.daily.changes.map(({ ruc, op }) => `${op} ${ruc}`),
-    );
-    for (const change of history) {
-      expect(change.edition).toBe(2);
-      expect(change.before).toEqual(before.get(change.ruc) ?? null);
-      expect(change.after).toEqual(after.get(change.ruc) ?? null);
-    }
-  });
+  it(
+    'become edition 2 with exactly the true changes',
+    async () => {
+      const rows = await chain.publishDay(days.second);
+      expect(rows.map(({ state }) => state)).toEqual(days.second.files.map(() => 'publicada'));
+      const { CLICKHOUSE_URL } = chain.stack.endpoints;
+      const [before, after] = [
+        await readPublication(days.first.daily.path),
+        await readPublication(days.second.daily.path),
+      ];
+      expect(differences(after, await readState(CLICKHOUSE_URL))).toEqual([]);
+      const history = await readHistory(CLICKHOUSE_URL, 'padron_reducido');
+      expect(history.map(({ ruc, op }) => `${op} ${ruc}`)).toEqual(
+        days.second.daily.changes.map(({ ruc, op }) => `${op} ${ruc}`),
+      );
+      for (const change of history) {
+        expect(change.edition).toBe(2);
+        expect(change.before).toEqual(before.get(change.ruc) ?? null);
+        expect(change.after).toEqual(after.get(change.ruc) ?? null);
+      }
+    },
+    publishTimeoutMs,
+  );
 
   it.each(['agentes_retencion', 'buenos_contribuyentes'] as const)(
     'of %s change who entered and who left',
