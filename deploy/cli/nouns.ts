@@ -12,6 +12,9 @@ const nouns: Readonly<Record<string, () => Promise<RegisterCommands>>> = {
   publications: async () => (await import('./publications.ts')).registerPublicationsCommands,
   schemas: async () => (await import('./schemas.ts')).registerSchemasCommands,
   editions: async () => (await import('./editions.ts')).registerEditionsCommands,
+  verify: async () => (await import('./verify.ts')).registerVerifyCommand,
+  rebuild: async () => (await import('./rebuild.ts')).registerRebuildCommand,
+  replay: async () => (await import('./replay.ts')).registerReplayCommand,
   rejects: async () => (await import('./rejects.ts')).registerRejectsCommand,
 };
 

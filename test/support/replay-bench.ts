@@ -222,3 +222,17 @@ export function writeBars(path: string, suppliers: readonly (readonly [id: strin
   writeFileSync(path, [header, ...lines].map((line) => `${line}\r\n`).join(''));
   return path;
 }
+
+/** An account with a list of these companies and a webhook, both older than every edition. */
+export async function watchCompanies(pool: StreamBench['pool'], rucs: readonly string[]): Promise<void> {
+  await pool.query(
+    `WITH account AS (INSERT INTO account (name, plan) VALUES ('Prueba', 'crecimiento') RETURNING id),
+       list AS (INSERT INTO watch_list (account_id, nombre, created_at)
+         SELECT id, 'Proveedores', now() - interval '1 day' FROM account RETURNING id),
+       hook AS (INSERT INTO webhook (id, account_id, url, created_at)
+         SELECT 'wh_replay', id, 'https://example.com', now() - interval '1 day' FROM account)
+     INSERT INTO watch_member (list_id, ruc, added_at)
+     SELECT list.id, unnest($1::text[]), now() - interval '1 day' FROM list`,
+    [rucs],
+  );
+}

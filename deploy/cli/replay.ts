@@ -1,0 +1,101 @@
+import { createWriteStream } from 'node:fs';
+import { finished } from 'node:stream/promises';
+import { type Command, Option } from 'commander';
+import { writeNdjson } from '../../pipelines/replay/ndjson.ts';
+import { writeParquet } from '../../pipelines/replay/parquet.ts';
+import { replayIntoKafka } from '../../pipelines/replay/replay-into-kafka.ts';
+import { type Bound, type SelectedEdition, selectEditions } from '../../pipelines/replay/selection.ts';
+import { toldChanges } from '../../pipelines/replay/told-changes.ts';
+import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { kafkaBlock } from '../runtime/config.ts';
+import { makeLogger } from '../runtime/log.ts';
+import { dayOf, registerOf, wholeNumber } from './arguments.ts';
+import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
+import { openConfiguredArchive } from './listed-lines.ts';
+import { ProgressLine } from './progress-line.ts';
+
+interface ReplayOptions extends OutputOptions {
+  register: RegisterName;
+  from: Bound;
+  to: Bound;
+  into: 'ndjson' | 'parquet' | 'kafka';
+  out?: string;
+}
+
+const signal = new AbortController().signal;
+
+/** `padron replay`: any stretch of a register's history from the archive. */
+export function registerReplayCommand(program: Command, context: CommandContext): void {
+  program
+    .command('replay')
+    .description(
+      'Gives every change of a stretch of editions: as lines, as a Parquet file, or into the topic once more.',
+    )
+    .requiredOption('--register <register>', 'the register', registerOf)
+    .requiredOption('--from <edition|date>', 'first edition, or first date of the data (YYYY-MM-DD)', boundOf)
+    .requiredOption('--to <edition|date>', 'last edition or date, included', boundOf)
+    .addOption(
+      new Option('--into <form>', 'what it becomes').choices(['ndjson', 'parquet', 'kafka']).makeOptionMandatory(),
+    )
+    .option('--out <file>', 'the file to write; ndjson goes to standard output without it')
+    .option('--json', 'one JSON document on standard output: what was replayed')
+    .addHelpText(
+      'after',
+      `
+Records in Kafka get the header "replay": consumers of the state take them as any other, and nobody is told of them again.
+The files hold natural persons' data: they are the operator's to keep.
+
+Examples:
+  $ npx padron replay --register padron_reducido --from 2026-11-01 --to 2026-11-30 --into parquet --out november.parquet
+  $ npx padron replay --register sancionados --from 1 --to 7 --into ndjson | jq -r .ruc
+  $ npx padron replay --register padron_reducido --from 12 --to 12 --into kafka`,
+    )
+    .action(async (options: ReplayOptions) => {
+      checkOutput(options);
+      const parts = { pool: context.pool(), archive: await openConfiguredArchive(context) };
+      const editions = await selectEditions(parts, options.register, options.from, options.to);
+      const rows = await replay(context, options, editions);
+      const [first, last] = [editions[0]!.edition, editions.at(-1)!.edition];
+      const document = { register: options.register, from: first, to: last, rows, into: options.into };
+      const line = `${options.register} ${first} to ${last}: ${rows.toLocaleString('en')} changes`;
+      if (options.into === 'ndjson' && options.out === undefined) context.note(line);
+      else context.show(options, { ...document, out: options.out ?? null }, line);
+    });
+}
+
+function checkOutput({ into, out, json }: ReplayOptions): void {
+  if (into === 'parquet' && out === undefined)
+    throw new CommandError('A Parquet file needs a name.', 'Add --out FILE.');
+  if (into === 'kafka' && out !== undefined) throw new CommandError('Nothing is written to a file with --into kafka.');
+  if (into === 'ndjson' && out === undefined && json) {
+    throw new CommandError('Standard output is for the changes themselves.', 'Add --out FILE, or leave --json out.');
+  }
+}
+
+async function replay(context: CommandContext, options: ReplayOptions, editions: readonly SelectedEdition[]) {
+  const { register, into, out } = options;
+  const total = editions.reduce((sum, { changes }) => sum + changes, 0);
+  const progress = new ProgressLine((text) => context.note(text));
+  const report = (rows: number) => progress.tell(`${register} into ${into}`, rows, total);
+  if (into === 'parquet') return await writeParquet(register, toldChanges(editions), out!, report, signal);
+  if (into === 'kafka') {
+    const config = context.configuration(kafkaBlock);
+    const stream = {
+      pool: context.pool(),
+      brokers: config.KAFKA_BROKERS,
+      registry: connectRegistry(config.SCHEMA_REGISTRY_URL),
+      prefix: config.KAFKA_TOPIC_PREFIX,
+      log: makeLogger('replay', 'fatal'),
+    };
+    return await replayIntoKafka(stream, editions, report, signal);
+  }
+  const file = out === undefined ? null : createWriteStream(out);
+  const rows = await writeNdjson(toldChanges(editions), file ?? process.stdout, report, signal);
+  if (file !== null) await finished(file.end());
+  return rows;
+}
+
+function boundOf(text: string): Bound {
+  return /^[0-9]+$/.test(text) ? { edition: wholeNumber(text) } : { date: dayOf(text) };
+}

@@ -1,0 +1,94 @@
+import type { Command } from 'commander';
+import type { ListedDifference, PartReport, VerifyReport } from '../../pipelines/replay/types.ts';
+import { type VerifyOutcome, verifyRegister } from '../../pipelines/replay/verify-register.ts';
+import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { archiveBlock, clickhouseBlock } from '../runtime/config.ts';
+import { registerOf } from './arguments.ts';
+import type { CommandContext, OutputOptions } from './context.ts';
+import { openConfiguredArchive } from './listed-lines.ts';
+import { ProgressLine } from './progress-line.ts';
+
+const exitDiffers = 1;
+const exitOnItsWay = 3;
+
+type Verified = { register: RegisterName } & VerifyOutcome;
+
+/** `padron verify`: whether ClickHouse holds what the archive says. Reads only. */
+export function registerVerifyCommand(program: Command, context: CommandContext): void {
+  program
+    .command('verify')
+    .description('Proves that state and history are what the change files say, and the state what was published.')
+    .option('--register <register>', 'this register only', registerOf)
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText(
+      'after',
+      `
+The exit code is 0 when all is equal, ${exitDiffers} when something differs, and ${exitOnItsWay} when an edition is on its way: try again then.
+
+Examples:
+  $ npx padron verify
+  $ npx padron verify --register padron_reducido --json`,
+    )
+    .action(async (options: OutputOptions & { register?: RegisterName }) => {
+      const parts = {
+        pool: context.pool(),
+        archive: await openConfiguredArchive(context),
+        clickhouseUrl: context.configuration(clickhouseBlock).CLICKHOUSE_URL,
+        workDir: context.configuration(archiveBlock).WORK_DIR,
+      };
+      const progress = new ProgressLine((text) => context.note(text));
+      const found: Verified[] = [];
+      for (const register of options.register === undefined ? registerNames : [options.register]) {
+        const outcome = await verifyRegister(
+          parts,
+          register,
+          ({ phase, rows, totalRows }) => progress.tell(`${register} ${phase}`, rows, totalRows),
+          new AbortController().signal,
+        );
+        found.push({ register, ...outcome });
+      }
+      context.show(options, found.map(documentOf), found.flatMap(linesOf));
+      process.exitCode = exitCodeOf(found);
+    });
+}
+
+function exitCodeOf(found: readonly Verified[]): number {
+  if (found.some((one) => one.kind === 'verified' && !one.report.equal)) return exitDiffers;
+  return found.some(({ kind }) => kind === 'on_its_way') ? exitOnItsWay : 0;
+}
+
+function documentOf(found: Verified): unknown {
+  if (found.kind === 'verified') return found.report;
+  return found.kind === 'no_edition'
+    ? { register: found.register, edition: null }
+    : { register: found.register, edition: found.edition, onItsWay: true };
+}
+
+function linesOf(found: Verified): string[] {
+  if (found.kind === 'no_edition') return [`${found.register}: no edition yet`];
+  if (found.kind === 'on_its_way') {
+    return [`${found.register}: edition ${found.edition} is on its way, try again`];
+  }
+  const { report } = found;
+  const verdict = report.equal ? 'equal' : `${report.differences.toLocaleString('en')} differences`;
+  return [
+    `${report.register} ${report.edition}: ${verdict}, ${report.rows.toLocaleString('en')} rows`,
+    ...(report.equal ? [] : partsOf(report)),
+    ...(report.publicationNote === null ? [] : [`  publication not compared: ${report.publicationNote}`]),
+    ...report.listed.map(differenceLine),
+  ];
+}
+
+function partsOf({ state, history, publication }: VerifyReport): string[] {
+  const line = (name: string, { missing, extra, differs }: PartReport) =>
+    `  ${name}: ${missing} missing, ${extra} that should not be there, ${differs} with another row`;
+  return [
+    line('state', state),
+    line('history', history),
+    ...(publication === null ? [] : [line('publication', publication)]),
+  ];
+}
+
+function differenceLine({ where, kind, id, edition }: ListedDifference): string {
+  return `    ${where} ${kind} ${id}${edition === null ? '' : ` in edition ${edition}`}`;
+}

@@ -1,0 +1,79 @@
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { insertRows } from '../consumers/insert-rows.ts';
+import { TaxpayerRows } from '../consumers/taxpayer-rows.ts';
+import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
+import { ChangeRecords } from './change-records.ts';
+import { ReplayError } from './errors.ts';
+import type { EditionFile } from './types.ts';
+
+/** Of one insert: as large as what the consumers fetch at once. */
+const maxInsertRows = 50_000;
+const maxInsertBytes = 32 * 1024 * 1024;
+
+interface Message {
+  offset: string;
+  value: Buffer;
+}
+
+/**
+ * Inserts an edition's change file into tables of history and state, the way the consumers do with the same records from
+ * Kafka: history first, rows straight from Avro bytes. Repeatable: the same rows replace themselves.
+ * @throws ReplayError `change_file_damaged`, `schema_of_another_release`; InsertFailed
+ */
+export async function loadEdition(
+  clickhouse: ClickHouseClient,
+  tables: { state: string; history: string },
+  register: RegisterName,
+  file: EditionFile,
+  report: (rows: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { key, columns } = registers[register];
+  const records = await ChangeRecords.open(file, key === 'supplier');
+  const rows = new TaxpayerRows();
+  try {
+    if (records.columns.join() !== columns.map(({ name }) => name).join()) {
+      const what = `edition ${file.edition} of ${register} has other columns than this release`;
+      throw new ReplayError('schema_of_another_release', what);
+    }
+    for await (const messages of batchesOf(records)) {
+      signal.throwIfAborted();
+      fill(rows, register, file.edition, messages);
+      await insertRows(clickhouse, 'history', tables.history, rows.history);
+      await insertRows(clickhouse, 'state', tables.state, rows.state);
+      report(messages.length);
+    }
+  } finally {
+    await records.close();
+  }
+}
+
+/** The records as values of the topic: five bytes that nobody reads here, then the record as the file has it. */
+async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
+  const header = Buffer.alloc(headerBytes);
+  let messages: Message[] = [];
+  let bytes = 0;
+  while (await records.nextBlock()) {
+    const block = Buffer.concat([header, records.block]);
+    while (records.step()) {
+      const value = block.subarray(records.recordAt, records.endAt + headerBytes);
+      messages.push({ offset: String(records.records), value });
+    }
+    bytes += block.length;
+    if (messages.length < maxInsertRows && bytes < maxInsertBytes) continue;
+    yield messages;
+    messages = [];
+    bytes = 0;
+  }
+  if (messages.length > 0) yield messages;
+}
+
+function fill(rows: TaxpayerRows, register: RegisterName, edition: number, messages: readonly Message[]): void {
+  try {
+    rows.fill(register, messages);
+  } catch (error) {
+    if (!(error instanceof UndecodableRecord)) throw error;
+    throw new ReplayError('change_file_damaged', `edition ${edition}, record ${error.offset}: ${error.message}`);
+  }
+}

@@ -1,0 +1,121 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import type { ToldChange } from './told-changes.ts';
+
+/** Rows that are held until they are written as one group of columns. */
+const rowsPerGroup = 50_000;
+
+type Cell = string | number | bigint | Date | null;
+
+interface ParquetColumn {
+  element: SchemaElement;
+  read(change: ToldChange): Cell;
+}
+
+const required = { repetition_type: 'REQUIRED' } as const;
+const optional = { repetition_type: 'OPTIONAL' } as const;
+const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const;
+
+/**
+ * Flat and typed: edition, op, ruc, fecha_dato (date), detected_at (timestamp), corrects, then each column of the register twice,
+ * `before_…` and `after_…`; null where there is no row.
+ */
+function columnsOf(register: RegisterName): ParquetColumn[] {
+  const sides = (['before', 'after'] as const).flatMap((side) =>
+    registers[register].columns.map(
+      ({ name }): ParquetColumn => ({
+        element: { name: `${side}_${name}`, ...text, ...optional },
+        read: (change) => change[side]?.[name] ?? null,
+      }),
+    ),
+  );
+  return [
+    { element: { name: 'edition', type: 'INT64', ...required }, read: ({ edition }) => BigInt(edition) },
+    { element: { name: 'op', ...text, ...required }, read: ({ op }) => op },
+    { element: { name: 'ruc', ...text, ...required }, read: ({ ruc }) => ruc },
+    {
+      element: { name: 'fecha_dato', type: 'INT32', converted_type: 'DATE', ...required },
+      read: ({ fecha_dato }) => new Date(`${fecha_dato}T00:00:00Z`),
+    },
+    {
+      element: { name: 'detected_at', type: 'INT64', converted_type: 'TIMESTAMP_MILLIS', ...required },
+      read: ({ detected_at }) => new Date(detected_at),
+    },
+    {
+      element: { name: 'corrects', type: 'INT64', ...optional },
+      read: ({ corrects }) => (corrects === null ? null : BigInt(corrects)),
+    },
+    ...sides,
+  ];
+}
+
+/**
+ * Writes the changes as one Parquet file, group by group. The name appears only when the file is whole; dying leaves
+ * `<path>.partial`, which the next run replaces.
+ */
+export async function writeParquet(
+  register: RegisterName,
+  batches: AsyncIterable<readonly ToldChange[]>,
+  path: string,
+  report: (rows: number) => void,
+  signal: AbortSignal,
+): Promise<number> {
+  const columns = columnsOf(register);
+  const partial = `${path}.partial`;
+  const file = openSync(partial, 'w');
+  try {
+    const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)];
+    const writer = new ParquetWriter({ writer: new OpenFileWriter(file), schema, createdBy: 'padron' });
+    let held: ToldChange[] = [];
+    let rows = 0;
+    const flush = () => {
+      const columnData = columns.map(({ element, read }) => ({
+        name: element.name,
+        data: held.map(read),
+        // One entry per page would be kept in memory until the end of the file.
+        offsetIndex: false,
+      }));
+      writer.write({ columnData, rowGroupSize: rowsPerGroup });
+      rows += held.length;
+      held = [];
+      report(rows);
+    };
+    for await (const changes of batches) {
+      signal.throwIfAborted();
+      held.push(...changes);
+      if (held.length >= rowsPerGroup) flush();
+    }
+    if (held.length > 0) flush();
+    writer.finish();
+    fsyncSync(file);
+    renameSync(partial, path);
+    return rows;
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The library's own file writer opens the file anew for every megabyte; this one holds it and empties its buffer into it. */
+class OpenFileWriter extends ByteWriter {
+  readonly #file: number;
+
+  constructor(file: number) {
+    super();
+    this.#file = file;
+  }
+
+  /** Called after each group. */
+  flush(): void {
+    const bytes = this.getBytes();
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
+    this.index = 0;
+  }
+
+  override finish(): void {
+    this.flush();
+  }
+}

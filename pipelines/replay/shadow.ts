@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ClickHouseClient, insertSettings } from '../../deploy/runtime/clickhouse.ts';
+import { historyColumns, stateColumns } from '../consumers/taxpayer-rows.ts';
+import { servingTables } from './plan.ts';
+
+/** The tables that a rebuild fills. After the exchange these names hold what served before. */
+export const shadowTables = { state: 'taxpayer_rebuild', history: 'register_change_rebuild' } as const;
+const planTable = 'rebuild_plan';
+
+/** Up to which edition the shadow tables hold a register, by its code. Rows of later editions come from the consumers. */
+export type FoldedEditions = ReadonlyMap<number, number>;
+
+const pairs = [
+  { shadow: shadowTables.history, serving: servingTables.history, version: 'edition', columns: historyColumns },
+  { shadow: shadowTables.state, serving: servingTables.state, version: 'version', columns: stateColumns },
+] as const;
+
+const copySettings = {
+  ...insertSettings,
+  max_threads: 1,
+  max_insert_threads: '1',
+  os_thread_priority: '15',
+  max_memory_usage: String(2 * 1024 * 1024 * 1024),
+} as const;
+const pollMs = 200;
+const maxWaitMs = 120_000;
+
+/** The statements of a rebuild. README.md of this folder says what a death between any two of them leaves. */
+export class Shadow {
+  readonly #clickhouse: ClickHouseClient;
+
+  constructor(clickhouse: ClickHouseClient) {
+    this.#clickhouse = clickhouse;
+  }
+
+  /** What an earlier run left when it died: rows of later editions that may be there only are put where they belong. */
+  async recover(): Promise<boolean> {
+    const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
+    if (left.size === 0) return false;
+    if (left.has(planTable)) await this.carryOver(await this.#readPlan(), shadowTables, servingTables);
+    await this.drop();
+    return true;
+  }
+
+  /** The plan is complete before the first shadow table exists, so whoever finds a shadow table knows what it is. */
+  async create(folded: FoldedEditions): Promise<void> {
+    await this.#run(`CREATE TABLE ${planTable} (register UInt8, edition UInt64) ENGINE = MergeTree ORDER BY register
+      SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`);
+    await this.#clickhouse.insert({
+      table: planTable,
+      values: [...folded].map(([register, edition]) => ({ register, edition })),
+      format: 'JSONEachRow',
+      clickhouse_settings: insertSettings,
+    });
+    for (const { shadow, serving } of pairs) await this.#run(`CREATE TABLE ${shadow} AS ${serving}`);
+  }
+
+  /** Registers that are not rebuilt, as they are served. */
+  async copyOthers(rebuilt: readonly number[]): Promise<void> {
+    for (const { shadow, serving, columns } of pairs) {
+      const list = columns.join(', ');
+      await this.#run(
+        `INSERT INTO ${shadow} (${list}) SELECT ${list} FROM ${serving} WHERE NOT has({codes:Array(UInt8)}, register)`,
+        { codes: rebuilt },
+      );
+    }
+  }
+
+  /** Rows of later editions than the folded ones, from one pair of tables into the other. Repeatable. */
+  async carryOver(
+    folded: FoldedEditions,
+    from: { state: string; history: string },
+    to: { state: string; history: string },
+  ): Promise<void> {
+    const there = await this.#existing([from.state, from.history, to.state, to.history]);
+    for (const { shadow, version, columns } of pairs) {
+      const kind = shadow === shadowTables.state ? 'state' : 'history';
+      if (!there.has(from[kind]) || !there.has(to[kind])) continue;
+      const list = columns.join(', ');
+      await this.#run(
+        `INSERT INTO ${to[kind]} (${list}) SELECT ${list} FROM ${from[kind]}
+         WHERE ${version} > transform(register, {codes:Array(UInt8)}, {editions:Array(UInt64)}, toUInt64(0))`,
+        { codes: [...folded.keys()], editions: [...folded.values()] },
+      );
+    }
+  }
+
+  /** History first, as it is written: in between each table is whole, and look-ups do not read both together. */
+  async exchange(): Promise<void> {
+    for (const { shadow, serving } of pairs) await this.#run(`EXCHANGE TABLES ${shadow} AND ${serving}`);
+  }
+
+  /** An insert that began before the exchange still ends in the table that it began with. */
+  async awaitInserts(): Promise<void> {
+    const begin = Date.now();
+    while (Date.now() - begin < maxWaitMs) {
+      const [row] = await this.#rows<{ running: string }>(
+        `SELECT count() AS running FROM system.processes
+         WHERE elapsed * 1000 >= {sinceMs:UInt64} AND query ILIKE '%INSERT INTO %'
+           AND (query LIKE '%taxpayer%' OR query LIKE '%register_change%') AND query NOT LIKE '%system.processes%'`,
+        { sinceMs: Date.now() - begin },
+      );
+      if (Number(row!.running) === 0) return;
+      await sleep(pollMs);
+    }
+  }
+
+  /** The plan last: as long as a shadow table is there, what it is can be read. */
+  async drop(): Promise<void> {
+    for (const { shadow } of pairs) await this.#run(`DROP TABLE IF EXISTS ${shadow} SYNC`);
+    await this.#run(`DROP TABLE IF EXISTS ${planTable} SYNC`);
+  }
+
+  async #readPlan(): Promise<FoldedEditions> {
+    const rows = await this.#rows<{ register: number; edition: string }>(
+      `SELECT register, edition FROM ${planTable}`,
+      {},
+    );
+    return new Map(rows.map(({ register, edition }) => [register, Number(edition)]));
+  }
+
+  async #existing(names: readonly string[]): Promise<Set<string>> {
+    const rows = await this.#rows<{ name: string }>(
+      'SELECT name FROM system.tables WHERE database = currentDatabase() AND has({names:Array(String)}, name)',
+      { names },
+    );
+    return new Set(rows.map(({ name }) => name));
+  }
+
+  async #rows<Row>(query: string, parameters: Record<string, unknown>): Promise<Row[]> {
+    const result = await this.#clickhouse.query({ query, query_params: parameters, format: 'JSONEachRow' });
+    return await result.json<Row>();
+  }
+
+  async #run(query: string, parameters: Record<string, unknown> = {}): Promise<void> {
+    await this.#clickhouse.command({ query, query_params: parameters, clickhouse_settings: copySettings });
+  }
+}
