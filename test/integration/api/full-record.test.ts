@@ -50,7 +50,9 @@ async function lookUp(ruc: string) {
 
 async function notReadyBecause(): Promise<string | null> {
   const response = await fetch(`${around.api.url}/readyz`);
-  return response.status === 200 ? null : (await response.json()).reason;
+  if (response.status === 200) return null;
+  const { reason } = (await response.json()) as { reason: string };
+  return reason;
 }
 
 test('before the lists: their fields and dates are null, and the process is not ready for what it promises', async () => {
