@@ -193,6 +193,18 @@ describe('the next publications', () => {
   });
 });
 
+describe('the operator', () => {
+  it('is told that state and history equal the change files, and the state the publications', async () => {
+    const reports = await padron<{ register: string; edition: number; equal: boolean }[]>(
+      ['verify'],
+      chain.environment,
+    );
+    expect(reports.map(({ register, edition, equal }) => ({ register, edition, equal }))).toEqual(
+      registerNames.map((register) => ({ register, edition: 2, equal: true })),
+    );
+  });
+});
+
 describe('natural persons', () => {
   it('are answered only under a contract', async () => {
     const refused = await chain.customer.lookUp(person.ruc);

@@ -7,7 +7,7 @@ import { removeEndpoints, writeEndpoints } from '../endpoints.ts';
 import { type Foreground, runInForeground } from '../foreground.ts';
 import { mainStackPaths } from '../paths.ts';
 import { type Chain, demoDirectory, startChain } from './chain.ts';
-import { printChanges, printLookup, printPublications, Steps } from './output.ts';
+import { printChanges, printLookup, printPublications, printVerification, Steps } from './output.ts';
 import { faultsOfFields, fieldsOf } from './record-fields.ts';
 import { type TwoDays, writeTwoDays } from './two-days.ts';
 import { waitUntil } from './waiting.ts';
@@ -69,6 +69,9 @@ async function demo(foreground: Foreground): Promise<void> {
   }
   const lookup = await chain.customer.lookUp(complete);
   printLookup(steps, lookup, complete);
+
+  steps.begin('Is state and history what the change files say, and the state what was published?');
+  await printVerification(steps, chain);
 
   const dates = new Map<string, string>(days.second.files.map(({ register, fechaDato }) => [register, fechaDato]));
   const faults = [...faultsOf(watched, chain.received), ...faultsOfFields(fieldsOf(lookup), dates)];

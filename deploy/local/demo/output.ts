@@ -44,6 +44,14 @@ export async function printChanges(steps: Steps, chain: Chain): Promise<void> {
   }
 }
 
+/** Proves each register's state and history from the archive. @throws Error with what differs, when something does */
+export async function printVerification(steps: Steps, chain: Chain): Promise<void> {
+  const reports = await padron<{ register: string; edition: number; rows: number }[]>(['verify'], chain.environment);
+  for (const { register, edition, rows } of reports) {
+    steps.line(`${register.padEnd(32)} edition ${edition}: ${rows.toLocaleString('en')} rows, ${pc.green('equal')}`);
+  }
+}
+
 /** Every field of the record, with its register and the date of that register's data. */
 export function printLookup(steps: Steps, lookup: Lookup, ruc: string): void {
   steps.line(`look-up of ${ruc}: ${lookup.status} ${lookup.body.detail ?? ''}`.trimEnd());
