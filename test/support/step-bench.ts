@@ -19,13 +19,15 @@ import {
 } from '../../pipelines/editions/editions.ts';
 import { ensureHead } from '../../pipelines/editions/heads.ts';
 import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
+import type { DownloadLimits } from '../../pipelines/registers/download.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { comparePublication } from '../../workflows/publication/compare-step.ts';
 import type { CompareParts } from '../../workflows/publication/comparing.ts';
 import { compareCorrection, freezeCorrection } from '../../workflows/publication/correction-steps.ts';
-import { type FetchParts, fetchPublication, probe } from '../../workflows/publication/fetch-steps.ts';
+import { type FetchParts, fetchPublication } from '../../workflows/publication/fetch-steps.ts';
 import { gatesByRegister } from '../../workflows/publication/gate-settings.ts';
 import { defaultPublicationSettings } from '../../workflows/publication/parts.ts';
+import { probe } from '../../workflows/publication/probe-step.ts';
 import {
   freezePublication,
   judgePublication,
@@ -59,7 +61,8 @@ export interface StepBench {
   close(): Promise<void>;
 }
 
-export async function makeStepBench(endpoints: Endpoints): Promise<StepBench> {
+/** `stallTimeoutMs`: long by default, since a busy machine is no stalled site. */
+export async function makeStepBench(endpoints: Endpoints, stallTimeoutMs = 10_000): Promise<StepBench> {
   const database = await freshDatabase(endpoints);
   await migratePostgres(database.DATABASE_URL);
   const pool = makePool(database.DATABASE_URL, 'test', 4);
@@ -70,7 +73,12 @@ export async function makeStepBench(endpoints: Endpoints): Promise<StepBench> {
   const workDir = join(folder, 'work');
   const archive = await openArchive(pathToFileURL(join(folder, 'archive')).href, workDir);
   const access = siteAccess();
-  const parts = partsOver(pool, archive, { access, sources: sourcesAt(site), workDir });
+  const parts = partsOver(pool, archive, {
+    access,
+    sources: sourcesAt(site),
+    workDir,
+    downloadLimits: impatient(stallTimeoutMs),
+  });
   return {
     site,
     pool,
@@ -100,26 +108,29 @@ function siteAccess() {
   return { dispatcher, policy, userAgent: 'padron-test' };
 }
 
+/** A test waits for no minute. */
+function impatient(stallTimeoutMs: number): DownloadLimits {
+  return {
+    ...defaultPublicationSettings.downloadLimits,
+    stallTimeoutMs,
+    maxFailuresWithoutProgress: 3,
+    progressBytes: 10_000,
+    firstPauseMs: 20,
+    maxPauseMs: 100,
+    reserveBytes: 0,
+  };
+}
+
 function partsOver(
   pool: Pool,
   archive: Archive,
-  shared: Pick<FetchParts & CompareParts, 'access' | 'sources' | 'workDir'>,
+  shared: Pick<FetchParts & CompareParts, 'access' | 'sources' | 'workDir' | 'downloadLimits'>,
 ): FetchParts & CompareParts {
   const { workDir } = shared;
   return {
     ...shared,
     pool,
     archive,
-    // Impatient: a test waits for no minute.
-    downloadLimits: {
-      ...defaultPublicationSettings.downloadLimits,
-      stallTimeoutMs: 500,
-      maxFailuresWithoutProgress: 3,
-      progressBytes: 10_000,
-      firstPauseMs: 20,
-      maxPauseMs: 100,
-      reserveBytes: 0,
-    },
     zipLimits: compareLimits,
     gates: gatesByRegister,
     editionsToRepublish: async () => [],

@@ -9,7 +9,8 @@ import { comparePublication } from './compare-step.ts';
 import type { CompareParts } from './comparing.ts';
 import { compareCorrection, freezeCorrection } from './correction-steps.ts';
 import { awaitMaterialised, awaitNotified, type EditionParts, publishEdition } from './edition-steps.ts';
-import { type FetchParts, fetchPublication, probe } from './fetch-steps.ts';
+import { type FetchParts, fetchPublication } from './fetch-steps.ts';
+import { probe } from './probe-step.ts';
 import { freezePublication, judgePublication, nextWork, verifyPublication } from './publish-steps.ts';
 import { type ReconcileParts, reconcileRegister } from './reconcile-step.ts';
 import { wakePublish } from './wake.ts';
@@ -18,6 +19,8 @@ export interface PublicationParts extends FetchParts, CompareParts, EditionParts
   client: Client;
   log: Logger;
   beats: BeatLimits;
+  /** Raw publications older than this many days go from the archive; null: never. */
+  publicationDays: number | null;
   /** Seconds and outcome (done, failed, cancelled) of each run of a step. */
   observe(step: string, outcome: string, seconds: number): void;
 }

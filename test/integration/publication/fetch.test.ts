@@ -25,7 +25,7 @@ let zips = 0;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'padron-fetch-test-'));
-  bench = await makeStepBench(inject('endpoints'));
+  bench = await makeStepBench(inject('endpoints'), 1_000);
 });
 beforeEach(() => {
   bench.site.misbehave({ mode: 'ok' });
