@@ -49,6 +49,8 @@ const schema = z.object({
   FETCH_CRON: z.string().min(1).default(defaultFetchCron),
   /** When the state is compared with the archive, in America/Lima. */
   RECONCILE_CRON: z.string().min(1).default(defaultReconcileCron),
+  /** Days after which raw publications go from the archive, but for those that a register stands on; unset: never. */
+  ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
   /** How often open work without a workflow is looked for. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
   /** How long a step may go on after the process was told to stop. */
@@ -174,6 +176,6 @@ async function publicationDependencies(
     access: { dispatcher, policy, userAgent: configuration.SOURCE_USER_AGENT },
     sources: sourcesOf(configuration),
     log,
-    settings: defaultPublicationSettings,
+    settings: { ...defaultPublicationSettings, publicationDays: configuration.ARCHIVE_PUBLICATION_DAYS ?? null },
   };
 }

@@ -27,6 +27,8 @@ export interface PublicationSettings {
   /** Until an edition is materialised and notified. */
   waits: { pollEveryMs: number; waitAtMostMs: number };
   beats: BeatLimits;
+  /** Raw publications older than this many days go from the archive; null: never. */
+  publicationDays: number | null;
 }
 
 export const defaultPublicationSettings: PublicationSettings = {
@@ -44,6 +46,7 @@ export const defaultPublicationSettings: PublicationSettings = {
   gates: gatesByRegister,
   waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
   beats: defaultBeatLimits,
+  publicationDays: null,
 };
 
 export interface PublicationDependencies {

@@ -1,8 +1,10 @@
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Archive } from '../../pipelines/archive/archive.ts';
 import { readFreshness } from '../../pipelines/editions/freshness.ts';
 import { hasAbandonedDownload } from '../../pipelines/editions/publications.ts';
+import { removeOldPublications } from '../../pipelines/editions/retention.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import type { NextWork } from './messages.ts';
 import { nextWork } from './publish-steps.ts';
@@ -15,6 +17,9 @@ export interface SweepParts {
   schedule: ScheduleSettings;
   /** Editions whose end Kafka no longer has. */
   editionsToRepublish(register: RegisterName): Promise<readonly number[]>;
+  archive: Pick<Archive, 'remove'>;
+  /** Raw publications older than this many days go from the archive; null: never. */
+  publicationDays: number | null;
   log: Logger;
 }
 
@@ -23,7 +28,8 @@ const abandonedAfterMs = 10 * 60 * 1000;
 
 /**
  * Whatever the catalogue holds unfinished gets a workflow, whether or not Temporal still knows of it: PostgreSQL is the
- * truth, Temporal only the doing. Also makes schedules where they are missing. Repeatable and cheap.
+ * truth, Temporal only the doing. Also makes schedules where they are missing and ends the retention of old publications.
+ * Repeatable and cheap.
  */
 export async function sweep(parts: SweepParts): Promise<void> {
   await ensureReconcileSchedule(parts.client, parts.schedule);
@@ -38,7 +44,17 @@ export async function sweep(parts: SweepParts): Promise<void> {
       // Skipped by the server while a fetch runs.
       await handle.trigger(ScheduleOverlapPolicy.SKIP);
     }
+    await endRetention(parts, register);
   }
+}
+
+async function endRetention(
+  { pool, archive, publicationDays, log }: SweepParts,
+  register: RegisterName,
+): Promise<void> {
+  if (publicationDays === null) return;
+  const removed = await removeOldPublications(pool, archive, register, publicationDays);
+  if (removed > 0) log.info({ register, removed, publicationDays }, 'old raw publications removed from the archive');
 }
 
 /** One line when a register becomes late and one when it no longer is; a restarted worker says it once more. */
