@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { confirmDate } from '../../../pipelines/editions/data-date.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
@@ -217,9 +218,13 @@ test('the same bytes again, or a source that says they are still good, move the 
     publishedAt: '2026-11-27T08:00:00Z',
     state: 'repetida',
   });
+  const sha256 = 'ab'.repeat(32);
   await around.pool.query(
-    `INSERT INTO register_head (register, edition, fecha_dato, partitions) VALUES ('agentes_retencion', 2, '2026-11-30', 1)`,
+    `INSERT INTO register_head (register, edition, fecha_dato, published_at, publication_sha256, partitions)
+     VALUES ('agentes_retencion', 2, '2026-11-28', '2026-11-28T07:38:00Z', $1, 1)`,
+    [sha256],
   );
+  expect(await confirmDate(around.pool, 'agentes_retencion', sha256, '2026-11-30')).toBe(true);
   await untilRenewed();
   const { meta } = await lookUp(agent);
   expect(meta.fecha_padrones).toEqual({ agentes_retencion: '2026-11-30', buenos_contribuyentes: '2026-11-27' });
@@ -236,7 +241,7 @@ test('a correction is an edition without a publication: its source has no hash',
   await insertEdition(around.pool, {
     register: 'agentes_retencion',
     number: 3,
-    fechaDato: '2026-11-28',
+    fechaDato: '2026-11-30',
     publishedAt: '2026-11-28T07:38:00Z',
     corrects: 2,
   });
@@ -245,9 +250,9 @@ test('a correction is an edition without a publication: its source has no hash',
   expect(data.es_agente_retencion).toBe(true);
   expect(meta.fuentes[2]).toEqual({
     registro: 'agentes_retencion',
-    fecha_dato: '2026-11-28',
+    fecha_dato: '2026-11-30',
     publicado_en: '2026-11-28T02:38:00-05:00',
-    cargado_en: '2026-11-28T04:00:00-05:00',
+    cargado_en: '2026-11-30T04:00:00-05:00',
     sha256: null,
   });
 });
