@@ -3,10 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { followCorrection } from '../../../deploy/cli/publication-follow.ts';
 import { writePublication } from '../../../deploy/local/demo/register/publication.ts';
+import { inTransaction } from '../../../deploy/runtime/postgres.ts';
+import { requestCorrection } from '../../../pipelines/editions/corrections.ts';
 import { listEditions } from '../../../pipelines/editions/editions.ts';
 import { readHead } from '../../../pipelines/editions/heads.ts';
 import { listPublications } from '../../../pipelines/editions/publications.ts';
+import {
+  publicationQueue,
+  type ReconcileInput,
+  type ReconcileResult,
+} from '../../../workflows/publication/messages.ts';
+import { wakePublish } from '../../../workflows/publication/wake.ts';
 import { PublicationBench, register } from '../../support/publication-bench.ts';
 import { readPublication, readState } from '../../support/register-state.ts';
 
@@ -186,4 +195,38 @@ describe('a register from its site to ClickHouse', () => {
     expect(publication).toMatchObject({ state: 'publicada', edition: before + 1 });
     await expectState(path);
   });
+
+  it('undoes an edition on order, all the way; the daily check finds the state equal, and a damaged row', async () => {
+    const { pool, clickhouse } = bench.stream;
+    const { edition } = await readHead(pool, register);
+    const order = { by: 'Ana Ruiz', reason: 'another file' };
+    const { id } = await inTransaction(pool, (client) => requestCorrection(client, register, edition, order));
+    await wakePublish(bench.client, register);
+    const correction = await followCorrection(bench.follow(), id);
+    expect(correction).toMatchObject({ state: 'publicada', edition: edition + 1 });
+    const [newest] = await editions();
+    expect(newest).toMatchObject({ number: edition + 1, corrects: edition, counts: { conflicts: 0 } });
+    // Day 8 undone is day 7: nothing was published between them.
+    await expectState(join(folder, 'day-7.zip'));
+
+    expect(await reconcile()).toMatchObject({ equal: 1, failed: 0 });
+    await clickhouse.command({
+      query: `INSERT INTO taxpayer SELECT ruc, register, version, is_deleted, replaceOne(row, 'ACTIVO', 'SUSPENSION TEMPORAL')
+        FROM taxpayer WHERE register = 1 AND row LIKE '%ACTIVO%' AND is_deleted = 0
+        ORDER BY ruc, version DESC LIMIT 1 BY ruc LIMIT 1`,
+    });
+    expect(await reconcile()).toMatchObject({ different: 1, failed: 0 });
+    const { rows: kept } = await pool.query('SELECT equal, differences FROM reconciliation ORDER BY id');
+    expect(kept).toEqual([
+      { equal: true, differences: 0 },
+      { equal: false, differences: expect.any(Number) },
+    ]);
+  });
 });
+
+/** The daily check of the register, started by hand. */
+async function reconcile(): Promise<ReconcileResult> {
+  const input: ReconcileInput = { registers: [register] };
+  const workflowId = `reconcile-${Date.now()}`;
+  return await bench.client.workflow.execute('reconcile', { taskQueue: publicationQueue, workflowId, args: [input] });
+}
