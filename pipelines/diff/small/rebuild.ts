@@ -46,7 +46,8 @@ function requireNext(register: RegisterName, edition: number, file: ReadChangeFi
 
 function folded(state: SmallState | null, file: ReadChangeFile, changeFileSha256: string): SmallState {
   const { edition, parserVersion, columns, changes } = file;
-  const rows = new Map<string, Cells>(file.isFull || state === null ? [] : state.rows);
+  // A re-baseline names every row of its base too, with its end where it has one: no case of its own.
+  const rows = new Map<string, Cells>(state?.rows ?? []);
   for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
   return { edition, changeFileSha256, parserVersion, columns, rows };
 }

@@ -101,6 +101,30 @@ describe('a re-baseline', () => {
     expect(await overlayOf(result)).toEqual([{ key: changes, reason: 'bad_line', line: null, row: row('A', 'RS-1') }]);
   });
 
+  it('is silent of a row that only the old parser could not read, and not of one that a correction had taken out', async () => {
+    module.format = {
+      size: 'small',
+      read: (bytes) => {
+        const text = taxpayerListFormat.read(bytes);
+        return { ...text, rows: new Map([...text.rows].filter(([key]) => key !== changes)) };
+      },
+    };
+    await bench.publish([listHeader, line(same, 'S')]);
+    const publicationPath = await bench.write([listHeader, line(same, 'S'), line(changes, 'A'), line(comes, 'C')]);
+    await bench.compare({ publicationPath });
+    const head = await bench.correct(2);
+    newParser();
+    const previous = { publicationPath, overlayPath: head.overlayFile!.path, knownColumns: known };
+    const lines = [listHeader, line(same, 'S'), line(changes, 'B'), line(comes, 'C'), line(ana, 'A')];
+    const result = await bench.publish(lines, { previous });
+    expect((await changesOf(result)).map(({ op, key }) => [op, key])).toEqual([
+      ['c', ana],
+      ['r', same],
+      ['r', changes],
+      ['c', comes],
+    ]);
+  });
+
   it('needs no earlier edition to be rebuilt, gives the same bytes in a chain, and cannot be undone', async () => {
     const publicationPath = await bench.write([listHeader, line(same, 'S'), line(goes, 'G')]);
     await bench.compare({ publicationPath });
