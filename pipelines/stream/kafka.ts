@@ -9,31 +9,42 @@ export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
   await admin.connect();
   return {
     ends: async (topic) =>
-      byPartition((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, high])),
+      byPartition(
+        (await untilSettled(() => admin.fetchTopicOffsets(topic))).map(({ partition, high }) => [partition, high]),
+      ),
     committed: async (group, topic) => committedOf(admin, group, topic),
     close: () => admin.disconnect(),
   };
 }
 
-const passing = new Set(['NOT_COORDINATOR_FOR_GROUP', 'GROUP_COORDINATOR_NOT_AVAILABLE', 'GROUP_LOAD_IN_PROGRESS']);
-const coordinatorWaitMs = 15_000;
-const coordinatorPollMs = 200;
+const passing = new Set([
+  'NOT_COORDINATOR_FOR_GROUP',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'GROUP_LOAD_IN_PROGRESS',
+  'NOT_LEADER_FOR_PARTITION',
+  'LEADER_NOT_AVAILABLE',
+]);
+const settleWaitMs = 15_000;
+const settlePollMs = 200;
 
-/** A broker that has just started, or meets a group for the first time, has no coordinator for it for some seconds. */
-async function untilCoordinated<Result>(call: () => Promise<Result>): Promise<Result> {
-  const deadline = Date.now() + coordinatorWaitMs;
+/**
+ * A broker that has just started, or meets a group or a topic for the first time, has no coordinator or leader for it for
+ * some seconds, and the client leaves that to its caller.
+ */
+async function untilSettled<Result>(call: () => Promise<Result>): Promise<Result> {
+  const deadline = Date.now() + settleWaitMs;
   for (;;) {
     try {
       return await call();
     } catch (error) {
       if (!passing.has(String((error as { type?: unknown }).type)) || Date.now() > deadline) throw error;
-      await sleep(coordinatorPollMs);
+      await sleep(settlePollMs);
     }
   }
 }
 
 async function committedOf(admin: Admin, group: string, topic: string): Promise<number[]> {
-  const answer = await untilCoordinated(() => admin.fetchOffsets({ groupId: group, topics: [topic] }));
+  const answer = await untilSettled(() => admin.fetchOffsets({ groupId: group, topics: [topic] }));
   const found = answer[0]?.partitions ?? [];
   // -1: the group has committed nothing there.
   return byPartition(found.map(({ partition, offset }) => [partition, offset === '-1' ? '0' : offset]));

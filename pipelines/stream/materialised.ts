@@ -13,8 +13,8 @@ const countLimits = { max_threads: 1, max_memory_usage: String(512 * 1024 * 1024
 
 /**
  * Whether the state in ClickHouse is this edition's: `materialize` has committed past its end in every partition, and the
- * taxpayers that stand at its version are as many as the catalogue says. Call it before a later edition is published, which
- * takes taxpayers to its own version.
+ * rows that stand at its version (taxpayers, suppliers) are as many as its changes in the catalogue, a correction's too. Call
+ * it before a later edition is published, which takes rows to its own version.
  * @throws StreamError `materialised_count_differs`: rows are missing or too many, and waiting will not help
  */
 export async function checkMaterialised(
@@ -30,12 +30,12 @@ export async function checkMaterialised(
   if (found === row.changes) return 'materialised';
   throw new StreamError(
     'materialised_count_differs',
-    `edition ${edition} of ${register} has ${row.changes} changes, but ${found} taxpayers stand at it in ClickHouse`,
+    `edition ${edition} of ${register} has ${row.changes} changes, but ${found} rows stand at it in ClickHouse`,
     { retryable: false },
   );
 }
 
-/** Distinct taxpayers at a version. In the table's own order, so that nothing is kept in memory but the current one. */
+/** Distinct keys at a version. In the table's own order, so that nothing is kept in memory but the current one. */
 export async function countAtVersion(
   clickhouse: ClickHouseClient,
   register: RegisterName,
