@@ -20,9 +20,13 @@ export async function openPublication(
     : await openPlainText(path, limits);
 }
 
+/** The largest text of a small register has 4 MB; one that is far larger is another file, and would not fit in memory. */
+const maxSmallTextBytes = 256 * 2 ** 20;
+
 /** All of a small register's text. Errors: as `openPublication`, and when size or CRC are not as declared. */
 export async function readPublication(path: string, container: Container, limits: PublicationLimits): Promise<Buffer> {
-  const text = await openPublication(path, container, limits);
+  const maxTextBytes = Math.min(limits.maxTextBytes, maxSmallTextBytes);
+  const text = await openPublication(path, container, { ...limits, maxTextBytes });
   const pieces: Buffer[] = [];
   for await (const piece of text.chunks()) pieces.push(piece);
   return Buffer.concat(pieces);

@@ -11,9 +11,6 @@ import type { KeepingRules } from './next-state.ts';
 import { readOverlay } from './records.ts';
 import type { Cells } from './state.ts';
 
-/** The largest of these texts has 4 MB; one that is far larger is another file, and would not fit in memory. */
-const maxSmallTextBytes = 256 * 2 ** 20;
-
 /**
  * A small register's publication, read whole.
  * @throws CompareError the publication's faults; `empty` when no line of it is a row
@@ -21,8 +18,7 @@ const maxSmallTextBytes = 256 * 2 ** 20;
 export async function readText(register: RegisterName, path: string, limits: PublicationLimits): Promise<SmallText> {
   const { source, format } = registerModules[register];
   if (format.size !== 'small') throw new Error(`${register} is a large register: another engine compares it`);
-  const maxTextBytes = Math.min(limits.maxTextBytes, maxSmallTextBytes);
-  const text = format.read(await readPublication(path, source.container, { ...limits, maxTextBytes }));
+  const text = format.read(await readPublication(path, source.container, limits));
   if (text.rows.size === 0) throw new CompareError('empty', 'No line of the publication is a row.');
   return text;
 }
