@@ -8,6 +8,7 @@ import { replayIntoKafka } from '../../../pipelines/replay/replay-into-kafka.ts'
 import { selectEditions } from '../../../pipelines/replay/selection.ts';
 import { Shadow, shadowTables } from '../../../pipelines/replay/shadow.ts';
 import type { VerifyReport } from '../../../pipelines/replay/types.ts';
+import { verify } from '../../../pipelines/replay/verify.ts';
 import { verifyRegister } from '../../../pipelines/replay/verify-register.ts';
 import { materializeGroup, watchGroup } from '../../../pipelines/stream/groups.ts';
 import { changesTopic, type RegisterName } from '../../../schemas/registers.ts';
@@ -58,17 +59,19 @@ function publishBars(edition: number) {
   return bench.publish('sancionados', writeBars(path, bars), `2026-11-2${edition}`);
 }
 
-async function verified(register: RegisterName): Promise<VerifyReport> {
-  const outcome = await verifyRegister(bench.planParts(), register, () => {}, signal);
-  if (outcome.kind !== 'verified') throw new Error(`not verified: ${outcome.kind}`);
-  return outcome.report;
+/** In this process, without the publication where a test has not touched what that part reads: each process costs a second. */
+async function verified(register: RegisterName, withPublication = false): Promise<VerifyReport> {
+  const plan = await planVerification(bench.planParts(), register);
+  if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
+  const input = withPublication ? plan.input : { ...plan.input, publication: null };
+  return await verify(input, () => {}, signal);
 }
 
-async function expectEqual(): Promise<void> {
+async function expectEqual(withPublication = false): Promise<void> {
   for (const register of used) {
-    const report = await verified(register);
+    const report = await verified(register, withPublication);
     expect(report).toMatchObject({ equal: true, differences: 0, laterRows: 0, listed: [] });
-    expect(report.publication).toMatchObject({ missing: 0, extra: 0, differs: 0 });
+    if (withPublication) expect(report.publication).toMatchObject({ missing: 0, extra: 0, differs: 0 });
   }
 }
 
@@ -88,6 +91,8 @@ describe('verify', () => {
   test('is equal after a first load', async () => {
     await publishDay(1);
     await publishBars(1);
+    const outcome = await verifyRegister(bench.planParts(), 'padron_reducido', () => {}, signal);
+    expect(outcome).toMatchObject({ kind: 'verified', report: { equal: true, rows: linesOn(1).length } });
     await expectEqual();
   });
 
@@ -96,8 +101,9 @@ describe('verify', () => {
     await publishBars(2);
     await publishDay(3);
     expect(await publishDay(4)).toMatchObject({ kept: 1, rejected: 1 });
+    await expectEqual(true);
     expect((await bench.revert('padron_reducido', 4)).updated).toBeGreaterThan(0);
-    await expectEqual();
+    await expectEqual(true);
     told = await notices();
     // 102 on day 2, 153 on day 3, 204 on day 4; the correction of day 4 takes back a notice that never left.
     expect(told.events).toBe(4);
@@ -122,8 +128,7 @@ describe('verify', () => {
     await run(`INSERT INTO taxpayer VALUES (${added}, 5, 9, 0, '["ruc","[]"]')`);
     const rebuilt = await rebuild(rebuildParts(), ['padron_reducido'], () => {}, signal);
     expect(rebuilt).toMatchObject([{ register: 'padron_reducido', edition: 5 }]);
-    const late = await verifyRegister(bench.planParts(), 'sancionados', () => {}, signal);
-    expect(late).toMatchObject({ kind: 'verified', report: { equal: false, laterRows: 1, state: { extra: 1 } } });
+    expect(await verified('sancionados')).toMatchObject({ equal: false, laterRows: 1, state: { extra: 1 } });
     await run(`ALTER TABLE taxpayer DELETE WHERE ruc = ${added} AND register = 5`);
     await expectEqual();
   });

@@ -1,0 +1,108 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, describe, expect, test } from 'vitest';
+import { writeNdjson } from '../../../../pipelines/replay/ndjson.ts';
+import { writeParquet } from '../../../../pipelines/replay/parquet.ts';
+import type { SelectedEdition } from '../../../../pipelines/replay/selection.ts';
+import { toldChanges } from '../../../../pipelines/replay/told-changes.ts';
+import { padronReducido } from '../../../../schemas/registers.ts';
+import { checkDigit } from '../../../../schemas/ruc.ts';
+import { changesBetween, type State, writeChanges } from './change-files.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'padron-told-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const signal = new AbortController().signal;
+
+const inventedRuc = (number: number) => `${2_050_000_000 + number}${checkDigit(String(2_050_000_000 + number))}`;
+
+function stateOf(day: number): State {
+  const state: State = new Map();
+  for (let number = 0; number < 300; number += 1) {
+    if (number % 100 === day) continue;
+    const cells: string[] = padronReducido.columns.map(() => '-');
+    cells[0] = `ÑANDÚ "${number}"`;
+    cells[1] = day === 2 && number % 10 === 5 ? 'BAJA DE OFICIO' : 'ACTIVO';
+    state.set(inventedRuc(number), cells);
+  }
+  return state;
+}
+
+const editions = [1, 2].map((number): SelectedEdition => {
+  const before: State = number === 1 ? new Map() : stateOf(1);
+  const changes = changesBetween('padron_reducido', before, stateOf(number), number);
+  const { path } = writeChanges(folder, 'padron_reducido', number, changes);
+  const fechaDato = `2026-11-2${number}`;
+  return { register: 'padron_reducido', edition: number, fechaDato, path, changes: changes.length, notified: true };
+});
+const total = editions[0]!.changes + editions[1]!.changes;
+
+describe('a stretch of history', () => {
+  test('as lines has every change with before, after, date and times', async () => {
+    let text = '';
+    const out = new Writable({
+      write: (chunk, _encoding, done) => {
+        text += String(chunk);
+        done();
+      },
+    });
+    const told: number[] = [];
+    expect(await writeNdjson(toldChanges(editions), out, (rows) => told.push(rows), signal)).toBe(total);
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toHaveLength(total);
+    expect(told.at(-1)).toBe(total);
+    expect(lines.find(({ op }) => op === 'u')).toEqual({
+      edition: 2,
+      op: 'u',
+      ruc: inventedRuc(5),
+      before: expect.objectContaining({ nombre: 'ÑANDÚ "5"', estado: 'ACTIVO' }),
+      after: expect.objectContaining({ nombre: 'ÑANDÚ "5"', estado: 'BAJA DE OFICIO' }),
+      fecha_dato: '2026-11-22',
+      detected_at: '2026-11-22T00:00:00.000Z',
+      corrects: null,
+    });
+  });
+
+  test('as a Parquet file is what the example for DuckDB queries, typed', async () => {
+    const path = join(folder, 'changes.parquet');
+    expect(await writeParquet('padron_reducido', toldChanges(editions), path, () => {}, signal)).toBe(total);
+    expect(existsSync(`${path}.partial`)).toBe(false);
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    const rows = async (query: string) => (await connection.runAndReadAll(query)).getRowObjectsJson();
+    const types = await rows(
+      `DESCRIBE SELECT edition, op, ruc, fecha_dato, detected_at, corrects, after_lote FROM '${path}'`,
+    );
+    expect(types.map(({ column_type }) => column_type)).toEqual([
+      'BIGINT',
+      'VARCHAR',
+      'VARCHAR',
+      'DATE',
+      expect.stringMatching(/^TIMESTAMP/),
+      'BIGINT',
+      'VARCHAR',
+    ]);
+    const example = readFileSync('deploy/examples/changes.sql', 'utf8').replaceAll("'changes.parquet'", `'${path}'`);
+    const [bajas, state] = example.split(';');
+    expect(await rows(bajas!)).toEqual([{ fecha_dato: '2026-11-22', bajas: '30' }]);
+    const expected = [...stateOf(2)].sort(([one], [other]) => (one < other ? -1 : 1));
+    const found = await rows(state!);
+    expect(found.map(({ ruc, nombre, estado }) => [ruc, nombre, estado])).toEqual(
+      expected.map(([ruc, [nombre, estado]]) => [ruc, nombre, estado]),
+    );
+  });
+
+  test('that cannot be read leaves no file that looks whole', async () => {
+    const path = join(folder, 'broken.parquet');
+    async function* broken() {
+      yield* toldChanges(editions.slice(0, 1));
+      throw new Error('the disk went away');
+    }
+    await expect(writeParquet('padron_reducido', broken(), path, () => {}, signal)).rejects.toThrow('went away');
+    expect([existsSync(path), existsSync(`${path}.partial`)]).toEqual([false, false]);
+  });
+});
