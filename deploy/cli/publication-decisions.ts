@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { approvePublication, rejectPublication } from '../../pipelines/editions/decisions.ts';
 import { pauseRegister, readHead, resumeRegister } from '../../pipelines/editions/heads.ts';
+import { findPublication } from '../../pipelines/editions/publications.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { wakePublish } from '../../workflows/publication/wake.ts';
 import { inTransaction } from '../runtime/postgres.ts';
@@ -42,13 +43,14 @@ export function registerDecisions(publications: Command, context: CommandContext
       '\nExample:\n  $ npx padron publications approve 7 --by "Ana Ruiz" --reason "yearly clean-up" --wait',
     )
     .action(async (id: number, options: ApproveOptions) => {
+      const asked = options.wait ? await findPublication(context.pool(), id) : null;
+      if (asked !== null) await refuseWaiting(context, asked.register);
       const client = await connectTemporal(context);
       const decision = { by: options.by, reason: options.reason ?? null, fechaDato: options.date ?? null };
       const approved = await inTransaction(context.pool(), (database) => approvePublication(database, id, decision));
       // Dying before this: the worker's sweeper finds it waiting.
       await wakePublish(client, approved.register);
       if (!options.wait) return context.show(options, approved, lineOf(approved));
-      await refuseWaiting(context, approved.register);
       showSettled(context, options, await followPublication(followOf(context, client, options.timeout), id));
     });
 

@@ -19,9 +19,10 @@ beforeAll(async () => {
   });
 });
 
-it('there are histories of both workflows', () => {
+it('there are histories of all three workflows', () => {
   expect(files.some((file) => file.endsWith('-fetch.json'))).toBe(true);
   expect(files.some((file) => file.endsWith('-publish.json'))).toBe(true);
+  expect(files.some((file) => file.endsWith('-reconcile.json'))).toBe(true);
 });
 
 it.each(files)('%s', async (file) => {

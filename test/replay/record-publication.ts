@@ -7,7 +7,7 @@ import { writeHistory } from '../support/histories.ts';
 import { FakeSteps } from '../support/publication-steps.ts';
 
 /**
- * Records histories of `fetch` and `publish` on a Temporal server, for publication.test.ts:
+ * Records histories of `fetch`, `publish` and `reconcile` on a Temporal server, for publication.test.ts:
  *   node --import tsx test/replay/record-publication.ts <host:port> <name of the release>
  * Record when a release goes out; never overwrite: old histories are what a new release must still replay.
  */
@@ -31,6 +31,8 @@ busy.waiting.push(
   { id: 2, endsAt: 'judge' },
   { id: 3, endsAt: 'verify' },
 );
+busy.corrections.push({ id: 1, endsAt: null, freezes: ['head_moved'] }, { id: 2, endsAt: 'compare' });
+busy.checks = [{ outcome: 'equal' }, ApplicationFailure.nonRetryable('a change file is gone', 'not_found')];
 
 const client = await makeTemporal(address, 'default');
 const connection = await NativeConnection.connect({ address });
@@ -42,11 +44,11 @@ const worker = await Worker.create({
 });
 await mkdir(folder, { recursive: true });
 await worker.runUntil(async () => {
-  for (const type of ['fetch', 'publish']) {
+  for (const type of ['fetch', 'publish', 'reconcile']) {
     const handle = await client.workflow.start(type, {
       taskQueue,
       workflowId: `${type}/${register}-${process.pid}`,
-      args: [{ register }],
+      args: [type === 'reconcile' ? { registers: [register, 'padron_mensual'] } : { register }],
     });
     if (type === 'publish') await handle.signal('archived').catch(() => {});
     await handle.result();
