@@ -11,7 +11,7 @@ import { makeLoopMetrics } from '../../pipelines/consumers/loop-metrics.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import { makeWatchHandler } from '../../pipelines/consumers/watch.ts';
 import { makeWatchMetrics } from '../../pipelines/consumers/watch-metrics.ts';
-import { compareInChild, correctInChild } from '../../pipelines/diff/child.ts';
+import { engineOf } from '../../pipelines/diff/engine.ts';
 import type { CompareResult } from '../../pipelines/diff/types.ts';
 import { findEdition, recordMaterialised, recordNotified } from '../../pipelines/editions/editions.ts';
 import { readHead } from '../../pipelines/editions/heads.ts';
@@ -70,7 +70,7 @@ export class ReplayBench {
   async publish(register: RegisterName, publication: string, fechaDato: string): Promise<CompareResult> {
     const { pool } = this.stream;
     const head = await readHead(pool, register);
-    const result = await compareInChild(
+    const result = await engineOf(register).compare(
       {
         register,
         publicationPath: publication,
@@ -102,7 +102,7 @@ export class ReplayBench {
     const head = await readHead(pool, register);
     const overlay = (await findEdition(pool, register, head.edition))!.overlay_sha256;
     const wrong = (await findEdition(pool, register, corrects))!.change_file_sha256;
-    const result = await correctInChild(
+    const result = await engineOf(register).correct(
       {
         register,
         workDir: this.workDir,
