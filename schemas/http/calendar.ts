@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { answerOf, day, limaTimestamp, limitParameter } from './envelope.ts';
+
+/** Who counts: `publico` leaves out the public sector's non-working days too. */
+export const sectors = ['general', 'publico'] as const;
+export type Sector = (typeof sectors)[number];
+
+export const dayKinds = ['feriado', 'no_laborable'] as const;
+export const dueDateStates = ['publicado', 'calculado'] as const;
+export type DueDateState = (typeof dueDateStates)[number];
+
+const sector = z.enum(sectors, 'debe ser general o publico').default('general');
+const mostDeadlineDays = 1_000;
+
+// Whether a text is a day or a digit is judged by the routes, which have error codes of their own for it.
+export const dayQuery = z.strictObject({ sector });
+export const deadlineQuery = z.strictObject({
+  desde: z.string(),
+  dias: z
+    .string()
+    .regex(/^[0-9]{1,4}$/, `debe ser un número entero de 1 a ${mostDeadlineDays}`)
+    .transform(Number)
+    .refine((days) => days >= 1 && days <= mostDeadlineDays, `debe ser un número entero de 1 a ${mostDeadlineDays}`),
+  sector,
+});
+export const upcomingQuery = z.strictObject({
+  digito: z.string(),
+  buen_contribuyente: z
+    .enum(['true', 'false'], 'debe ser true o false')
+    .default('false')
+    .transform((text) => text === 'true'),
+  desde: z.string().optional(),
+  limite: limitParameter(24, 12),
+});
+
+/** Both years included. */
+export const yearRange = z.strictObject({ desde: z.int(), hasta: z.int() });
+export type YearRange = z.infer<typeof yearRange>;
+
+export const calendarMeta = z.strictObject({
+  origen: z.string(),
+  atribucion: z.string(),
+  /** The years that the route answers. */
+  cubre: yearRange,
+  /** The days for which the decrees of non-working days are loaded, and since when. */
+  no_laborables: z.strictObject({ desde: day, hasta: day, actualizado_en: limaTimestamp }),
+  /** A public-sector answer touches a day outside `no_laborables`: a decree may still change it. */
+  provisional: z.boolean(),
+  actualizado_en: limaTimestamp,
+});
+export type CalendarMeta = z.infer<typeof calendarMeta>;
+
+export const scheduleMeta = calendarMeta.extend({
+  /** Warns that an emergency decree may have moved dates for some taxpayers. */
+  prorrogas: z.string(),
+});
+export type ScheduleMeta = z.infer<typeof scheduleMeta>;
+
+export const holiday = z.strictObject({
+  fecha: day,
+  nombre: z.string(),
+  norma: z.string(),
+  tipo: z.enum(dayKinds),
+  ambito: z.literal('nacional'),
+  /** Monday to Friday and no holiday: non-working days are business days for tax. */
+  habil_tributario: z.boolean(),
+});
+export type HolidayAnswer = z.infer<typeof holiday>;
+export const holidaysAnswer = answerOf(z.array(holiday), calendarMeta);
+
+export const businessDay = z.strictObject({
+  fecha: day,
+  habil: z.boolean(),
+  motivo: z.string().nullable(),
+  dia_semana: z.string(),
+});
+export type BusinessDayAnswer = z.infer<typeof businessDay>;
+export const businessDayAnswer = answerOf(businessDay, calendarMeta);
+
+export const deadline = z.strictObject({
+  desde: day,
+  dias: z.int().min(1).max(mostDeadlineDays),
+  sector: z.enum(sectors),
+  vence: day,
+  /** Every day after `desde` and before `vence` that was not counted, weekends included. */
+  saltados: z.array(z.strictObject({ fecha: day, motivo: z.string() })),
+});
+export type DeadlineAnswer = z.infer<typeof deadline>;
+export const deadlineAnswer = answerOf(deadline, calendarMeta);
+
+const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
+export const dueDatesByDigit = z.record(z.enum([...digits, 'buenos_contribuyentes']), day);
+const period = z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/);
+
+export const schedule = z.strictObject({
+  anio: z.int(),
+  periodos: z
+    .array(z.strictObject({ periodo: period, estado: z.enum(dueDateStates), vencimientos: dueDatesByDigit }))
+    .length(12),
+});
+export type ScheduleAnswer = z.infer<typeof schedule>;
+export const scheduleAnswer = answerOf(schedule, scheduleMeta);
+
+export const upcomingDueDate = z.strictObject({
+  periodo: period,
+  vence: day,
+  estado: z.enum(dueDateStates),
+  /** Calendar days from `desde`. */
+  dias_restantes: z.int().min(0),
+});
+export type UpcomingDueDate = z.infer<typeof upcomingDueDate>;
+export const upcomingSummary = z.strictObject({
+  digito: z.enum(digits),
+  buen_contribuyente: z.boolean(),
+  desde: day,
+});
+export type UpcomingSummary = z.infer<typeof upcomingSummary>;
+export const upcomingAnswer = z.strictObject({
+  success: z.literal(true),
+  resumen: upcomingSummary,
+  data: z.array(upcomingDueDate),
+  meta: scheduleMeta,
+});
