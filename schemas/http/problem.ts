@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { yearRange } from './calendar.ts';
 
 /** Every error of the public API: its stable code, its status and its title (fixed per code). */
 export const problems = {
@@ -7,6 +8,8 @@ export const problems = {
   parametro_desconocido: { status: 400, title: 'Hay un parámetro que esta operación no conoce' },
   ruc_formato: { status: 400, title: 'El RUC no tiene el formato correcto' },
   ruc_digito_verificador: { status: 400, title: 'El dígito verificador del RUC no es correcto' },
+  fecha_invalida: { status: 400, title: 'La fecha no es válida' },
+  ruc_no_admitido: { status: 400, title: 'Se pide el último dígito, no un RUC' },
   sin_token: { status: 401, title: 'Falta el token de acceso' },
   token_invalido: { status: 401, title: 'El token de acceso no es válido' },
   token_revocado: { status: 401, title: 'El token de acceso fue revocado' },
@@ -14,6 +17,7 @@ export const problems = {
   plan_insuficiente: { status: 403, title: 'El plan no incluye esta operación' },
   token_sandbox: { status: 403, title: 'El token de pruebas solo abre el calendario' },
   ruc_no_encontrado: { status: 404, title: 'El RUC no figura en el padrón' },
+  anio_no_disponible: { status: 404, title: 'El año no está disponible' },
   recurso_no_encontrado: { status: 404, title: 'El recurso no existe' },
   ruta_no_encontrada: { status: 404, title: 'La ruta no existe' },
   metodo_no_permitido: { status: 405, title: 'El método no está permitido en esta ruta' },
@@ -42,7 +46,13 @@ export const problemDocument = z.strictObject({
   code: z.enum(Object.keys(problems) as [ProblemCode, ...ProblemCode[]]),
   request_id: z.string().min(1),
   encontrado: z.literal(false).optional(),
-  meta: z.strictObject({ origen: z.string(), fecha_dato: z.iso.date() }).optional(),
+  meta: z
+    .union([
+      z.strictObject({ origen: z.string(), fecha_dato: z.iso.date() }),
+      /** anio_no_disponible: the years that the route answers. */
+      z.strictObject({ cubre: yearRange }),
+    ])
+    .optional(),
   /** url_no_permitida: why, as a class. */
   clase: z.string().optional(),
   errors: z.array(z.strictObject({ campo: z.string(), mensaje: z.string() })).optional(),
