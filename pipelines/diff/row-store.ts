@@ -129,7 +129,7 @@ export class SegmentWriter {
     if (position + length >= maxRowStoreBytes) {
       throw new CompareError(
         'row_store_full',
-        `The row store has reached ${position} bytes: start a new first edition.`,
+        `The row store has reached ${position} bytes: a re-baseline begins it anew.`,
       );
     }
     if (this.#used + length + 1 > widestWindowBytes) this.#flush();

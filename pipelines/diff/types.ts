@@ -1,10 +1,8 @@
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { PublicationLimits } from './published-text.ts';
 import type { RejectReason } from './reject-file.ts';
 
-export interface CompareLimits {
-  /** Largest text that a publication may declare or inflate to. */
-  maxTextBytes: number;
-  maxEntries: number;
+export interface CompareLimits extends PublicationLimits {
   /** Text from which on inflating has a thread of its own; below, starting one takes longer than it saves. */
   minThreadTextBytes: number;
   /** Lines listed in the reject file; all are counted. */
@@ -29,7 +27,7 @@ export const compareLimits: CompareLimits = {
 
 export interface CompareInput {
   register: RegisterName;
-  /** A local zip file. */
+  /** A local file in the register's container. */
   publicationPath: string;
   /** Folder of indexes and row stores: what can be rebuilt. */
   workDir: string;
