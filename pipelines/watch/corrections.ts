@@ -27,8 +27,9 @@ export interface Originals {
  * Cancels what was not sent yet of the events that an edition made, and tells who was told of the others. In the caller's
  * transaction, between the locks of positions and the writing of deliveries.
  *
- * "Sent" is "claimed at least once": a receiver may have an attempt whose outcome nobody knows. The work rows are locked
- * before it is asked, as a claim does first: a claim comes before and counts, or after and finds the delivery cancelled.
+ * "Sent" is "claimed at least once": a receiver may have an attempt whose outcome nobody knows. A claim comes before and
+ * counts, or after and finds the delivery cancelled. The work rows are locked first, as a claim does: the caller raises
+ * some of them later, and would wait for a claim that waits for these deliveries.
  * Repeatable: a second call finds nothing left to cancel and says the same of the rest.
  */
 export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Originals> {

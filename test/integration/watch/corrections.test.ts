@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../deploy/runtime/postgres.ts';
 import type { Change } from '../../../pipelines/stream/codec.ts';
@@ -166,13 +167,29 @@ it('what was wrong is not sent either where nobody watches the company any more'
   expect(await told(account)).toHaveLength(1);
 });
 
-it('each delivery is either sent before or cancelled, however claims and corrections meet', async () => {
-  for (let round = 0; round < 12; round += 1) {
-    const { webhook, tellWrong, correct } = await scene();
-    const hook = await webhook('hook');
-    await tellWrong();
-    const [claimed] = await Promise.all([claim(hook), correct()]);
-    const expected = claimed.deliveries.length === 1 ? ['en_curso', 'pendiente'] : ['cancelada'];
-    expect(await deliveriesOf(hook)).toEqual(expected);
-  }
+it('a claim that began before the correction counts, and neither waits for the other for ever', async () => {
+  const { wrong, correction, webhook, list } = await scene();
+  const hook = await webhook('hook');
+  const other = '20990000027';
+  await bench.pool.query('INSERT INTO watch_member (list_id, ruc, added_at) SELECT $1, $2, $3', [
+    list,
+    other,
+    new Date(0),
+  ]);
+  const handle = bench.handler();
+  await handle(batchOf([ruc, other].map((each) => change(wrong, each, wrongAt, suspended))));
+  await bench.pool.query(`UPDATE delivery SET intentos = 1 WHERE webhook_id = $1 AND ruc = $2`, [hook, ruc]);
+  const undo = { ...undone, corrects: wrong };
+  await inTransaction(bench.pool, async (claiming) => {
+    await claiming.query('SELECT 1 FROM webhook_work WHERE webhook_id = $1 FOR UPDATE', [hook]);
+    const corrected = handle(batchOf([ruc, other].map((each) => change(correction, each, correctedAt, undo))));
+    await sleep(300);
+    const claimed = await claiming.query(
+      `UPDATE delivery SET estado = 'en_curso', intentos = 1 WHERE webhook_id = $1 AND ruc = $2 AND estado = 'pendiente'`,
+      [hook, other],
+    );
+    expect(claimed.rowCount).toBe(1);
+    return { corrected };
+  }).then(({ corrected }) => corrected);
+  expect(await deliveriesOf(hook)).toEqual(['pendiente', 'en_curso', 'pendiente', 'pendiente']);
 });
