@@ -88,7 +88,9 @@ export const deadline = z.strictObject({
 export type DeadlineAnswer = z.infer<typeof deadline>;
 export const deadlineAnswer = answerOf(deadline, calendarMeta);
 
-const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
+/** Last digits of a RUC. */
+export const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
+export type Digit = (typeof digits)[number];
 export const dueDatesByDigit = z.record(z.enum([...digits, 'buenos_contribuyentes']), day);
 const period = z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/);
 

@@ -1,0 +1,62 @@
+import type { Digit } from '../../schemas/http/calendar.ts';
+import { type DayNumber, dayNumberOf, toDate } from './days.ts';
+import { type HolidayOn, isTaxBusinessDay } from './holidays.ts';
+import { type DueDateGroup, type DueDatesByGroup, dueDateGroups, type PublishedTable } from './types.ts';
+
+/** R.S. 000281-2022/SUNAT holds from the period of January 2023 on. */
+export const firstYearOfRule = 2023;
+export const ruleSource = 'R.S. 000281-2022/SUNAT, Anexo I';
+
+/** Which business day of the month after the period, by group (Anexo I; good taxpayers and UESP in the last column). */
+const ordinals: Readonly<Record<DueDateGroup, number>> = {
+  '0': 11,
+  '1': 12,
+  '2-3': 13,
+  '4-5': 14,
+  '6-7': 15,
+  '8-9': 16,
+  good_taxpayers: 17,
+};
+
+const groups: Readonly<Record<Digit, DueDateGroup>> = {
+  '0': '0',
+  '1': '1',
+  '2': '2-3',
+  '3': '2-3',
+  '4': '4-5',
+  '5': '4-5',
+  '6': '6-7',
+  '7': '6-7',
+  '8': '8-9',
+  '9': '8-9',
+};
+
+export function groupOf(digit: Digit, goodTaxpayer: boolean): DueDateGroup {
+  return goodTaxpayer ? 'good_taxpayers' : groups[digit];
+}
+
+/** The twelve periods of a year, YYYY-MM. */
+export function periodsOf(year: number): string[] {
+  return Array.from({ length: 12 }, (_, month) => `${year}-${String(month + 1).padStart(2, '0')}`);
+}
+
+/** The first day of the month in which a period falls due, and that of the month after it. */
+export function dueMonthOf(period: string): { first: DayNumber; next: DayNumber } {
+  const year = Number(period.slice(0, 4));
+  const month = Number(period.slice(5));
+  // Months past December run on into the next year.
+  return { first: dayNumberOf(year, month + 1, 1), next: dayNumberOf(year, month + 2, 1) };
+}
+
+/** What the rule gives for a year, by period. */
+export function ruleDueDates(year: number, holidayOn: HolidayOn): PublishedTable['periods'] {
+  return Object.fromEntries(periodsOf(year).map((period) => [period, ruleDueDatesOf(period, holidayOn)]));
+}
+
+function ruleDueDatesOf(period: string, holidayOn: HolidayOn): DueDatesByGroup {
+  const { first, next } = dueMonthOf(period);
+  const businessDays: DayNumber[] = [];
+  for (let day = first; day < next; day += 1) if (isTaxBusinessDay(day, holidayOn)) businessDays.push(day);
+  const dates = dueDateGroups.map((group) => [group, toDate(businessDays[ordinals[group] - 1]!)]);
+  return Object.fromEntries(dates) as DueDatesByGroup;
+}

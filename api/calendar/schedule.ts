@@ -1,0 +1,83 @@
+import type { DueDateState, YearRange } from '../../schemas/http/calendar.ts';
+import { yearOf } from './days.ts';
+import { firstYearOfRule, periodsOf, ruleDueDates, ruleSource } from './due-dates.ts';
+import type { HolidayOn } from './holidays.ts';
+import type { DueDate, DueDateGroup, DueDatesByGroup, PublishedTable } from './types.ts';
+
+/** The schedule is served from here on; earlier years only where operators' tables reach back from it without a gap. */
+const firstYear = 2025;
+
+/** Periods and their due dates: a published table where there is one, the rule elsewhere. */
+export interface Schedule {
+  covered(today: string): YearRange;
+  yearOf(year: number): readonly ScheduledPeriod[];
+  /** One group's due dates from a day to the end of coverage, ascending. */
+  from(from: string, group: DueDateGroup, today: string): DueDate[];
+}
+
+export interface ScheduledPeriod {
+  period: string;
+  state: DueDateState;
+  source: string;
+  dates: DueDatesByGroup;
+  /** The rule's dates, then each table's in the order of loading. */
+  history: readonly DueDatesByGroup[];
+}
+
+export function makeSchedule(tables: readonly PublishedTable[], holidayOn: HolidayOn): Schedule {
+  const published = new Set(tables.map((table) => table.year));
+  const years = new Map<number, readonly ScheduledPeriod[]>();
+
+  const scheduleOf = (year: number): readonly ScheduledPeriod[] => {
+    let known = years.get(year);
+    if (known === undefined) {
+      known = schedulePeriods(year, tables, holidayOn);
+      years.set(year, known);
+    }
+    return known;
+  };
+
+  const covered = (today: string): YearRange => {
+    let [desde, hasta] = [firstYear, Math.max(firstYear, yearOf(today) + 1)];
+    while (published.has(desde - 1)) desde -= 1;
+    while (published.has(hasta + 1)) hasta += 1;
+    return { desde, hasta };
+  };
+
+  return {
+    covered,
+    yearOf: scheduleOf,
+    from(from, group, today) {
+      const { desde, hasta } = covered(today);
+      // In the first January the December before falls due, though its year is not covered: left out, the list would say
+      // that nothing is due. Before 2023 there is no rule for it.
+      const periods = desde > firstYearOfRule ? [scheduleOf(desde - 1).at(-1)!] : [];
+      for (let year = desde; year <= hasta; year += 1) periods.push(...scheduleOf(year));
+      return periods.filter(({ dates }) => dates[group] >= from).map((period) => dueDateOf(period, group));
+    },
+  };
+}
+
+function schedulePeriods(
+  year: number,
+  tables: readonly PublishedTable[],
+  holidayOn: HolidayOn,
+): readonly ScheduledPeriod[] {
+  const rule = ruleDueDates(year, holidayOn);
+  const loaded = tables.filter((table) => table.year === year);
+  return periodsOf(year).map((period) => {
+    const history = [rule, ...loaded.map((table) => table.periods)].map((periods) => periods[period]!);
+    return {
+      period,
+      state: loaded.length === 0 ? 'calculado' : 'publicado',
+      source: loaded.at(-1)?.source ?? ruleSource,
+      dates: history.at(-1)!,
+      history,
+    };
+  });
+}
+
+function dueDateOf({ period, state, source, dates, history }: ScheduledPeriod, group: DueDateGroup): DueDate {
+  const moves = history.filter((version, index) => index > 0 && version[group] !== history[index - 1]![group]);
+  return { period, due: dates[group], state, source, revision: moves.length };
+}
