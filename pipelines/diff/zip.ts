@@ -36,13 +36,15 @@ async function openZip(path: string): Promise<ZipFile> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
     const start = await firstBytes(path);
-    const what = /^\s*</.test(start)
-      ? 'It is a web page (HTML), not a zip: the site answered with an error page.'
-      : start.startsWith('PK')
-        ? 'It begins as a zip but its directory is missing: the download was cut off.'
-        : 'It is not a zip.';
-    throw new CompareError('zip_invalid', `The publication cannot be opened. ${what}`);
+    throw new CompareError('zip_invalid', `The publication cannot be opened. ${whatItIs(start)}`);
   }
+}
+
+function whatItIs(start: string): string {
+  if (start === '') return 'It is an empty file.';
+  if (/^\s*</.test(start)) return 'It is a web page (HTML), not a zip: the site answered with an error page.';
+  if (start.startsWith('PK')) return 'It begins as a zip but its directory is missing: the download was cut off.';
+  return 'It is not a zip.';
 }
 
 async function firstBytes(path: string): Promise<string> {

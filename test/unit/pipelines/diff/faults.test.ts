@@ -27,6 +27,7 @@ describe('a publication that cannot be compared', () => {
   it.each<[Fault, string, RegExp]>([
     ['html', 'zip_invalid', /web page \(HTML\)/],
     ['truncated', 'zip_invalid', /cut off/],
+    // register-apis T19.
     ['bad_crc', 'zip_crc', /CRC-32/],
     ['damaged_data', 'zip_crc', /damaged/],
     ['wrong_size', 'zip_size', /less than the \d+ bytes/],

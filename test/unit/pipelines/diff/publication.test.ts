@@ -39,6 +39,19 @@ describe('a publication that is a zip', () => {
     expect(await readPublication(path, daily, limits)).toEqual(text);
   });
 
+  it.each([
+    ['', 'It is an empty file.'],
+    ['<html>', 'It is a web page (HTML), not a zip: the site answered with an error page.'],
+    ['PK\u0003\u0004 cut', 'It begins as a zip but its directory is missing: the download was cut off.'],
+    ['RUC|NOMBRE|', 'It is not a zip.'],
+  ])('says what it is instead: %j (registers 7.21)', async (content, what) => {
+    writeFileSync(path, content);
+    await expect(openPublication(path, daily, limits)).rejects.toMatchObject({
+      code: 'zip_invalid',
+      message: `The publication cannot be opened. ${what}`,
+    });
+  });
+
   it('has too many entries, or declares an absurd size', async () => {
     const entries = Array.from({ length: 11 }, (_, index) => ({ name: `${index}.pdf`, content: Buffer.from('x') }));
     await writeZip(path, entries, 6);
