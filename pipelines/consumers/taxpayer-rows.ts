@@ -36,13 +36,20 @@ export class TaxpayerRows {
   readonly history = new RowBinaryWriter(64 * 1024);
   readonly #cursor = new AvroCursor();
   #register: Register = registers.padron_reducido;
+  #columns = 0;
 
   /**
-   * Replaces what was there by the batch's rows. After an error nothing of them may be used.
+   * Replaces what was there by the batch's rows. After an error nothing of them may be used. `columns`: of a row in these
+   * records, where they are a change file's of a release that had others.
    * @throws UndecodableRecord that names the record's offset
    */
-  fill(register: RegisterName, messages: ChangeBatch['messages']): void {
+  fill(
+    register: RegisterName,
+    messages: ChangeBatch['messages'],
+    columns: number = registers[register].columns.length,
+  ): void {
     this.#register = registers[register];
+    this.#columns = columns;
     this.state.clear();
     this.history.clear();
     for (const { offset, value } of messages) {
@@ -98,7 +105,7 @@ export class TaxpayerRows {
     const isThere = this.#cursor.isThere();
     if (!kept) return isThere;
     history.uint8(isThere ? 0 : 1);
-    if (isThere) history.jsonArray(this.#cursor, this.#register.columns.length);
+    if (isThere) history.jsonArray(this.#cursor, this.#columns);
     return isThere;
   }
 
@@ -107,7 +114,7 @@ export class TaxpayerRows {
     const isThere = this.#cursor.isThere();
     state.uint8(isThere ? 0 : 1);
     const textAt = state.position();
-    if (isThere) state.jsonArray(this.#cursor, this.#register.columns.length);
+    if (isThere) state.jsonArray(this.#cursor, this.#columns);
     else state.emptyString();
     if (!kept) return isThere;
     history.reserve(fixedBytes + state.position() - textAt);

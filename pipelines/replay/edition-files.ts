@@ -25,12 +25,12 @@ export async function changeFilesOf(
   const files: EditionFile[] = [];
   for (const { number, sha256, changes, baseline } of rows) {
     const path = await archive.localFile({ register, kind: 'changes', sha256 });
-    files.push({ edition: number, path, sha256, changes, full: baseline > 0 });
+    files.push({ edition: number, path, sha256, changes, baseline });
   }
   return files;
 }
 
 /** The last edition that wrote every row: what was before it is not in the state. Edition 1 is always one. */
 export function lastFullOf(files: readonly EditionFile[]): number {
-  return files.findLast(({ full }) => full)?.edition ?? 1;
+  return files.findLast(({ baseline }) => baseline > 0)?.edition ?? 1;
 }

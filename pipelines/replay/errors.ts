@@ -1,12 +1,12 @@
 export type ReplayErrorCode =
   | 'change_file_damaged'
   | 'too_many_files'
+  | 'too_many_rows'
   | 'overlay_too_large'
   | 'edition_on_its_way'
   | 'no_edition'
   | 'edition_unknown'
   | 'edition_not_notified'
-  | 'schema_of_another_release'
   | 'already_running'
   | 'shadow_differs'
   | 'verify_crashed';

@@ -19,7 +19,8 @@ interface Message {
 /**
  * Inserts an edition's change file into tables of history and state, the way the consumers do with the same records from
  * Kafka: history first, rows straight from Avro bytes. Repeatable: the same rows replace themselves.
- * @throws ReplayError `change_file_damaged`, `schema_of_another_release`; InsertFailed
+ * An edition of a release with other columns gets the rows that it got then.
+ * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(
   clickhouse: ClickHouseClient,
@@ -29,17 +30,12 @@ export async function loadEdition(
   report: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { key, columns } = registers[register];
-  const records = await ChangeRecords.open(file, key === 'supplier');
+  const records = await ChangeRecords.open(file, registers[register].key === 'supplier');
   const rows = new TaxpayerRows();
   try {
-    if (records.columns.join() !== columns.map(({ name }) => name).join()) {
-      const what = `edition ${file.edition} of ${register} has other columns than this release`;
-      throw new ReplayError('schema_of_another_release', what);
-    }
     for await (const messages of batchesOf(records)) {
       signal.throwIfAborted();
-      fill(rows, register, file.edition, messages);
+      fill(rows, register, records, messages);
       await insertRows(clickhouse, 'history', tables.history, rows.history);
       await insertRows(clickhouse, 'state', tables.state, rows.state);
       report(messages.length);
@@ -69,9 +65,14 @@ async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
   if (messages.length > 0) yield messages;
 }
 
-function fill(rows: TaxpayerRows, register: RegisterName, edition: number, messages: readonly Message[]): void {
+function fill(
+  rows: TaxpayerRows,
+  register: RegisterName,
+  { edition, columns }: ChangeRecords,
+  messages: readonly Message[],
+): void {
   try {
-    rows.fill(register, messages);
+    rows.fill(register, messages, columns.length);
   } catch (error) {
     if (!(error instanceof UndecodableRecord)) throw error;
     throw new ReplayError('change_file_damaged', `edition ${edition}, record ${error.offset}: ${error.message}`);

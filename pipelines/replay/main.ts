@@ -16,7 +16,7 @@ const jobSchema = z.object({
   clickhouseUrl: z.string(),
   tables: z.object({ state: z.string(), history: z.string() }),
   changeFiles: z.array(
-    z.object({ edition: count, path: z.string(), sha256: z.string(), changes: count, full: z.boolean() }),
+    z.object({ edition: count, path: z.string(), sha256: z.string(), changes: count, baseline: count }),
   ),
   lastFull: count,
   publication: z.object({ path: z.string(), overlayPath: z.string().nullable(), workDir: z.string() }).nullable(),

@@ -40,7 +40,7 @@ export async function checkPublication(
     };
     const { changeFile, lines } = await compareOrRebuild(input, compareInput, meter, signal);
     differences.report.rows = lines;
-    const file = { edition: compareInput.edition, changes: 0, full: false, ...changeFile };
+    const file = { edition: compareInput.edition, changes: 0, baseline: 0, ...changeFile };
     const records = await ChangeRecords.open(file, registers[input.register].key === 'supplier');
     const hash = new RowHash();
     try {

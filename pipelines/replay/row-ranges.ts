@@ -95,7 +95,7 @@ export class SortedRows {
 
   add(key: number, xx: number, crc: number): void {
     if (this.#rows.length >= this.#maxRows) {
-      throw new ReplayError('too_many_files', `a register of suppliers with more than ${this.#maxRows} rows`);
+      throw new ReplayError('too_many_rows', `a register of suppliers with more than ${this.#maxRows} rows`);
     }
     this.#rows.push({ key, xx, crc });
   }

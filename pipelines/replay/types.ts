@@ -7,8 +7,8 @@ export interface EditionFile {
   sha256: string;
   /** Records in it, as the catalogue says. */
   changes: number;
-  /** It wrote every row of the register: a first edition or a re-baseline. */
-  full: boolean;
+  /** Of these, rows that did not change. More than none: it wrote every row, as a first edition or a re-baseline does. */
+  baseline: number;
 }
 
 /** What the head's publication is compared with: index and row store of the head, and the overlay of the edition. */

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../deploy/local/demo/register/publication.ts';
@@ -84,6 +85,18 @@ async function notices(): Promise<{ events: number; deliveries: number }> {
 
 const run = (query: string) =>
   bench.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
+
+/** The operators' command on the bench's addresses. */
+function padron(...args: string[]): Promise<{ code: number; stdout: string }> {
+  const { environment } = bench.stream;
+  const env = { PATH: process.env.PATH, ...environment, WORK_DIR: bench.workDir };
+  return new Promise((resolve) => {
+    execFile(process.execPath, ['deploy/cli/padron.js', ...args], { env }, (error, stdout) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout }),
+    );
+  });
+}
+
 const rebuildParts = () => ({ ...bench.planParts(), clickhouse: bench.stream.clickhouse });
 let told: { events: number; deliveries: number };
 
@@ -126,6 +139,9 @@ describe('verify', () => {
       { where: 'state', kind: 'extra', id: added, edition: null },
       { where: 'history', kind: 'missing', id: missing, edition: 2 },
     ]);
+    const command = await padron('verify', '--register', 'padron_reducido', '--json');
+    expect(command.code).toBe(1);
+    expect(JSON.parse(command.stdout)).toMatchObject([{ equal: false, differences: 4, listed: report.listed }]);
     expect(await verified('sancionados')).toMatchObject({ equal: true });
     // A row of the next edition, which the consumers have just written: it must outlive the rebuild.
     await run(`INSERT INTO taxpayer VALUES (${added}, 5, 9, 0, '["ruc","[]"]')`);
@@ -178,10 +194,30 @@ describe('rebuild', () => {
     const set = (time: string) =>
       pool.query(`UPDATE edition SET materializada_at = ${time} WHERE register = 'sancionados' AND number = 2`);
     await set('NULL');
-    expect(await planVerification(bench.planParts(), 'sancionados')).toEqual({ kind: 'on_its_way', edition: 2 });
+    const command = await padron('verify', '--register', 'sancionados');
+    expect(command).toEqual({ code: 3, stdout: 'sancionados: edition 2 is on its way, try again\n' });
     const refused = rebuild(rebuildParts(), used, () => {}, signal);
     await expect(refused).rejects.toMatchObject({ code: 'edition_on_its_way' });
     await set('now()');
+  });
+});
+
+describe('a replay', () => {
+  test('as lines gives the changes of a stretch and nothing else on standard output', async () => {
+    const { code, stdout } = await padron(
+      ...['replay', '--register', 'sancionados', '--from', '2026-11-22', '--to', '2', '--into', 'ndjson'],
+    );
+    expect(code).toBe(0);
+    const changes = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(changes.map(({ op, ruc, fecha_dato }) => [op, ruc, fecha_dato])).toEqual([
+      ['u', '00000012', '2026-11-22'],
+      ['u', '10440000014', '2026-11-22'],
+      ['d', '20500000013', '2026-11-22'],
+      ['u', '88000000019', '2026-11-22'],
+    ]);
   });
 });
 

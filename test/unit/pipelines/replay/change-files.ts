@@ -62,6 +62,6 @@ export function writeChanges(
     writer.append(type.toBuffer({ ...change, detected_at: detectedAt.getTime() }));
   }
   const { path, sha256 } = writer.finish((hash) => `${register}.${edition}.changes.${hash}.avro`);
-  const full = changes.some(({ op }) => op === 'r');
-  return { edition, path, sha256, changes: changes.length, full };
+  const baseline = changes.filter(({ op }) => op === 'r').length;
+  return { edition, path, sha256, changes: changes.length, baseline };
 }
