@@ -20,15 +20,25 @@ export function answerRevalidated(context: ApiContext, sources: RecordSources, d
   context.set({
     'Cache-Control': 'private, no-cache',
     Vary: 'Authorization, Accept-Encoding',
-    ETag: etag,
     'Last-Modified': sources.lastModified,
   });
+  answerTagged(context, etag, 'application/json', body);
+}
+
+/** A public answer that a client may keep for a minute: the calendar's, which `version` and the date in Lima determine. */
+export function answerForAMinute(context: ApiContext, tag: string, type: string, body: string): void {
+  context.set('Cache-Control', 'private, max-age=60');
+  answerTagged(context, `W/"${tag}"`, type, body);
+}
+
+function answerTagged(context: ApiContext, etag: string, type: string, body: string): void {
+  context.set('ETag', etag);
   if (isMatch(context.req.headers['if-none-match'], etag)) {
     context.status = 304;
     return;
   }
   context.status = 200;
-  context.type = 'application/json';
+  context.type = type;
   context.body = body;
 }
 

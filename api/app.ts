@@ -5,6 +5,9 @@ import type { Logger } from '../deploy/runtime/log.ts';
 import { ApiProblem } from './problems.ts';
 import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from './request.ts';
 import { makeRequestRecord } from './request-record.ts';
+import { registerCalendarRoutes } from './routes/calendar.ts';
+import type { CalendarParts } from './routes/calendar-access.ts';
+import { registerCalendarFeeds } from './routes/calendar-feeds.ts';
 import { type EventParts, registerEventRoutes } from './routes/events.ts';
 import { registerListRoutes } from './routes/lists.ts';
 import { type MemberParts, registerMemberRoutes } from './routes/members.ts';
@@ -12,7 +15,7 @@ import { registerTaxpayerRoutes, type TaxpayerParts } from './routes/taxpayer.ts
 import { registerWebhookRoutes, type WebhookParts } from './routes/webhooks.ts';
 import { answerProblem } from './unexpected.ts';
 
-export interface ApiParts extends TaxpayerParts, MemberParts, WebhookParts, EventParts {
+export interface ApiParts extends TaxpayerParts, MemberParts, WebhookParts, EventParts, CalendarParts {
   log: Logger;
   /** Takes one line per request. */
   requestLog: Logger;
@@ -29,6 +32,8 @@ export function makeApp(parts: ApiParts): Koa<RequestState> {
   registerMemberRoutes(router, parts);
   registerWebhookRoutes(router, parts);
   registerEventRoutes(router, parts);
+  registerCalendarFeeds(router, parts);
+  registerCalendarRoutes(router, parts);
 
   const record = makeRequestRecord(parts.requestLog, parts.metrics);
   const app = new Koa<RequestState>();

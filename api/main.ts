@@ -15,8 +15,12 @@ import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
 import { makeWake } from '../pipelines/watch/wake.ts';
 import { readUbigeoCatalogue, ubigeoListUrl } from '../schemas/ubigeo/catalogue.ts';
+import { makeIdentifyReader } from './accounts/calendar-callers.ts';
 import { makeIdentify } from './accounts/callers.ts';
 import { makeApp } from './app.ts';
+import { shippedCalendar } from './calendar/data/shipped.ts';
+import { readAdditions } from './calendar/store.ts';
+import { makeCalendarSource } from './calendar/store-current.ts';
 import { makeCatalogue } from './catalogue.ts';
 import { apiConfiguration } from './config.ts';
 import { makeAudit } from './queries/audit.ts';
@@ -64,13 +68,26 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     maxKeys: config.LOOKUP_MAX_KEYS,
     inFlight: config.LOOKUP_IN_FLIGHT,
   });
+  const identify = makeIdentify(pool, config.SANDBOX_TOKEN);
+  const calendar = makeCalendarSource(
+    shippedCalendar,
+    () => readAdditions(pool),
+    { pollMs: config.CALENDAR_POLL_MS, startWaitMs: 2_000 },
+    log,
+  );
+  lifecycle.onStop('calendar', calendar.stop);
+  await calendar.start();
   const app = makeApp({
     log,
     requestLog: requestLog.log,
     metrics,
     baseUrl: config.PUBLIC_BASE_URL ?? '',
     pool,
-    identify: makeIdentify(pool, config.SANDBOX_TOKEN),
+    identify,
+    identifyReader: makeIdentifyReader(identify),
+    calendar: calendar.current,
+    sandboxToken: config.SANDBOX_TOKEN,
+    now: () => new Date(),
     catalogue,
     taxpayers,
     findRecord: makeFindRecord({

@@ -16,7 +16,7 @@ const context = makeContext({
 });
 
 const program = new Command('padron')
-  .description('Operates the register service: accounts, tokens, registers, publications, editions.')
+  .description('Operates the register service: accounts, tokens, registers, publications, editions, the calendar.')
   .showHelpAfterError('(run it with --help to see what it takes)')
   .addHelpText(
     'after',

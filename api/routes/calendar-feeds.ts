@@ -1,0 +1,38 @@
+import { upcomingQuery } from '../../schemas/http/calendar.ts';
+import { answerForAMinute } from '../answers.ts';
+import { dueDatesFeed, holidaysFeed } from '../calendar/feeds.ts';
+import { type ApiRouter, parseInput } from '../request.ts';
+import { daysPath, dueDatesPath, momentOf } from './calendar.ts';
+import { type CalendarParts, feedAccess } from './calendar-access.ts';
+import { requireCovered, requireDigit } from './calendar-input.ts';
+
+const feedType = 'text/calendar; charset=utf-8';
+const feedQuery = upcomingQuery.pick({ buen_contribuyente: true });
+
+/**
+ * GET and HEAD of the two feeds: from 1 January of this year on. Unknown parameters pass, since calendar programs add their
+ * own. To be registered before the routes with parameters, which these paths fit too.
+ */
+export function registerCalendarFeeds(router: ApiRouter, parts: CalendarParts): void {
+  const mayRead = feedAccess(parts);
+
+  router.get(`${daysPath}/feriados.ics`, mayRead, (context) => {
+    const { current, today } = momentOf(parts);
+    const thisYear = Number(today.slice(0, 4));
+    const days = [thisYear, thisYear + 1].flatMap((year) => requireCovered(current.calendar.holidaysOf(year)).data);
+    const feed = holidaysFeed(days, current.updatedAt.decrees);
+    answerForAMinute(context, `${current.version}-${today}`, feedType, feed);
+  });
+
+  router.get(`${dueDatesPath}.ics`, mayRead, (context) => {
+    const digit = requireDigit(context.query.digito);
+    const { buen_contribuyente } = context.query;
+    const { buen_contribuyente: goodTaxpayer } = parseInput(feedQuery, { buen_contribuyente });
+    const { current, today } = momentOf(parts);
+    const question = { digit, goodTaxpayer, from: `${today.slice(0, 4)}-01-01`, today };
+    const { dueDates, meta } = requireCovered(current.calendar.dueDatesFrom(question));
+    const { prorrogas } = meta;
+    const feed = dueDatesFeed({ digit, goodTaxpayer, dueDates, prorrogas, updatedAt: current.updatedAt.tables });
+    answerForAMinute(context, `${current.version}-${today}`, feedType, feed);
+  });
+}

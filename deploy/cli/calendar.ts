@@ -1,0 +1,149 @@
+import { readFile, stat } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { shippedCalendar } from '../../api/calendar/data/shipped.ts';
+import { parseDecree, parseTable } from '../../api/calendar/parse.ts';
+import { type Addition, addToCalendar, type NewAddition, readAdditions } from '../../api/calendar/store.ts';
+import type { Decree, Parsed, PublishedTable } from '../../api/calendar/types.ts';
+import { limaTime } from '../../schemas/lima-time.ts';
+import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
+
+interface AddOptions extends OutputOptions {
+  by: string;
+  reason?: string;
+}
+
+/** A year's table has 84 dates; a larger file is another one. */
+const maxFileBytes = 1024 * 1024;
+
+/** `padron calendar add-decree|add-table|list`: what the calendar learns between releases. */
+export function registerCalendarCommands(program: Command, context: CommandContext): void {
+  const calendar = program.command('calendar').description('Decrees of non-working days and published due dates.');
+
+  addCommand(calendar, context, {
+    name: 'add-decree',
+    description: 'Adds a decree of national non-working days. A later file of the same decree replaces it.',
+    shape: `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true,
+   "days": [{"date": "2026-07-27", "name": "Día no laborable para el sector público"}], "completesYear": 2026}
+
+completesYear (may be left out): with this decree all of that year's days are known.`,
+    read: (text) => found('decree', parseDecree(text, shippedCalendar.holidays)),
+  });
+  addCommand(calendar, context, {
+    name: 'add-table',
+    description: "Adds a year's due dates as published (Anexo I). They win over the rule and over tables before them.",
+    shape: `{"year": 2027, "source": "SUNAT - Cronograma de obligaciones mensuales 2027",
+   "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …, "4-5": …, "6-7": …, "8-9": …, "good_taxpayers": …}, …}}`,
+    read: (text) => found('table', parseTable(text, shippedCalendar.holidays)),
+  });
+  registerList(calendar, context);
+}
+
+interface AddCommand {
+  name: string;
+  description: string;
+  shape: string;
+  read: (text: string) => Parsed<NewAddition>;
+}
+
+function addCommand(calendar: Command, context: CommandContext, { name, description, shape, read }: AddCommand): void {
+  calendar
+    .command(name)
+    .description(description)
+    .argument('<file>', 'JSON, see below')
+    .option('--by <name>', 'who adds it; kept with it', 'operator')
+    .option('--reason <text>', 'why, or where it was read; kept with it')
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText(
+      'after',
+      `
+The file:
+  ${shape}
+
+Running processes serve it within a minute.
+
+Example:
+  $ npx padron calendar ${name} file.json --by "Ana Ruiz" --reason "El Peruano, 16 May"`,
+    )
+    .action(async (file: string, options: AddOptions) => {
+      const addition = await readAddition(file, read);
+      const { by, reason = null } = options;
+      const { id, isNew, addedAt } = await addToCalendar(context.pool(), addition, { by, reason });
+      context.show(
+        options,
+        { id, added: isNew, added_at: limaTime(addedAt) },
+        isNew
+          ? `${titleOf(addition)} is added; running processes serve it within a minute.`
+          : `${titleOf(addition)} was there already, added ${limaTime(addedAt)}: nothing is changed.`,
+      );
+    });
+}
+
+function registerList(calendar: Command, context: CommandContext): void {
+  calendar
+    .command('list')
+    .description("The release's decrees and tables, then what operators added, in that order.")
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron calendar list')
+    .action(async (options: OutputOptions) => {
+      const added = await readAdditions(context.pool());
+      const shipped: NewAddition[] = [
+        ...shippedCalendar.decrees.map((value) => ({ kind: 'decree' as const, value })),
+        ...shippedCalendar.tables.map((value) => ({ kind: 'table' as const, value })),
+      ];
+      const lines = [
+        ...shipped.map((entry) => [...columnsOf(entry), 'release'].join('\t')),
+        ...added.map((entry) => [...columnsOf(entry), ...whoAdded(entry)].join('\t')),
+      ];
+      context.show(options, [...shipped.map((entry) => documentOf(entry, null)), ...added.map(addedDocument)], lines);
+    });
+}
+
+/** @throws CommandError that names all that is wrong with the file */
+async function readAddition(file: string, read: AddCommand['read']): Promise<NewAddition> {
+  const parsed = read(await readText(file));
+  if (parsed.ok) return parsed.value;
+  throw new CommandError(
+    `${file} cannot be added:\n${parsed.problems.map((problem) => `  ${problem}`).join('\n')}`,
+    'Nothing is added. Mend the file and run the command again; --help shows its form.',
+  );
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    const { size } = await stat(file);
+    if (size <= maxFileBytes) return await readFile(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandError(`${file} cannot be read (${code}).`, 'Give the path of a JSON file.');
+  }
+  throw new CommandError(`${file} has more than ${maxFileBytes} bytes.`, 'A decree or a table is far smaller.');
+}
+
+function found(kind: 'decree', parsed: Parsed<Decree>): Parsed<NewAddition>;
+function found(kind: 'table', parsed: Parsed<PublishedTable>): Parsed<NewAddition>;
+function found(kind: NewAddition['kind'], parsed: Parsed<Decree | PublishedTable>): Parsed<NewAddition> {
+  return parsed.ok ? { ok: true, value: { kind, value: parsed.value } as NewAddition } : parsed;
+}
+
+function titleOf(entry: NewAddition): string {
+  return entry.kind === 'decree' ? entry.value.decree : `The table of ${entry.value.year}`;
+}
+
+function columnsOf(entry: NewAddition): string[] {
+  return entry.kind === 'decree'
+    ? ['decree', entry.value.decree, entry.value.days.map((day) => day.date).join(' ')]
+    : ['table', String(entry.value.year), entry.value.source];
+}
+
+function whoAdded({ id, addedBy, addedAt, reason }: Addition): string[] {
+  return [`${id}: ${addedBy}, ${limaTime(addedAt)}`, ...(reason === null ? [] : [reason])];
+}
+
+function documentOf({ kind, value }: NewAddition, added: unknown) {
+  return { kind, value, added };
+}
+
+function addedDocument(addition: Addition) {
+  const { id, addedBy, reason, addedAt } = addition;
+  return documentOf(addition, { id, by: addedBy, reason, at: limaTime(addedAt) });
+}
