@@ -79,10 +79,10 @@ function dayFunctions(data: CalendarData, holidayOn: HolidayOn, metas: Metas): D
       return { ok: true, data: shownDay(date, sector, reasonOf), meta };
     },
     deadline(from, days, sector) {
+      if (!isWithin(yearOf(from), holidayYears)) return { ok: false, covers: holidayYears };
       const counted = countDays(toDayNumber(from), days, sector, reasonOf);
       const vence = toDate(counted.due);
-      if (!isWithin(yearOf(from), holidayYears) || !isWithin(yearOf(vence), holidayYears))
-        return { ok: false, covers: holidayYears };
+      if (!isWithin(yearOf(vence), holidayYears)) return { ok: false, covers: holidayYears };
       const saltados = counted.skipped.map(({ day, reason }) => ({ fecha: toDate(day), motivo: reason }));
       // `desde` itself is not counted: no decree about it can change the answer.
       const meta = metas.ofDays(holidayYears, touched(sector, toDate(toDayNumber(from) + 1), vence));

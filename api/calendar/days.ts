@@ -31,6 +31,10 @@ export function yearOf(date: string): number {
   return Number(date.slice(0, 4));
 }
 
+export function yearOfDay(day: DayNumber): number {
+  return new Date(day * dayMs).getUTCFullYear();
+}
+
 /** In Spanish, lower case. */
 export function weekdayOf(day: DayNumber): string {
   return weekdays[weekdayIndex(day)]!;

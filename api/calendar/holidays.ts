@@ -1,5 +1,5 @@
 import pascua from 'pascua';
-import { type DayNumber, dayNumberOf, isWeekend, toDate, yearOf } from './days.ts';
+import { type DayNumber, dayNumberOf, isWeekend, yearOfDay } from './days.ts';
 import type { Holiday } from './types.ts';
 
 /**
@@ -24,7 +24,7 @@ export type HolidayOn = (day: DayNumber) => Holiday | undefined;
 export function makeHolidayOn(holidays: readonly Holiday[]): HolidayOn {
   const years = new Map<number, HolidaysByDay>();
   return (day) => {
-    const year = yearOf(toDate(day));
+    const year = yearOfDay(day);
     let known = years.get(year);
     if (known === undefined) {
       known = holidaysIn(year, holidays);

@@ -14,7 +14,10 @@ import {
 /** Days of one decree; a year has had seven at most. */
 const maxDecreeDays = 60;
 
-const date = z.string().refine(isDay, 'is no day of the form YYYY-MM-DD');
+const date = z
+  .string()
+  .refine(isDay, { error: 'is no day of the form YYYY-MM-DD', abort: true })
+  .refine(isServed, `is outside ${holidayYears.desde} to ${holidayYears.hasta}`);
 const name = z.string().trim().min(3, 'has fewer than 3 characters').max(200, 'has more than 200 characters');
 const year = z.int().min(holidayYears.desde).max(holidayYears.hasta);
 
@@ -48,9 +51,6 @@ export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<
   const problems = [
     ...days.filter((day, index) => days.indexOf(day) < index).map((day) => `${day} is there twice`),
     ...days.filter((day) => holidayOn(toDayNumber(day))).map((day) => `${day} is a holiday already`),
-    ...days
-      .filter((day) => !isServed(yearOf(day)))
-      .map((day) => `${day} is outside ${holidayYears.desde} to ${holidayYears.hasta}`),
   ];
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: decree };
 }
@@ -107,7 +107,8 @@ function isRegistersSchedule({ year, periods }: PublishedTable, holidayOn: Holid
   );
 }
 
-function isServed(year: number): boolean {
+function isServed(date: string): boolean {
+  const year = yearOf(date);
   return year >= holidayYears.desde && year <= holidayYears.hasta;
 }
 
