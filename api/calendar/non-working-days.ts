@@ -1,4 +1,6 @@
+import type { YearRange } from '../../schemas/http/calendar.ts';
 import { type DayNumber, toDayNumber } from './days.ts';
+import { holidayYears } from './holidays.ts';
 import type { Decree } from './types.ts';
 
 /** A public sector's non-working day with the decree that set it. */
@@ -18,18 +20,16 @@ export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumbe
 }
 
 /**
- * The days for which all decrees are loaded: the longest run of complete years, so that a year loaded far away from the
- * others does not take these back. First and last day, both included.
- * @throws RangeError when no decree completes a year: a release always carries some.
+ * The days for which all decrees are loaded, first and last included: the longest run of complete years, the later of two
+ * as long, so that a year loaded far away from the others does not take these back. Without any, `hasta` precedes `desde`.
  */
 export function completeDays(decrees: readonly Decree[]): { desde: string; hasta: string } {
   const complete = new Set(decrees.map((decree) => decree.completesYear).filter((year) => year !== null));
-  let best = { first: 0, years: 0 };
-  for (const first of complete) {
-    let years = 1;
-    while (complete.has(first + years)) years += 1;
-    if (years > best.years) best = { first, years };
+  let best: YearRange = { desde: holidayYears.desde, hasta: holidayYears.desde - 1 };
+  for (const desde of [...complete].sort((one, other) => one - other)) {
+    let hasta = desde;
+    while (complete.has(hasta + 1)) hasta += 1;
+    if (hasta - desde >= best.hasta - best.desde) best = { desde, hasta };
   }
-  if (best.years === 0) throw new RangeError('no decree completes a year');
-  return { desde: `${best.first}-01-01`, hasta: `${best.first + best.years - 1}-12-31` };
+  return { desde: `${best.desde}-01-01`, hasta: `${best.hasta}-12-31` };
 }

@@ -50,6 +50,28 @@ describe('holidays of a year', () => {
     });
   });
 
+  it.each([
+    ['a far year', [2030], '2022-01-01', '2026-12-31'],
+    ['the year before', [2021], '2021-01-01', '2026-12-31'],
+    ['the next years', [2028, 2027], '2022-01-01', '2028-12-31'],
+  ])('count as complete with %s as far as the years follow one another', (_, years, desde, hasta) => {
+    const more = years.map((year) => ({ ...shippedCalendar.decrees[0]!, completesYear: year }));
+    const wider = makeCalendar({ ...shippedCalendar, decrees: [...shippedCalendar.decrees, ...more] });
+    expect(answered(wider.holidaysOf(2026)).meta.no_laborables).toMatchObject({ desde, hasta });
+  });
+
+  it('are all provisional while no decree completes a year, and of two runs as long the later one counts', () => {
+    const without = (...years: number[]) =>
+      makeCalendar({
+        ...shippedCalendar,
+        decrees: shippedCalendar.decrees.filter(({ completesYear }) => !years.includes(completesYear ?? 0)),
+      });
+    const none = answered(without(2022, 2023, 2024, 2025, 2026).holidaysOf(2026)).meta;
+    expect(none).toMatchObject({ provisional: true, no_laborables: { desde: '1995-01-01', hasta: '1994-12-31' } });
+    const later = answered(without(2024).holidaysOf(2026)).meta.no_laborables;
+    expect(later).toMatchObject({ desde: '2025-01-01', hasta: '2026-12-31' });
+  });
+
   it.each([1994, 2200, 0])('%i is not covered', (year) => {
     expect(calendar.holidaysOf(year)).toEqual({ ok: false, covers: { desde: 1995, hasta: 2199 } });
   });
