@@ -1,16 +1,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { makeIdentifyReader } from '../../api/accounts/calendar-callers.ts';
 import { makeIdentify } from '../../api/accounts/callers.ts';
-import { makeApp } from '../../api/app.ts';
 import { shippedCalendar } from '../../api/calendar/data/shipped.ts';
 import type { Addition } from '../../api/calendar/store.ts';
 import { makeCalendarSource } from '../../api/calendar/store-current.ts';
-import { makeCatalogue } from '../../api/catalogue.ts';
-import { makeTaxpayers } from '../../api/queries/taxpayers.ts';
-import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { makeKoaApp } from '../../api/koa-app.ts';
+import type { ApiRouter, RequestState } from '../../api/request.ts';
+import { registerCalendarRoutes } from '../../api/routes/calendar.ts';
+import { registerCalendarFeeds } from '../../api/routes/calendar-feeds.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
 
 export const sandboxToken = 'pad_sandbox_publico';
@@ -27,28 +28,23 @@ export interface CalendarApp {
   stop(): Promise<void>;
 }
 
-/** The app on a port of its own with a clock of its own, and no engine: PostgreSQL's address is a closed port. */
+/** The calendar's routes on a port and with a clock of their own, and no engine: PostgreSQL's address is a closed port. */
 export async function startCalendarApp(): Promise<CalendarApp> {
   let now = new Date('2026-11-27T15:00:00Z');
   const lines: string[] = [];
   const log = pino({}, { write: (line) => lines.push(line) });
   const pool = makePool('postgres://padron@127.0.0.1:1/padron', 'test', 1);
-  const identify = makeIdentify(pool, sandboxToken);
   const additions: Addition[] = [];
   const source = makeCalendarSource(shippedCalendar, async () => additions, { pollMs: 10, startWaitMs: 1_000 }, log);
   await source.start();
-  const clickhouse = makeClickhouse('http://127.0.0.1:1/padron', 'test', { requestTimeoutMs: 1_000, connections: 1 });
-  const app = makeApp({
-    ...{ log, requestLog: log, metrics: new Registry(), baseUrl: '', pool, identify },
-    catalogue: makeCatalogue(pool),
-    taxpayers: makeTaxpayers(clickhouse, { waitMs: 0, maxKeys: 1, inFlight: 1 }),
-    ...{ findRecord: unused, recordAnswer: unused, checkTarget: unused, sealSecret: unused, wake: unused },
-    makeSecret: unused,
-    identifyReader: makeIdentifyReader(identify),
-    calendar: source.current,
-    sandboxToken,
-    now: () => now,
-  });
+  const parts = {
+    ...{ identifyReader: makeIdentifyReader(makeIdentify(pool, sandboxToken)), sandboxToken },
+    ...{ calendar: source.current, now: () => now },
+  };
+  const router: ApiRouter = new Router<RequestState>();
+  registerCalendarFeeds(router, parts);
+  registerCalendarRoutes(router, parts);
+  const app = makeKoaApp(router, { log, requestLog: log, metrics: new Registry(), baseUrl: '' });
   const server = createServer(app.callback());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -62,11 +58,7 @@ export async function startCalendarApp(): Promise<CalendarApp> {
       source.stop();
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
-      await Promise.all([pool.end(), clickhouse.close()]);
+      await pool.end();
     },
   };
-}
-
-function unused(): never {
-  throw new Error('the calendar asks for nothing else');
 }

@@ -1,0 +1,51 @@
+import Koa from 'koa';
+import type { Registry } from 'prom-client';
+import type { Logger } from '../deploy/runtime/log.ts';
+import { ApiProblem } from './problems.ts';
+import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from './request.ts';
+import { makeRequestRecord } from './request-record.ts';
+import { answerProblem } from './unexpected.ts';
+
+export interface KoaAppParts {
+  log: Logger;
+  /** Takes one line per request. */
+  requestLog: Logger;
+  metrics: Registry;
+  /** Where the types of problems are explained, without a slash at its end; empty: relative to this server. */
+  baseUrl: string;
+}
+
+/** What is the same for every route: request id, problems, one record per request. It listens nowhere. */
+export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestState> {
+  const record = makeRequestRecord(parts.requestLog, parts.metrics);
+  const app = new Koa<RequestState>();
+  app.use(async (context, next) => {
+    const startedMs = performance.now();
+    context.state.requestId = requestIdOf(context.req.headers['x-request-id']);
+    context.set('X-Request-Id', context.state.requestId);
+    let problem: ApiProblem | undefined;
+    try {
+      await next();
+    } catch (error) {
+      problem = answerProblem(context as ApiContext, error, parts.log, parts.baseUrl);
+    }
+    record(context as ApiContext, startedMs, problem);
+  });
+  app.use(router.routes());
+  app.use(noRoute);
+  // Koa's own listener would print what our middleware already answered and logged; what comes here is a broken socket.
+  app.silent = true;
+  app.on('error', (error: Error) => parts.log.debug({ err: error }, 'a response could not be sent'));
+  return app as Koa<RequestState>;
+}
+
+/** What no route answered: another method of a known path, or an unknown path. Asked before any token. */
+async function noRoute(context: { method: string } & Pick<ApiContext, 'matched'>): Promise<void> {
+  const methods = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
+  if (methods.size > 0) {
+    const allowed = [...methods].sort().join(', ');
+    const detail = `${context.method} no está permitido aquí; se admite: ${allowed}.`;
+    throw new ApiProblem('metodo_no_permitido', detail, {}, { Allow: allowed });
+  }
+  throw new ApiProblem('ruta_no_encontrada', 'Esta ruta no existe en la versión 1 de la API.');
+}
