@@ -11,7 +11,7 @@ import {
   type PublishedTable,
 } from './types.ts';
 
-/** Days of one decree; a year has had seven at most. */
+/** Days of one decree; the longest so far names eight. */
 const maxDecreeDays = 60;
 
 const date = z
