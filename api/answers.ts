@@ -1,20 +1,36 @@
 import { hash } from 'node:crypto';
-import type { RecordSources } from './queries/record-sources.ts';
 import type { ApiContext } from './request.ts';
 
 /** An answer that may not be kept anywhere: what belongs to an account, and every natural person's record. */
 export function answerPrivately(context: ApiContext, status: number, data: unknown, meta: unknown): void {
+  answerBytes(context, status, successBody(data, meta));
+}
+
+export function successBody(data: unknown, meta: unknown): string {
+  return JSON.stringify({ success: true, data, meta });
+}
+
+/** As `answerPrivately`, with a body that is kept: what is given again later must be the same to the byte. */
+export function answerBytes(context: ApiContext, status: number, body: string): void {
   context.status = status;
   context.set('Cache-Control', 'no-store');
   context.type = 'application/json';
-  context.body = JSON.stringify({ success: true, data, meta });
+  context.body = body;
+}
+
+/** The editions that an answer was made from. */
+export interface AnswerSources {
+  meta: unknown;
+  /** Their numbers. */
+  tag: string;
+  lastModified: string;
 }
 
 /**
  * An answer that a client may keep if it asks again each time: a weak ETag over editions and body, and 304 when the client
  * already has it. If-Modified-Since alone is not answered with 304: a correction keeps its edition's date.
  */
-export function answerRevalidated(context: ApiContext, sources: RecordSources, data: unknown): void {
+export function answerRevalidated(context: ApiContext, sources: AnswerSources, data: unknown): void {
   const body = JSON.stringify({ success: true, data, meta: sources.meta });
   const etag = `W/"${sources.tag}-${hash('sha256', body, 'base64url').slice(0, 22)}"`;
   context.set({

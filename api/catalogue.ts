@@ -40,7 +40,8 @@ export const catalogueLimits: LastKnownLimits = {
 export function makeCatalogue(pool: Pool, limits: LastKnownLimits = catalogueLimits): Catalogue {
   const all = makeLastKnown(async (_: 'all') => {
     const registers: Partial<Record<RegisterName, ServedRegister>> = {};
-    for (const [register, edition] of await servedEditions(pool)) registers[register] = describe(register, edition);
+    for (const [register, edition] of await servedEditions(pool))
+      registers[register] = describeServed(register, edition);
     return registers;
   }, limits);
   const later = makeLastKnown(async (key: `${RegisterName}:${number}`) => {
@@ -48,7 +49,7 @@ export function makeCatalogue(pool: Pool, limits: LastKnownLimits = catalogueLim
     const edition = await editionOf(pool, register, Number(number));
     if (edition === null)
       throw new Error(`a row is of edition ${number} of ${register}, which the catalogue does not have`);
-    return describe(register, edition);
+    return describeServed(register, edition);
   }, limits);
   const orUnavailable = (error: unknown) => {
     throw storeUnavailable(error);
@@ -62,7 +63,8 @@ export function makeCatalogue(pool: Pool, limits: LastKnownLimits = catalogueLim
   };
 }
 
-function describe(register: RegisterName, edition: ServedEdition): ServedRegister {
+/** What answers say of an edition. */
+export function describeServed(register: RegisterName, edition: ServedEdition): ServedRegister {
   return {
     edition,
     lastModified: edition.publishedAt.toUTCString(),

@@ -1,12 +1,14 @@
 import { ApiProblem } from './problems.ts';
 
 /** Cursors are opaque to the caller: the kind of list and the key of the last entry, so that one cannot serve another list. */
-export type CursorKind = 'eventos' | 'listas' | 'miembros';
+export type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   eventos: /^[0-9]{1,15}$/,
   listas: /^[0-9]{1,15}$/,
   miembros: /^[0-9]{11}$/,
+  /** Of the last entry: day, register's code, edition and place among the change's entries. */
+  historial: /^\d{4}-\d{2}-\d{2}\.[0-9]{1,3}\.[0-9]{1,15}\.[0-9]{1,3}$/,
 };
 
 export function writeCursor(kind: CursorKind, key: string | number): string {

@@ -23,8 +23,12 @@ import { readAdditions } from './calendar/store.ts';
 import { makeCalendarSource } from './calendar/store-current.ts';
 import { makeCatalogue } from './catalogue.ts';
 import { apiConfiguration } from './config.ts';
+import { makePastEditions } from './past-editions.ts';
 import { makeAudit } from './queries/audit.ts';
 import { makeFindRecord } from './queries/find-record.ts';
+import { makeFindHistory } from './queries/history.ts';
+import { makeFindRecordOnDay } from './queries/record-on-day.ts';
+import { makeRegisterChanges } from './queries/register-changes.ts';
 import { makeTaxpayers } from './queries/taxpayers.ts';
 import { makeUnknownUbigeoCounter } from './queries/unknown-ubigeos.ts';
 import { makeReadiness } from './readiness.ts';
@@ -57,17 +61,24 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
-    // Look-ups in flight, and the readiness and presence checks beside them.
-    connections: config.LOOKUP_IN_FLIGHT + 2,
+    // Look-ups of today and of past days in flight, and the readiness and presence checks and histories beside them.
+    connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
   const catalogue = makeCatalogue(pool);
-  const taxpayers = makeTaxpayers(clickhouse, {
+  const lookupLimits = {
     waitMs: config.LOOKUP_WAIT_MS,
     maxKeys: config.LOOKUP_MAX_KEYS,
     inFlight: config.LOOKUP_IN_FLIGHT,
-  });
+  };
+  const taxpayers = makeTaxpayers(clickhouse, lookupLimits);
+  const changes = makeRegisterChanges(clickhouse, lookupLimits);
+  const past = makePastEditions(pool, catalogue);
+  const recordParts = {
+    ubigeos: readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8')),
+    countUnknownUbigeo: makeUnknownUbigeoCounter(metrics),
+  };
   const identify = makeIdentify(pool, config.SANDBOX_TOKEN);
   const calendar = makeCalendarSource(
     shippedCalendar,
@@ -90,12 +101,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     now: () => new Date(),
     catalogue,
     taxpayers,
-    findRecord: makeFindRecord({
-      catalogue,
-      taxpayers,
-      ubigeos: readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8')),
-      countUnknownUbigeo: makeUnknownUbigeoCounter(metrics),
-    }),
+    findRecord: makeFindRecord({ ...recordParts, catalogue, taxpayers }),
+    findRecordOnDay: makeFindRecordOnDay({ ...recordParts, past, taxpayers, changes }),
+    findHistory: makeFindHistory({ catalogue, past, taxpayers, changes }),
     recordAnswer: makeAudit(pool, config.AUDIT_HMAC_KEY),
     checkTarget: makeCheckTarget(),
     makeSecret: makeWebhookSecret,

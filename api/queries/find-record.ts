@@ -1,18 +1,17 @@
-import type { TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
-import { registers } from '../../schemas/registers.ts';
-import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
-import type { Catalogue, ServedRegister, ServedRegisters } from '../catalogue.ts';
+import type { Catalogue, ServedRegisters } from '../catalogue.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
 import { makeHeldRegisters } from './held-registers.ts';
-import { type RecordRegister, type RecordSources, recordRegisters, recordSourcesOf } from './record-sources.ts';
-import { taxpayerRecordOf } from './taxpayer-record.ts';
-import type { StoredRow } from './taxpayer-rows.ts';
+import {
+  absentFrom,
+  type CellsByRegister,
+  type FoundRecord,
+  type RecordParts,
+  type RowsByRegister,
+  recordFound,
+  rowsByRegister,
+} from './record-found.ts';
+import { recordRegisters } from './record-sources.ts';
 import type { Taxpayers } from './taxpayers.ts';
-
-/** `daily` is the edition of the daily register that says so. */
-export type FoundRecord =
-  | { isFound: false; daily: ServedRegister }
-  | { isFound: true; daily: ServedRegister; data: TaxpayerRecord; sources: RecordSources };
 
 /**
  * A taxpayer's record from all its registers. Whether there is one is the daily register's word alone; the others add to it.
@@ -20,15 +19,13 @@ export type FoundRecord =
  */
 export type FindRecord = (ruc: string) => Promise<FoundRecord>;
 
-export interface FindRecordParts {
+export interface FindRecordParts extends RecordParts {
   catalogue: Catalogue;
   taxpayers: Taxpayers;
-  ubigeos: UbigeoCatalogue;
-  /** Called for each record whose ubigeo the catalogue does not know. */
-  countUnknownUbigeo(): void;
 }
 
-export function makeFindRecord({ catalogue, taxpayers, ubigeos, countUnknownUbigeo }: FindRecordParts): FindRecord {
+export function makeFindRecord(parts: FindRecordParts): FindRecord {
+  const { catalogue, taxpayers } = parts;
   const held = makeHeldRegisters(taxpayers);
   return async (ruc) => {
     // Before the query and never after: see api/catalogue.ts.
@@ -38,47 +35,14 @@ export function makeFindRecord({ catalogue, taxpayers, ubigeos, countUnknownUbig
     held.note(ruc, stored);
     const rows = rowsByRegister(stored);
     const editions = await editionsOf(catalogue, before, rows);
-    const daily = editions.padron_reducido!;
-    const row = rows.padron_reducido;
-    if (row === undefined || row.isDeleted) {
-      if (row === undefined) await held.require(['padron_reducido']).catch(unavailable);
-      return { isFound: false, daily };
+    const cells: CellsByRegister = {};
+    for (const name of recordRegisters) {
+      const row = rows[name];
+      if (row !== undefined && !row.isDeleted) cells[name] = row.cells;
     }
-    const absent = recordRegisters.filter((name) => editions[name] !== undefined && rows[name] === undefined);
-    await held.require(absent).catch(unavailable);
-    const data = taxpayerRecordOf(
-      ruc,
-      {
-        padron_reducido: row.cells,
-        padron_mensual: isListed(editions, rows, 'padron_mensual') === true ? rows.padron_mensual!.cells : null,
-        agentes_retencion: isListed(editions, rows, 'agentes_retencion'),
-        buenos_contribuyentes: isListed(editions, rows, 'buenos_contribuyentes'),
-      },
-      ubigeos,
-    );
-    if (data.ubigeo !== null && data.distrito === null) countUnknownUbigeo();
-    return { isFound: true, daily, data, sources: recordSourcesOf(daily, editions) };
+    await held.require(absentFrom(editions, rows, cells)).catch(unavailable);
+    return recordFound(ruc, editions, cells, parts);
   };
-}
-
-type RowsByRegister = Partial<Record<RecordRegister, StoredRow>>;
-
-function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
-  const found: RowsByRegister = {};
-  for (const row of rows) {
-    const name = recordRegisterOf.get(row.register);
-    if (name !== undefined) found[name] = row;
-  }
-  return found;
-}
-
-const recordRegisterOf = new Map(recordRegisters.map((name) => [registers[name].code, name]));
-
-/** null: the register was never loaded; rows of a first edition that is still being written are a part of it and say nothing. */
-function isListed(editions: ServedRegisters, rows: RowsByRegister, name: RecordRegister): boolean | null {
-  if (editions[name] === undefined) return null;
-  const row = rows[name];
-  return row !== undefined && !row.isDeleted;
 }
 
 /** The snapshot, with the later edition of each register whose row is from one that is being written. */

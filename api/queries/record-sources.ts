@@ -1,5 +1,5 @@
-import type { TaxpayerMeta } from '../../schemas/http/taxpayer.ts';
-import { padronReducido } from '../../schemas/registers.ts';
+import type { Source, TaxpayerMeta } from '../../schemas/http/taxpayer.ts';
+import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import type { ServedRegister, ServedRegisters } from '../catalogue.ts';
 
 /** The registers that a taxpayer's record is made of, in the order in which `fuentes` tells them. */
@@ -22,14 +22,7 @@ export interface RecordSources {
 
 /** `meta.fecha_dato` is the daily register's: the record is of it, the others add to it, each with its own date. */
 export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters): RecordSources {
-  const used: ServedRegister[] = [];
-  let newest = daily;
-  for (const register of recordRegisters) {
-    const served = editions[register];
-    if (served === undefined) continue;
-    used.push(served);
-    if (served.edition.publishedAt > newest.edition.publishedAt) newest = served;
-  }
+  const { fuentes, tag, lastModified } = sourcesOf(recordRegisters, editions);
   return {
     meta: {
       origen: padronReducido.title,
@@ -38,8 +31,22 @@ export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters
         agentes_retencion: editions.agentes_retencion?.edition.fechaDato ?? null,
         buenos_contribuyentes: editions.buenos_contribuyentes?.edition.fechaDato ?? null,
       },
-      fuentes: used.map(({ source }) => source),
+      fuentes,
     },
+    tag,
+    lastModified,
+  };
+}
+
+/** What is said of the loaded ones of these registers, of which at least one is. */
+export function sourcesOf(
+  names: readonly RegisterName[],
+  editions: ServedRegisters,
+): { fuentes: Source[]; tag: string; lastModified: string } {
+  const used = names.flatMap((name) => editions[name] ?? []);
+  const newest = used.reduce((one, other) => (other.edition.publishedAt > one.edition.publishedAt ? other : one));
+  return {
+    fuentes: used.map(({ source }) => source),
     tag: used.map(({ edition }) => edition.number).join('.'),
     lastModified: newest.lastModified,
   };

@@ -19,39 +19,64 @@ export interface TaxpayerRows {
  * a place that the catalogue does not know stays, without names.
  */
 export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: UbigeoCatalogue): TaxpayerRecord {
-  const daily = (name: DailyColumn) => rows.padron_reducido[dailyPosition[name]] ?? '';
-  const monthly = (name: MonthlyColumn) => textOf(rows.padron_mensual?.[monthlyPosition[name]] ?? '');
-  const ubigeo = textOf(daily('ubigeo')) ?? monthly('ubigeo');
+  const daily = dailyFields(rows.padron_reducido);
+  const monthly = monthlyFields(rows.padron_mensual ?? []);
+  const ubigeo = daily.ubigeo ?? monthly.ubigeo;
   const place = ubigeo === null ? null : ubigeos.find(ubigeo);
   return {
     ruc,
     tipo: ruc.slice(0, 2),
-    nombre: daily('nombre'),
-    estado: displayEstado(daily('estado')),
-    condicion: displayCondicion(daily('condicion')),
+    nombre: daily.nombre,
+    estado: daily.estado,
+    condicion: daily.condicion,
     ubigeo,
     departamento: place?.departamento ?? null,
     provincia: place?.provincia ?? null,
     distrito: place?.distrito ?? null,
-    tipo_contribuyente: monthly('tipo'),
-    sistema_emision: monthly('tipo_facturacion'),
-    actividad_economica: monthly('ciiu4_principal') ?? monthly('ciiu3_principal'),
-    comercio_exterior: monthly('comercio_exterior'),
-    nro_trabajadores: countOf(monthly('nro_trabajadores')),
-    direccion: composeAddress({
-      tipo_via: daily('tipo_via'),
-      nombre_via: daily('nombre_via'),
-      tipo_zona: daily('tipo_zona'),
-      nombre_zona: daily('nombre_zona'),
-      numero: daily('numero'),
-      interior: daily('interior'),
-      lote: daily('lote'),
-      dpto: daily('dpto'),
-      manzana: daily('manzana'),
-      kilometro: daily('kilometro'),
-    }),
+    tipo_contribuyente: monthly.tipo_contribuyente,
+    sistema_emision: monthly.sistema_emision,
+    actividad_economica: monthly.actividad_economica,
+    comercio_exterior: monthly.comercio_exterior,
+    nro_trabajadores: monthly.nro_trabajadores,
+    direccion: daily.direccion,
     es_agente_retencion: rows.agentes_retencion,
     es_buen_contribuyente: rows.buenos_contribuyentes,
+  };
+}
+
+/** What the daily register gives to a record. */
+export function dailyFields(cells: readonly string[]) {
+  const cell = (name: DailyColumn) => cells[dailyPosition[name]] ?? '';
+  return {
+    nombre: cell('nombre'),
+    estado: displayEstado(cell('estado')),
+    condicion: displayCondicion(cell('condicion')),
+    ubigeo: textOf(cell('ubigeo')),
+    direccion: composeAddress({
+      tipo_via: cell('tipo_via'),
+      nombre_via: cell('nombre_via'),
+      tipo_zona: cell('tipo_zona'),
+      nombre_zona: cell('nombre_zona'),
+      numero: cell('numero'),
+      interior: cell('interior'),
+      lote: cell('lote'),
+      dpto: cell('dpto'),
+      manzana: cell('manzana'),
+      kilometro: cell('kilometro'),
+    }),
+  };
+}
+
+/** What the monthly register gives to a record; its ubigeo only where the daily register has none. */
+export function monthlyFields(cells: readonly string[]) {
+  const text = (name: MonthlyColumn) => textOf(cells[monthlyPosition[name]] ?? '');
+  return {
+    tipo_contribuyente: text('tipo'),
+    sistema_emision: text('tipo_facturacion'),
+    actividad_economica: text('ciiu4_principal') ?? text('ciiu3_principal'),
+    comercio_exterior: text('comercio_exterior'),
+    nro_trabajadores: countOf(text('nro_trabajadores')),
+    ubigeo: text('ubigeo'),
   };
 }
 
@@ -64,7 +89,7 @@ export function statusOf(cells: readonly string[]): { estado: string; condicion:
 }
 
 /** null where the register says nothing, in whatever way it writes that; it holds for this cell alone. */
-function textOf(cell: string): string | null {
+export function textOf(cell: string): string | null {
   const text = clean(cell);
   return text === '' || text === 'NO DISPONIBLE' ? null : text;
 }

@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { makeBatchGate } from './batch-gate.ts';
+import { queryBytes } from './query-bytes.ts';
 import { readTaxpayerRows, type StoredRow } from './taxpayer-rows.ts';
 
 /**
@@ -56,16 +57,4 @@ async function readBatch(clickhouse: ClickHouseClient, rucs: readonly string[]):
   );
   const found = readTaxpayerRows(bytes);
   return rucs.map((ruc) => found.get(Number(ruc)) ?? nothing);
-}
-
-async function queryBytes(clickhouse: ClickHouseClient, query: string): Promise<Buffer> {
-  const { stream } = await clickhouse.exec({
-    query,
-    // One thread: the engine is shared with every other look-up. A whole answer or an error, never the start of one.
-    // Narrow steps through the index: single RUCs are looked for, not ranges.
-    clickhouse_settings: { max_threads: 1, wait_end_of_query: 1, merge_tree_coarse_index_granularity: '2' },
-  });
-  const pieces: Buffer[] = [];
-  for await (const piece of stream as AsyncIterable<Buffer>) pieces.push(piece);
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }

@@ -16,17 +16,22 @@ export const problems = {
   contrato_requerido: { status: 403, title: 'Se requiere un contrato de tratamiento de datos' },
   plan_insuficiente: { status: 403, title: 'El plan no incluye esta operación' },
   token_sandbox: { status: 403, title: 'El token de pruebas solo abre el calendario' },
+  fecha_sin_datos: { status: 404, title: 'No hay datos de esa fecha' },
   ruc_no_encontrado: { status: 404, title: 'El RUC no figura en el padrón' },
   anio_no_disponible: { status: 404, title: 'El año no está disponible' },
   recurso_no_encontrado: { status: 404, title: 'El recurso no existe' },
   ruta_no_encontrada: { status: 404, title: 'La ruta no existe' },
   metodo_no_permitido: { status: 405, title: 'El método no está permitido en esta ruta' },
+  idempotencia_en_curso: { status: 409, title: 'Una petición con la misma clave está en curso' },
   nombre_en_uso: { status: 409, title: 'El nombre ya está en uso' },
   cuerpo_demasiado_grande: { status: 413, title: 'El cuerpo es demasiado grande' },
   tipo_no_admitido: { status: 415, title: 'El tipo de contenido no se admite' },
+  idempotencia_otro_cuerpo: { status: 422, title: 'La clave ya se usó con otro cuerpo' },
   solo_empresas: { status: 422, title: 'Solo se admiten RUC de empresas' },
   url_no_permitida: { status: 422, title: 'La URL no está permitida' },
   limite_excedido: { status: 422, title: 'Se excede un límite de la cuenta' },
+  limite_por_minuto: { status: 429, title: 'Se alcanzó el límite de solicitudes por minuto' },
+  cuota_agotada: { status: 429, title: 'Se agotó la cuota del mes y el saldo prepago' },
   error_interno: { status: 500, title: 'Error interno' },
   padron_no_disponible: { status: 503, title: 'El padrón aún no está disponible' },
   servicio_no_disponible: { status: 503, title: 'El servicio no está disponible en este momento' },
@@ -49,10 +54,14 @@ export const problemDocument = z.strictObject({
   meta: z
     .union([
       z.strictObject({ origen: z.string(), fecha_dato: z.iso.date() }),
+      /** fecha_sin_datos: the first day that can be asked for. */
+      z.strictObject({ origen: z.string(), primera_fecha: z.iso.date() }),
       /** anio_no_disponible: the years that the route answers. */
       z.strictObject({ cubre: yearRange }),
     ])
     .optional(),
+  /** cuota_agotada: units that are left, fewer than were asked for. */
+  disponible: z.int().min(0).optional(),
   /** url_no_permitida: why, as a class. */
   clase: z.string().optional(),
   errors: z.array(z.strictObject({ campo: z.string(), mensaje: z.string() })).optional(),

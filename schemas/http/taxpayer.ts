@@ -5,6 +5,9 @@ import { answerOf, day, limaTimestamp, rucText } from './envelope.ts';
 const text = z.string().nullable();
 const flag = z.boolean().nullable();
 
+/** `fecha`: as of that day. Whether the text is one is judged by the route, which has an error code of its own for it. */
+export const taxpayerQuery = z.strictObject({ fecha: z.string().optional() });
+
 /** A taxpayer's record: all keys always, in this order; null when unknown. */
 export const taxpayerRecord = z.strictObject({
   ruc: rucText,

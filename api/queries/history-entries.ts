@@ -1,0 +1,59 @@
+import type { HistoryEntry } from '../../schemas/http/history.ts';
+import { registers } from '../../schemas/registers.ts';
+import { type Fields, fieldsOf } from './history-fields.ts';
+import type { ChangeKey } from './register-changes.ts';
+
+/** One change of a RUC's row in a register; cells in the order of the register's columns of today. */
+export interface HistoryChange extends ChangeKey {
+  before: readonly string[] | null;
+  after: readonly string[] | null;
+  /** Where the RUC comes back: its row before it left. */
+  lastKnown: readonly string[] | null;
+}
+
+export type ChangedField = Pick<HistoryEntry, 'operacion' | 'campo' | 'antes' | 'despues'>;
+
+const operations = { c: 'alta', u: 'cambio', d: 'baja' } as const;
+
+/**
+ * What the change says, one entry per field whose shown value differs. Appearing and disappearing are one entry each, as in
+ * the events of a watch list: the fields of a first row are no changes; of a RUC that comes back those are that differ from
+ * its last row.
+ */
+export function entriesOf(
+  ruc: string,
+  { register, operation, before, after, lastKnown }: HistoryChange,
+): ChangedField[] {
+  const fields = (cells: readonly string[] | null): Fields => (cells === null ? {} : fieldsOf[register](cells));
+  const operacion = operations[operation];
+  if (operacion === 'cambio') return differences(fields(before), fields(after));
+  const presence = presenceOf(ruc, register, { before: fields(before), after: fields(after) });
+  if (lastKnown === null) return [{ operacion, ...presence }];
+  const changed = differences(fields(lastKnown), fields(after)).filter(({ campo }) => campo !== presence.campo);
+  return [{ operacion, ...presence }, ...changed];
+}
+
+/** A bar's presence is its sanctions; a list's is the field of the record that it is about. */
+function presenceOf(
+  ruc: string,
+  register: HistoryChange['register'],
+  { before, after }: { before: Fields; after: Fields },
+): Omit<ChangedField, 'operacion'> {
+  const { presence, key } = registers[register];
+  if (key === 'supplier') {
+    return { campo: 'sanciones', antes: before.sanciones ?? null, despues: after.sanciones ?? null };
+  }
+  const isThere = Object.keys(after).length > 0;
+  if (presence !== undefined && presence !== 'taxpayer') {
+    return { campo: presence.field, antes: !isThere, despues: isThere };
+  }
+  return isThere ? { campo: 'ruc', antes: null, despues: ruc } : { campo: 'ruc', antes: ruc, despues: null };
+}
+
+function differences(before: Fields, after: Fields): ChangedField[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names]
+    .map((campo) => ({ campo, antes: before[campo] ?? null, despues: after[campo] ?? null }))
+    .filter(({ antes, despues }) => JSON.stringify(antes) !== JSON.stringify(despues))
+    .map((field) => ({ operacion: 'cambio' as const, ...field }));
+}

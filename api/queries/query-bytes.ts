@@ -1,0 +1,15 @@
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+
+/**
+ * The answer of a look-up's query, whole. One thread: the engine is shared with every other look-up. A whole answer or an
+ * error, never the start of one. Narrow steps through the index: single RUCs are looked for, not ranges.
+ */
+export async function queryBytes(clickhouse: ClickHouseClient, query: string): Promise<Buffer> {
+  const { stream } = await clickhouse.exec({
+    query,
+    clickhouse_settings: { max_threads: 1, wait_end_of_query: 1, merge_tree_coarse_index_granularity: '2' },
+  });
+  const pieces: Buffer[] = [];
+  for await (const piece of stream as AsyncIterable<Buffer>) pieces.push(piece);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
