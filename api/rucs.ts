@@ -12,7 +12,11 @@ export function requireRuc(text: string): string {
 /** A natural person's record is opened by a data-processing contract alone, whether or not it exists. */
 export function requireContract(caller: Caller): string {
   if (caller.contract !== null) return caller.contract;
-  throw new ApiProblem(
+  throw contractRequired();
+}
+
+export function contractRequired(): ApiProblem {
+  return new ApiProblem(
     'contrato_requerido',
     'Los RUC de personas naturales se consultan solo con un contrato de tratamiento de datos vigente.',
   );
@@ -32,7 +36,8 @@ export function requireCompany(text: string): string {
   throw new ApiProblem('solo_empresas', 'Las listas admiten solo RUC de empresas (los que empiezan con 20).');
 }
 
-function rucProblem(text: string, problem: RucProblem): ApiProblem {
+/** What is wrong with a text that should be a RUC, in words; the text is masked where it is repeated. */
+export function rucProblem(text: string, problem: RucProblem): ApiProblem {
   switch (problem.problem) {
     case 'length':
       return new ApiProblem(

@@ -1,37 +1,40 @@
 import { createHmac } from 'node:crypto';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 
-/** One answer about a natural person: who got it, under which contract, by which route. */
-export interface NaturalPersonAnswer {
+/** One answer about natural persons: who got it, under which contract, by which route. */
+export interface NaturalPersonAnswers {
   accountId: number;
   tokenId: string;
   contract: string;
-  ruc: string;
+  /** One row for each. */
+  rucs: readonly string[];
   route: string;
   requestId: string;
 }
+export type NaturalPersonAnswer = Omit<NaturalPersonAnswers, 'rucs'> & { ruc: string };
 
+export type RecordAnswers = (answers: NaturalPersonAnswers) => Promise<void>;
 export type RecordAnswer = (answer: NaturalPersonAnswer) => Promise<void>;
 
+/** As `makeAudits`, for an answer about one person. */
+export function makeAudit(pool: Pool, key: string): RecordAnswer {
+  const record = makeAudits(pool, key);
+  return ({ ruc, ...answer }) => record({ ...answer, rucs: [ruc] });
+}
+
 /**
- * Writes the audit row before the answer is sent: dying between them leaves a row for an answer that nobody got, never an
- * answer without its row. The RUC is kept as HMAC-SHA256 under a key of the environment: one who asks about a given RUC
+ * Writes the audit rows before the answer is sent: dying between them leaves rows for an answer that nobody got, never an
+ * answer without its rows. A RUC is kept as HMAC-SHA256 under a key of the environment: one who asks about a given RUC
  * can be answered, but the table alone names nobody.
  */
-export function makeAudit(pool: Pool, key: string): RecordAnswer {
-  return async (answer) => {
+export function makeAudits(pool: Pool, key: string): RecordAnswers {
+  return async ({ accountId, tokenId, contract, rucs, route, requestId }) => {
+    const hashes = rucs.map((ruc) => createHmac('sha256', key).update(ruc).digest());
     await pool.query({
-      name: 'audit-natural-person',
+      name: 'audit-natural-persons',
       text: `INSERT INTO natural_person_audit (account_id, token_id, contract_reference, ruc_hmac, route, request_id)
-             VALUES ($1, $2, $3, $4, $5, $6)`,
-      values: [
-        answer.accountId,
-        answer.tokenId,
-        answer.contract,
-        createHmac('sha256', key).update(answer.ruc).digest(),
-        answer.route,
-        answer.requestId,
-      ],
+             SELECT $1, $2, $3, hash, $5, $6 FROM unnest($4::bytea[]) AS hash`,
+      values: [accountId, tokenId, contract, hashes, route, requestId],
     });
   };
 }
