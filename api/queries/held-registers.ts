@@ -18,9 +18,9 @@ export interface HeldRegisters {
 const limits = { freshMs: 5_000, servesMs: 5_000, loadTimeoutMs: 2_000, retryAfterMs: 0, maxEntries: 10 };
 
 /**
- * Asking for any row of a register takes the engine a quarter of a second at full size, since the table is ordered by RUC. So the
- * last RUC that was found in it is asked for first, which costs as much as one more look-up; rows are marked as deleted and
- * never removed, so a register that is held holds that one.
+ * Asking for any row of a register takes the engine a quarter of a second at full size, since the table is ordered by RUC. So
+ * the last key that was found in it, by a look-up or by such a scan, is asked for first, which costs as much as one more
+ * look-up; rows are marked as deleted and never removed, so a register that is held holds that one.
  */
 export function makeHeldRegisters(taxpayers: Taxpayers, now?: () => number): HeldRegisters {
   const lastSeen = new Map<number, string>();
@@ -31,7 +31,11 @@ export function makeHeldRegisters(taxpayers: Taxpayers, now?: () => number): Hel
       const ruc = lastSeen.get(code);
       const rows = ruc === undefined ? [] : await taxpayers.find(ruc);
       if (rows.some(({ register }) => register === code)) return;
-      if (await taxpayers.holdsRegister(code)) return;
+      const any = await taxpayers.anyKeyOf(code);
+      if (any !== null) {
+        lastSeen.set(code, any);
+        return;
+      }
       throw new Error(`ClickHouse holds no row of ${name}, which the catalogue calls materialised`);
     },
     limits,

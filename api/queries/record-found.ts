@@ -1,8 +1,8 @@
 import type { TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
-import { registers } from '../../schemas/registers.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { ServedRegister, ServedRegisters } from '../catalogue.ts';
-import { type RecordRegister, type RecordSources, recordRegisters, recordSourcesOf } from './record-sources.ts';
+import { type RecordRegister, type RecordSources, recordSourcesOf } from './record-sources.ts';
 import { taxpayerRecordOf } from './taxpayer-record.ts';
 import type { StoredRow } from './taxpayer-rows.ts';
 
@@ -12,8 +12,8 @@ export type FoundRecord =
   | { isFound: true; daily: ServedRegister; data: TaxpayerRecord; sources: RecordSources };
 
 /** What a register holds of the RUC; left out: it does not have it, or was not loaded. */
-export type CellsByRegister = Partial<Record<RecordRegister, readonly string[]>>;
-export type RowsByRegister = Partial<Record<RecordRegister, StoredRow>>;
+export type CellsByRegister = Partial<Record<RegisterName, readonly string[]>>;
+export type RowsByRegister = Partial<Record<RegisterName, StoredRow>>;
 
 export interface RecordParts {
   ubigeos: UbigeoCatalogue;
@@ -46,19 +46,24 @@ export function recordFound(
 export function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
   const found: RowsByRegister = {};
   for (const row of rows) {
-    const name = recordRegisterOf.get(row.register);
+    const name = nameOf.get(row.register);
     if (name !== undefined) found[name] = row;
   }
   return found;
 }
 
 /**
- * Loaded registers that never had the RUC: before an answer says so, the store must be asked whether it holds them. Where the
+ * Those of the registers, if loaded, that never had the RUC: before an answer says so, the store must be asked whether it holds them. Where the
  * daily register does not have the RUC, what the others hold changes nothing.
  */
-export function absentFrom(editions: ServedRegisters, rows: RowsByRegister, cells: CellsByRegister): RecordRegister[] {
-  const absent = recordRegisters.filter((name) => editions[name] !== undefined && rows[name] === undefined);
+export function absentFrom(
+  names: readonly RegisterName[],
+  editions: ServedRegisters,
+  rows: RowsByRegister,
+  cells: CellsByRegister,
+): RegisterName[] {
+  const absent = names.filter((name) => editions[name] !== undefined && rows[name] === undefined);
   return cells.padron_reducido === undefined ? absent.filter((name) => name === 'padron_reducido') : absent;
 }
 
-const recordRegisterOf = new Map(recordRegisters.map((name) => [registers[name].code, name]));
+const nameOf = new Map(Object.values(registers).map(({ code, name }) => [code, name]));

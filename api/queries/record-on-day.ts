@@ -45,7 +45,7 @@ export function makeFindRecordOnDay(parts: RecordOnDayParts): FindRecordOnDay {
     held.note(ruc, stored);
     const rows = rowsByRegister(stored);
     const cells = await cellsOn(ruc, editions, rows, parts);
-    await held.require(absentFrom(editions, rows, cells)).catch(unavailable);
+    await held.require(absentFrom(recordRegisters, editions, rows, cells)).catch(unavailable);
     return recordFound(ruc, editions, cells, parts);
   };
 }

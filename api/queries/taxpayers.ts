@@ -13,8 +13,8 @@ export interface Taxpayers {
   find(ruc: string): Promise<readonly StoredRow[]>;
   /** As `find`, for many at once. */
   findMany(rucs: readonly string[]): Promise<readonly (readonly StoredRow[])[]>;
-  /** Whether the store holds any row of the register: without one, "not found" would be a claim about nothing. */
-  holdsRegister(code: number): Promise<boolean>;
+  /** The key of any row of the register; null: the store holds none, and "not found" would be a claim about nothing. */
+  anyKeyOf(code: number): Promise<string | null>;
 }
 
 export interface LookupLimits {
@@ -38,12 +38,10 @@ export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits
   return {
     find: (ruc) => loader.load(ruc),
     findMany: (rucs) => Promise.all(rucs.map((ruc) => loader.load(ruc))),
-    async holdsRegister(code) {
-      const rows = await queryBytes(
-        clickhouse,
-        `SELECT 1 FROM taxpayer WHERE register = ${code} LIMIT 1 FORMAT RowBinary`,
-      );
-      return rows.length > 0;
+    async anyKeyOf(code) {
+      const query = `SELECT ruc FROM taxpayer WHERE register = ${code} LIMIT 1 FORMAT TabSeparated`;
+      const text = (await queryBytes(clickhouse, query)).toString('utf8').trim();
+      return text === '' ? null : text;
     },
   };
 }

@@ -44,7 +44,7 @@ function makeBench(loaded: readonly RegisterName[], rows: readonly StoredRow[], 
         return rows;
       },
       findMany: async () => [],
-      holdsRegister: async (code) => held.some((name) => registers[name].code === code),
+      anyKeyOf: async (code) => (held.some((name) => registers[name].code === code) ? '20990000019' : null),
     },
     ubigeos,
     countUnknownUbigeo: () => {

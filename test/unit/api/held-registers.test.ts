@@ -13,9 +13,9 @@ function makeBench(rucs: string[]) {
         return store.rucs.has(ruc) ? [row] : [];
       },
       findMany: async () => [],
-      holdsRegister: async () => {
+      anyKeyOf: async () => {
         store.scans += 1;
-        return store.rucs.size > 0;
+        return [...store.rucs][0] ?? null;
       },
     },
     () => store.at,
@@ -49,6 +49,14 @@ test('the RUC that was last found is asked for; the whole register only when tha
   store.rucs.clear();
   store.at = 10_002;
   await expect(require()).rejects.toThrow('no row');
+});
+
+test('what a scan found is asked for next: of a register that few look-ups meet, one scan is made', async () => {
+  const { store, require } = makeBench(['a']);
+  await require();
+  store.at = 5_001;
+  await require();
+  expect([store.lookUps, store.scans]).toEqual([1, 1]);
 });
 
 test('no register, no question', async () => {
