@@ -1,0 +1,36 @@
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import { makeIdentifyReader } from '../../../../api/accounts/calendar-callers.ts';
+import { makeIdentify } from '../../../../api/accounts/callers.ts';
+import { ApiProblem } from '../../../../api/problems.ts';
+import { makePool } from '../../../../deploy/runtime/postgres.ts';
+import { sandboxToken, strangerToken } from '../../../support/calendar-app.ts';
+
+test('a PostgreSQL that hangs keeps nobody from the calendar, and opens it to no malformed token', async () => {
+  const sockets: Socket[] = [];
+  // Takes connections and says nothing.
+  const silent = createServer((socket) => void sockets.push(socket));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const pool = makePool(`postgres://padron@127.0.0.1:${port}/padron`, 'test', 1);
+  const identifyReader = makeIdentifyReader(makeIdentify(pool, sandboxToken), 50);
+
+  const startedMs = performance.now();
+  expect(await identifyReader(`Bearer ${strangerToken}`)).toBeNull();
+  expect(await identifyReader(`Bearer ${sandboxToken}`)).toBeNull();
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  for (const header of [undefined, 'Bearer x', `Basic ${sandboxToken}`])
+    await expect(identifyReader(header)).rejects.toBeInstanceOf(ApiProblem);
+
+  for (const socket of sockets) socket.destroy();
+  silent.close();
+  await pool.end();
+});
+
+test('an error that says nothing about PostgreSQL is not swallowed', async () => {
+  const identifyReader = makeIdentifyReader(() => Promise.reject(new TypeError('a defect')));
+  await expect(identifyReader(`Bearer ${strangerToken}`)).rejects.toThrow('a defect');
+  const revoked = makeIdentifyReader(() => Promise.reject(new ApiProblem('token_revocado', 'El token fue revocado.')));
+  await expect(revoked(`Bearer ${strangerToken}`)).rejects.toMatchObject({ code: 'token_revocado' });
+});
