@@ -16,6 +16,11 @@ export function registerOf(text: string): RegisterName {
   throw new CommandError(`There is no register "${text}".`, `Registers: ${registerNames.join(', ')}.`);
 }
 
+/** For an argument that may be given several times: each of them once. */
+export function registersOf(text: string, previous: RegisterName[] | undefined): RegisterName[] {
+  return [...new Set([...(previous ?? []), registerOf(text)])];
+}
+
 /** YYYY-MM-DD. */
 export function dayOf(text: string): string {
   const day = new Date(`${text}T00:00:00Z`);

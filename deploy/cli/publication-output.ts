@@ -13,12 +13,11 @@ export function lineOf(publication: Publication): string {
 
 export function showSettled(context: CommandContext, options: OutputOptions, publication: Publication): void {
   context.show(options, publication, lineOf(publication));
-  if (publication.state === 'en_cuarentena') {
-    context.note(`It waits for a decision: npx padron publications show ${publication.id}`);
-  }
-  if (['en_cuarentena', 'rechazada'].includes(publication.state)) process.exitCode = exitStopped;
+  noteStopped(context, publication);
 }
 
-export function showNothingNew(context: CommandContext, options: OutputOptions, publication: Publication): void {
-  context.show(options, { outcome: 'nothing_new', publication }, ['Nothing new. The latest:', lineOf(publication)]);
+/** Says what is to be done about a publication that did not become an edition; the command then ends with `exitStopped`. */
+export function noteStopped(context: CommandContext, { id, state }: Publication): void {
+  if (state === 'en_cuarentena') context.note(`It waits for a decision: npx padron publications show ${id}`);
+  if (['en_cuarentena', 'rechazada'].includes(state)) process.exitCode = exitStopped;
 }

@@ -1,4 +1,3 @@
-import type { ScheduleHandle } from '@temporalio/client';
 import { type Command, Option } from 'commander';
 import { readFreshness } from '../../pipelines/editions/freshness.ts';
 import {
@@ -9,21 +8,18 @@ import {
   type PublicationState,
 } from '../../pipelines/editions/publications.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
-import { defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
+import { defaultTimeoutSeconds, registerArgument, registerOf, registersOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 import { gateLines } from './gate-lines.ts';
 import { refuseWaiting, registerDecisions, registerPauses, waitDescription } from './publication-decisions.ts';
-import { followFetch, followPublication } from './publication-follow.ts';
-import { lineOf, showNothingNew, showSettled } from './publication-output.ts';
+import { lineOf, noteStopped } from './publication-output.ts';
+import { followRun, startedRun, startRun } from './publication-run.ts';
 import { connectTemporal, followOf } from './temporal.ts';
 
 interface RunOptions extends OutputOptions {
   wait?: boolean;
   timeout: number;
 }
-
-const triggerTimeoutMs = 15_000;
 
 /** `padron publications run|list|show|approve|reject|pause|resume`. */
 export function registerPublicationsCommands(program: Command, context: CommandContext): void {
@@ -40,10 +36,10 @@ function registerRun(publications: Command, context: CommandContext): void {
   publications
     .command('run')
     .description('Asks the official site now, and takes what is new all the way to the API and the notices.')
-    .argument('<register>', registerArgument, registerOf)
+    .argument('<registers...>', registerArgument, registersOf)
     .option('--wait', waitDescription)
     .option('--timeout <seconds>', 'with --wait: give up watching after so long', wholeNumber, defaultTimeoutSeconds)
-    .option('--json', 'one JSON document on standard output')
+    .option('--json', 'one JSON document on standard output; of several registers a list, in their order')
     .addHelpText(
       'after',
       `
@@ -51,31 +47,34 @@ With --wait the exit code is 0 when it was published (or nothing was new) and ${
 
 Examples:
   $ npx padron publications run padron_reducido
-  $ npx padron publications run padron_reducido --wait --json`,
+  $ npx padron publications run padron_reducido --wait --json
+  $ npx padron publications run agentes_retencion buenos_contribuyentes --wait`,
     )
-    .action(async (register: RegisterName, options: RunOptions) => {
-      if (options.wait) await refuseWaiting(context, register);
-      const client = await connectTemporal(context);
-      const schedule = await ensureSchedule(client, register, { cron: defaultFetchCron });
-      await refusePaused(schedule);
-      const run = await triggerFetch(schedule, triggerTimeoutMs);
-      context.note(`asking the official site of ${register} (${run.workflowId})`);
-      if (!options.wait) {
-        const started = { outcome: 'started', workflow_id: run.workflowId, run_id: run.runId };
-        context.show(options, started, `Started ${run.workflowId}. See: npx padron publications list`);
-        return;
-      }
-      const follow = followOf(context, client, options.timeout);
-      const fetched = await followFetch(follow, run);
-      const id = fetched.publicationId ?? (await newestId(context, register));
-      if (id === null) {
-        context.show(options, { outcome: 'nothing_new', publication: null }, 'Nothing new, and nothing known.');
-        return;
-      }
-      const publication = await followPublication(follow, id);
-      if (fetched.outcome === 'nothing_new') showNothingNew(context, options, publication);
-      else showSettled(context, options, publication);
-    });
+    .action((registers: RegisterName[], options: RunOptions) => runAll(context, registers, options));
+}
+
+/** Asks for all at once. What became of the others is shown also when one fails; its error is then the command's. */
+async function runAll(context: CommandContext, registers: readonly RegisterName[], options: RunOptions): Promise<void> {
+  for (const register of options.wait ? registers : []) await refuseWaiting(context, register);
+  const client = await connectTemporal(context);
+  const follow = followOf(context, client, options.timeout);
+  const results = await Promise.allSettled(
+    registers.map(async (register) => {
+      const note = (text: string) => context.note(registers.length > 1 ? `${register}: ${text}` : text);
+      const run = await startRun(client, register);
+      note(`asking the official site of ${register} (${run.workflowId})`);
+      return options.wait ? followRun({ ...follow, note }, register, run) : startedRun(run);
+    }),
+  );
+  const outcomes = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const documents = outcomes.map(({ document }) => document);
+  if (outcomes.length > 0) {
+    const lines = outcomes.flatMap((outcome) => outcome.lines);
+    context.show(options, registers.length > 1 ? documents : documents[0], lines);
+  }
+  for (const { settled } of outcomes) if (settled !== null) noteStopped(context, settled);
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
 }
 
 function registerReading(publications: Command, context: CommandContext): void {
@@ -115,21 +114,6 @@ function registerReading(publications: Command, context: CommandContext): void {
 async function pausedRegisters(context: CommandContext, asked: RegisterName | null): Promise<RegisterName[]> {
   const paused = (await readFreshness(context.pool())).filter(({ paused_at }) => paused_at !== null);
   return paused.map(({ register }) => register).filter((register) => asked === null || register === asked);
-}
-
-/** The schedule itself, paused on Temporal's page: then nothing would start. */
-async function refusePaused(schedule: ScheduleHandle): Promise<void> {
-  const { state } = await schedule.describe();
-  if (!state.paused) return;
-  throw new CommandError(
-    `The schedule ${schedule.scheduleId} is paused${state.note ? ` (${state.note})` : ''}.`,
-    "Unpause it on Temporal's page first.",
-  );
-}
-
-async function newestId(context: CommandContext, register: RegisterName): Promise<number | null> {
-  const [newest] = await listPublications(context.pool(), { register, state: null, maxRows: 1 });
-  return newest?.id ?? null;
 }
 
 function unknown(id: number): CommandError {

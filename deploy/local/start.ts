@@ -44,7 +44,7 @@ async function start(foreground: Foreground): Promise<void> {
   console.log(`\n${addressTable(Object.entries(endpoints))}\n`);
   const awaited = await product.awaits();
   if (awaited !== null) {
-    console.log(`look-ups answer 503: ${awaited}\nload each with: npx padron publications run <register> --wait\n`);
+    console.log(`look-ups answer 503: ${awaited}\nload them with: npx padron publications run <register>… --wait\n`);
   }
   console.log(`all ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops.`);
 }

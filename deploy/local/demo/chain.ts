@@ -108,9 +108,15 @@ async function startParts(
     padron<PublicationRow>(['publications', 'run', register, '--wait'], environment, onLine);
   return {
     ...{ stack, product, site, receiver, customer, token, received, environment, stop, publish },
-    publishDay(day, onLine = () => undefined) {
+    async publishDay(day, onLine) {
       site.show(day);
-      return Promise.all(day.files.map(({ register }) => publish(register, (line) => onLine(`${register}: ${line}`))));
+      const names = day.files.map(({ register }) => register);
+      const done = await padron<PublicationRow | PublicationRow[]>(
+        ['publications', 'run', ...names, '--wait'],
+        environment,
+        onLine,
+      );
+      return Array.isArray(done) ? done : [done];
     },
   };
 }
