@@ -37,18 +37,22 @@ export interface TestEdition {
   sha256?: string;
   /** A correction has no publication. */
   corrects?: number;
+  /** It wrote every row, so also rows without a change. */
+  isFull?: boolean;
 }
 
 export async function insertEdition(pool: Pool, edition: TestEdition): Promise<void> {
-  const { register = 'padron_reducido', number, fechaDato, corrects = null } = edition;
+  const { register = 'padron_reducido', number, fechaDato, corrects = null, isFull = number === 1 } = edition;
+  const columns = registers[register].columns.map(({ name }) => name);
+  const counts = { baseline: isFull ? 1 : 0 };
   const { publishedAt = `${fechaDato}T07:38:00Z` } = edition;
   const materialisedAt = edition.materialisedAt === undefined ? `${fechaDato}T09:00:00Z` : edition.materialisedAt;
   const publication = corrects === null ? await insertPublication(pool, { ...edition, register, publishedAt }) : null;
   await pool.query(
     `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
        change_file_sha256, parser_version, columns, changes, counts, publicada_at, materializada_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, '{}', 1, '{}', $6, $8)`,
-    [register, number, publication, corrects, fechaDato, publishedAt, 'cd'.repeat(32), materialisedAt],
+     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, $9, 1, $10, $6, $8)`,
+    [register, number, publication, corrects, fechaDato, publishedAt, 'cd'.repeat(32), materialisedAt, columns, counts],
   );
 }
 
