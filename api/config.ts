@@ -26,7 +26,7 @@ export const apiConfiguration = z.object({
   /** Opens the calendar and nothing else; public by intent. */
   SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
   /** How often operators' additions to the calendar are read: they are to be seen within a minute. */
-  CALENDAR_POLL_MS: wholeNumber(100, 60_000).default(20_000),
+  CALENDAR_POLL_MS: wholeNumber(100, 45_000).default(20_000),
   /** Key of the hash under which audited RUCs are kept. */
   AUDIT_HMAC_KEY: z.string().min(32, 'at least 32 characters'),
   /** `id:base64-of-32-bytes[,older…]`: the first seals webhooks' secrets. */
