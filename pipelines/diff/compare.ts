@@ -17,7 +17,6 @@ import { Merge } from './merge.ts';
 import { openBase } from './open-base.ts';
 import type { PublishedText } from './published-text.ts';
 import { classifyPages, Reading } from './reading.ts';
-import { writeRebaseline } from './rebaseline.ts';
 import { RejectList } from './reject-file.ts';
 import { readCounts, resultOf } from './result.ts';
 import type { HashSeed } from './scan.ts';
@@ -54,6 +53,8 @@ export async function compareEdition(
     await classifyPages(pages, reading.text.textBytes, work.classifier, report, signal);
     requireRows(work);
     if (base !== null && input.previous != null) {
+      // A rare job: an ordinary comparison starts without its code.
+      const { writeRebaseline } = await import('./rebaseline.ts');
       const parts = { ...work, baseRows: work.baseRows!, previous: input.previous, module, limits };
       await writeRebaseline(parts, input.workDir, report, signal);
     } else await mergeWithBase(work, report, signal);

@@ -4,17 +4,19 @@ import type { DifferenceEngine } from './types.ts';
 
 /** What makes the differences of a register. The product calls it through child.ts, in a process of its own. */
 export function engineOf(register: RegisterName): DifferenceEngine {
-  return registerModules[register].format.size === 'large' ? large : small;
+  return registerModules[register].format.size === 'large' ? largeEngine : smallEngine;
 }
 
-// A process does one job of one register: loading the other engine too would take as long as a small comparison.
-const large = loading(async () => (await import('./large-engine.ts')).largeEngine);
-const small = loading(async () => (await import('./small/engine.ts')).smallEngine);
+// A process does one job of one register: loading the others' code would take as long as a small comparison.
+const largeEngine: DifferenceEngine = {
+  compare: async (...job) => await (await import('./compare.ts')).compareEdition(...job),
+  correct: async (...job) => await (await import('./correct.ts')).correctEdition(...job),
+  rebuild: async (...job) => await (await import('./rebuild.ts')).rebuildIndex(...job),
+};
 
-function loading(load: () => Promise<DifferenceEngine>): DifferenceEngine {
-  return {
-    compare: async (...job) => await (await load()).compare(...job),
-    correct: async (...job) => await (await load()).correct(...job),
-    rebuild: async (...job) => await (await load()).rebuild(...job),
-  };
-}
+const small = async () => (await import('./small/engine.ts')).smallEngine;
+const smallEngine: DifferenceEngine = {
+  compare: async (...job) => await (await small()).compare(...job),
+  correct: async (...job) => await (await small()).correct(...job),
+  rebuild: async (...job) => await (await small()).rebuild(...job),
+};

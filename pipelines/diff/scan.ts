@@ -68,7 +68,7 @@ export function scanRows(
   const seed1 = seed.first | 0;
   const seed2 = seed.second | 0;
   // The RUC's own pipe is read with it.
-  const pipesAfterKey = cells - 1;
+  const pipesAfterKey = (cells - 1) | 0;
   let start = position;
   let row = batch.count;
   while (row < maxRows && start < limit) {
@@ -113,22 +113,32 @@ export function scanRows(
       }
     }
     starts[row] = start;
-    if (next < 0) {
-      const end = endOfLine(bytes, start);
-      keys[row] = noKey;
-      ends[row] = end;
-      next = bytes.indexOf(lineFeed, end) + 1;
-      if (key >= 0 && problemOfLine(bytes, start, end, cells) === null) {
-        keys[row] = key;
-        batch.repairable[batch.repairables++] = row;
-        if (bytes[start + 12] === pipe) batch.emptyNames += 1;
-      }
-    }
+    if (next < 0) next = readSlowly(bytes, start, key, batch, row, cells);
     start = next;
     row += 1;
   }
   batch.count = row;
   return start;
+}
+
+/** Any other line, apart from the loop so that it stays small: no row, or one to repair. Returns where the next line starts. */
+function readSlowly(
+  bytes: Uint8Array,
+  start: number,
+  key: number,
+  batch: RowBatch,
+  row: number,
+  cells: number,
+): number {
+  const end = endOfLine(bytes, start);
+  const isRow = key >= 0 && problemOfLine(bytes, start, end, cells) === null;
+  batch.keys[row] = isRow ? key : noKey;
+  batch.ends[row] = end;
+  if (isRow) {
+    batch.repairable[batch.repairables++] = row;
+    if (bytes[start + 12] === pipe) batch.emptyNames += 1;
+  }
+  return bytes.indexOf(lineFeed, end) + 1;
 }
 
 function mix1(lane: number, word: number): number {
