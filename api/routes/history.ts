@@ -4,6 +4,8 @@ import { isCompany } from '../../schemas/ruc.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately, answerRevalidated } from '../answers.ts';
 import { readCursor, writeCursor } from '../cursors.ts';
+import { charge, meteredByBody, reserve } from '../metering/metered.ts';
+import type { Meter } from '../metering/types.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
 import type { FindHistory } from '../queries/history.ts';
 import type { HistoryPlace } from '../queries/history-page.ts';
@@ -13,6 +15,7 @@ import { noteAnswer, notInRegister } from './taxpayer-answers.ts';
 
 export interface HistoryParts {
   identify: Identify;
+  meter: Meter;
   findHistory: FindHistory;
   recordAnswer: RecordAnswer;
 }
@@ -21,16 +24,18 @@ const route = '/id/v1/ruc/:ruc/historial';
 
 /** GET and HEAD /id/v1/ruc/{ruc}/historial: what each edition of each register changed of a taxpayer, newest first. */
 export function registerHistoryRoutes(router: ApiRouter, parts: HistoryParts): void {
-  const { identify, findHistory, recordAnswer } = parts;
-  router.get(route, access(identify, 'micro'), async (context) => {
+  const { identify, meter, findHistory, recordAnswer } = parts;
+  router.get(route, access(identify, 'micro'), meteredByBody(meter), async (context) => {
     const { limite, cursor } = parseInput(historyQuery, context.query);
     const after = readPlace(cursor);
     const caller = callerOf(context);
     const ruc = requireRuc(context.params.ruc ?? '');
     const contract = isCompany(ruc) ? null : requireContract(caller);
+    await reserve(context, meter, 1);
     const found = await findHistory(ruc, { after, maxEntries: limite });
     await noteAnswer(context, recordAnswer, { ruc, contract, route });
     if (!found.isFound) throw notInRegister(ruc, found.daily);
+    if (found.entries.length > 0) charge(context);
     const { fuentes, tag, lastModified } = found.sources;
     const meta: HistoryMeta = {
       origen: padronReducido.title,

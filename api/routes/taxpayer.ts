@@ -3,6 +3,8 @@ import { limaDay } from '../../schemas/lima-time.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately, answerRevalidated } from '../answers.ts';
+import { charge, meteredByBody, reserve } from '../metering/metered.ts';
+import type { Meter } from '../metering/types.ts';
 import { ApiProblem } from '../problems.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
 import type { FindRecord } from '../queries/find-record.ts';
@@ -14,6 +16,7 @@ import { noteAnswer, notInRegister } from './taxpayer-answers.ts';
 
 export interface TaxpayerParts {
   identify: Identify;
+  meter: Meter;
   findRecord: FindRecord;
   findRecordOnDay: FindRecordOnDay;
   recordAnswer: RecordAnswer;
@@ -24,16 +27,18 @@ const route = '/id/v1/ruc/:ruc';
 
 /** GET and HEAD /id/v1/ruc/{ruc}?fecha: what the registers hold about a taxpayer, or held on a day, and of which dates. */
 export function registerTaxpayerRoutes(router: ApiRouter, parts: TaxpayerParts): void {
-  const { identify, findRecord, findRecordOnDay, recordAnswer, now } = parts;
-  router.get(route, access(identify, 'free'), async (context) => {
+  const { identify, meter, findRecord, findRecordOnDay, recordAnswer, now } = parts;
+  router.get(route, access(identify, 'free'), meteredByBody(meter), async (context) => {
     const { fecha } = parseInput(taxpayerQuery, context.query);
     const caller = callerOf(context);
     const ruc = requireRuc(context.params.ruc ?? '');
     const day = fecha === undefined ? null : requirePastDay(fecha, now());
     const contract = isCompany(ruc) ? null : requireContract(caller);
+    await reserve(context, meter, 1);
     const found = day === null ? await findRecord(ruc) : await findRecordOnDay(ruc, day);
     await noteAnswer(context, recordAnswer, { ruc, contract, route });
     if (!found.isFound) throw notInRegister(ruc, found.daily);
+    charge(context);
     const { data, sources } = found;
     if (contract === null) return answerRevalidated(context, sources, data);
     const meta: TaxpayerMeta = { ...sources.meta };
