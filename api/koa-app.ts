@@ -1,6 +1,8 @@
 import Koa from 'koa';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../deploy/runtime/log.ts';
+import { countRequest } from './metering/counted.ts';
+import type { MinuteLimits } from './metering/minute-limits.ts';
 import { ApiProblem } from './problems.ts';
 import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from './request.ts';
 import { makeRequestRecord } from './request-record.ts';
@@ -13,16 +15,20 @@ export interface KoaAppParts {
   metrics: Registry;
   /** Where the types of problems are explained, without a slash at its end; empty: relative to this server. */
   baseUrl: string;
+  minuteLimits: MinuteLimits;
+  /** Proxies of ours before this process, each of which adds the address it was called from to X-Forwarded-For. */
+  proxyHops: number;
 }
 
 /** What is the same for every route: request id, problems, one record per request. It listens nowhere. */
 export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestState> {
   const record = makeRequestRecord(parts.requestLog, parts.metrics);
-  const app = new Koa<RequestState>();
+  const app = new Koa<RequestState>({ proxy: parts.proxyHops > 0, maxIpsCount: parts.proxyHops });
   app.use(async (context, next) => {
     const startedMs = performance.now();
     context.state.requestId = requestIdOf(context.req.headers['x-request-id']);
     context.set('X-Request-Id', context.state.requestId);
+    context.state.countRequest = (subject) => countRequest(context as ApiContext, parts.minuteLimits, subject);
     let problem: ApiProblem | undefined;
     try {
       await next();

@@ -1,3 +1,5 @@
+import { within } from './stores.ts';
+
 /**
  * Keeps what was last read of a slow or fallible store, by key. A value is fresh for `freshMs`, counted from the moment
  * its read began; from half of that on a read in the background renews it, so that no caller waits. When the store does
@@ -35,7 +37,7 @@ export function makeLastKnown<Key, Value>(
     const running = reading.get(key);
     if (running) return running;
     const readAt = now();
-    const started = withDeadline(load(key), limits.loadTimeoutMs)
+    const started = within(limits.loadTimeoutMs, load(key))
       .then((value) => {
         entries.delete(key);
         entries.set(key, { value, readAt, askAgainAt: readAt + limits.freshMs / 2 });
@@ -73,11 +75,4 @@ export function makeLastKnown<Key, Value>(
       }
     },
   };
-}
-
-function withDeadline<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`the store did not answer within ${timeoutMs} ms`)), timeoutMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

@@ -23,8 +23,13 @@ import { readAdditions } from './calendar/store.ts';
 import { makeCalendarSource } from './calendar/store-current.ts';
 import { makeCatalogue } from './catalogue.ts';
 import { apiConfiguration } from './config.ts';
+import { startRemovingExpired } from './evidence/expired.ts';
+import { makeIdempotentAnswers } from './idempotency/answers.ts';
+import { makeMeter } from './metering/meter.ts';
+import { makeMinuteLimits } from './metering/minute-limits.ts';
+import { makeNotices } from './metering/notices.ts';
 import { makePastEditions } from './past-editions.ts';
-import { makeAudit } from './queries/audit.ts';
+import { makeAudit, makeAudits } from './queries/audit.ts';
 import { makeFindRecord } from './queries/find-record.ts';
 import { makeFindHistory } from './queries/history.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
@@ -33,6 +38,15 @@ import { makeTaxpayers } from './queries/taxpayers.ts';
 import { makeUnknownUbigeoCounter } from './queries/unknown-ubigeos.ts';
 import { makeReadiness } from './readiness.ts';
 import type { WebhookParts } from './routes/webhooks.ts';
+import { makeRequireNames } from './search/complete-names.ts';
+import { makeFindCompanies } from './search/find-companies.ts';
+import { makeNameStore } from './search/store.ts';
+import { makeFindSupplier } from './supplier/find-supplier.ts';
+import { makeFindRecentChanges } from './supplier/recent-changes.ts';
+import { supplierThresholdsOf } from './supplier/thresholds.ts';
+
+/** Answers under keys stand for a day, evidence for years: neither is in a hurry to go. */
+const expiredEveryMs = 60_000;
 
 const checkOnly = process.argv.includes('--check-config');
 
@@ -66,6 +80,13 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
+  const notices = makeNotices(pool, config.DATABASE_URL, log);
+  lifecycle.onStop('notices', notices.stop);
+  const minuteLimits = makeMinuteLimits(pool, notices);
+  const meter = makeMeter(pool, notices, log);
+  lifecycle.onStop('meter', meter.stop);
+  notices.start();
+  meter.start();
   const catalogue = makeCatalogue(pool);
   const lookupLimits = {
     waitMs: config.LOOKUP_WAIT_MS,
@@ -75,10 +96,18 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const taxpayers = makeTaxpayers(clickhouse, lookupLimits);
   const changes = makeRegisterChanges(clickhouse, lookupLimits);
   const past = makePastEditions(pool, catalogue);
+  const searchClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-search', {
+    requestTimeoutMs: 3_000,
+    // Further searches wait here, and look-ups have connections of their own: many searches cannot hold these up.
+    connections: 2,
+  });
+  lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
+  const names = makeNameStore(searchClickhouse);
   const recordParts = {
     ubigeos: readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8')),
     countUnknownUbigeo: makeUnknownUbigeoCounter(metrics),
   };
+  const findHistory = makeFindHistory({ catalogue, past, taxpayers, changes });
   const identify = makeIdentify(pool, config.SANDBOX_TOKEN);
   const calendar = makeCalendarSource(
     shippedCalendar,
@@ -88,12 +117,16 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   );
   lifecycle.onStop('calendar', calendar.stop);
   await calendar.start();
+  lifecycle.onStop('expired answers', startRemovingExpired(pool, expiredEveryMs, log));
   const app = makeApp({
     log,
     requestLog: requestLog.log,
     metrics,
     baseUrl: config.PUBLIC_BASE_URL ?? '',
     pool,
+    minuteLimits,
+    proxyHops: config.TRUSTED_PROXY_HOPS,
+    meter,
     identify,
     identifyReader: makeIdentifyReader(identify),
     calendar: calendar.current,
@@ -103,8 +136,19 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     taxpayers,
     findRecord: makeFindRecord({ ...recordParts, catalogue, taxpayers }),
     findRecordOnDay: makeFindRecordOnDay({ ...recordParts, past, taxpayers, changes }),
-    findHistory: makeFindHistory({ catalogue, past, taxpayers, changes }),
+    ubigeos: recordParts.ubigeos,
+    findCompanies: makeFindCompanies({ names, taxpayers }),
+    requireNames: makeRequireNames(names),
+    findHistory,
     recordAnswer: makeAudit(pool, config.AUDIT_HMAC_KEY),
+    recordAnswers: makeAudits(pool, config.AUDIT_HMAC_KEY),
+    idempotentAnswers: makeIdempotentAnswers(pool, keyRing, {
+      leaseMs: config.IDEMPOTENCY_LEASE_MS,
+      keptHours: config.IDEMPOTENCY_KEPT_HOURS,
+    }),
+    findSupplier: makeFindSupplier({ ...recordParts, catalogue, taxpayers }),
+    findRecentChanges: makeFindRecentChanges({ past, changes, findHistory }),
+    supplierThresholds: supplierThresholdsOf(config),
     checkTarget: makeCheckTarget(),
     makeSecret: makeWebhookSecret,
     sealSecret: (webhookId, secret) => sealSecret(keyRing, webhookId, secret),

@@ -4,22 +4,30 @@ import type { RouterContext } from '@koa/router';
 import type { z } from 'zod';
 import { es } from 'zod/locales';
 import { type Caller, type Identify, type PlanName, requirePlan } from './accounts/callers.ts';
+import { accountSubject } from './metering/counted.ts';
+import type { MinuteSubject } from './metering/minute-limits.ts';
+import type { Reservation } from './metering/types.ts';
 import { ApiProblem, maskText } from './problems.ts';
 
 export interface RequestState {
   requestId: string;
   /** Set by `access`; routes read it through callerOf. */
   caller?: Caller;
+  /** Counts this request against the subject's minute: `access` does it, or what stands in its place on a route. */
+  countRequest(subject: MinuteSubject): Promise<void>;
+  /** Units that the metered route set aside. */
+  reservation?: Reservation;
 }
 export type ApiContext = RouterContext<RequestState>;
 export type ApiRouter = Router<RequestState>;
 export type ApiMiddleware = (context: ApiContext, next: () => Promise<unknown>) => Promise<unknown>;
 
-/** Token, then plan: what every route asks before it looks at its input. */
+/** Token, minute limit, plan: what every route asks before it looks at its input. */
 export function access(identify: Identify, plan: PlanName): ApiMiddleware {
   return async (context, next) => {
     const caller = await identify(context.req.headers.authorization);
     context.state.caller = caller;
+    await context.state.countRequest(accountSubject(caller));
     requirePlan(caller, plan);
     return next();
   };

@@ -9,3 +9,11 @@ export function isUnavailable(error: unknown): boolean {
   if (/^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true;
   return /timeout exceeded when trying to connect|connection terminated|did not answer within/i.test(error.message);
 }
+
+/** A request does not wait for a store that hangs. What runs on is not stopped: its effect may still come. */
+export function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`the store did not answer within ${timeoutMs} ms`)), timeoutMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

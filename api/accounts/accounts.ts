@@ -1,11 +1,14 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
+import { addContract, type ContractDays, contractInForce, openContracts } from './contracts.ts';
 
 export interface Account {
   id: number;
   name: string;
   plan: string;
   email: string | null;
-  contract: { reference: string; from: string; until: string | null } | null;
+  /** In force today; null: none. */
+  contract: ContractDays | null;
   created_at: Date;
 }
 
@@ -13,49 +16,49 @@ export interface NewAccount {
   name: string;
   plan: string;
   email: string | null;
-  /** Reference of the data-processing contract that opens natural persons' records; from today when no day is given. */
-  contract: { reference: string; from: string; until: string | null } | null;
-}
-
-interface AccountRow {
-  id: number;
-  name: string;
-  plan: string;
-  email: string | null;
-  contract_reference: string | null;
-  contract_from: string;
-  contract_until: string | null;
-  created_at: Date;
+  /** The data-processing contract that opens natural persons' records. */
+  contract: ContractDays | null;
 }
 
 /** Not repeatable: each call is one more account. Dying before the answer leaves an account without tokens. */
-export async function createAccount(pool: Pool, account: NewAccount): Promise<number> {
-  const { contract } = account;
-  const { rows } = await pool.query<{ id: number }>(
-    `INSERT INTO account (name, plan, email, contract_reference, contract_from, contract_until)
-     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-    [
-      account.name,
-      account.plan,
-      account.email,
-      contract?.reference ?? null,
-      contract?.from ?? null,
-      contract?.until ?? null,
-    ],
-  );
-  return rows[0]!.id;
+export async function createAccount(pool: Pool, { name, plan, email, contract }: NewAccount): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ id: number }>(
+      'INSERT INTO account (name, plan, email) VALUES ($1, $2, $3) RETURNING id',
+      [name, plan, email],
+    );
+    const { id } = rows[0]!;
+    if (contract !== null) await addContract(client, id, contract);
+    return id;
+  });
 }
+
+type AccountRow = Omit<Account, 'contract'> & { contracts: ContractDays[] };
+
+const accountColumns = `a.id, a.name, a.plan, a.email, a.created_at, ${openContracts} AS contracts`;
 
 /** Oldest first. */
 export async function listAccounts(pool: Pool, limit: number): Promise<Account[]> {
-  const { rows } = await pool.query<AccountRow>('SELECT * FROM account ORDER BY id LIMIT $1', [limit]);
-  return rows.map(({ contract_reference, contract_from, contract_until, ...account }) => ({
-    ...account,
-    contract:
-      contract_reference === null
-        ? null
-        : { reference: contract_reference, from: contract_from, until: contract_until },
-  }));
+  const { rows } = await pool.query<AccountRow>(`SELECT ${accountColumns} FROM account a ORDER BY a.id LIMIT $1`, [
+    limit,
+  ]);
+  return rows.map(accountOf);
+}
+
+/** null: no such account. */
+export async function readAccount(pool: Pool, id: number): Promise<Account | null> {
+  const { rows } = await pool.query<AccountRow>(`SELECT ${accountColumns} FROM account a WHERE a.id = $1`, [id]);
+  return rows[0] === undefined ? null : accountOf(rows[0]);
+}
+
+function accountOf({ contracts, ...account }: AccountRow): Account {
+  return { ...account, contract: contractInForce(contracts, limaDay(new Date())) };
+}
+
+/** Repeatable. Every API process knows within 5 seconds. false: no such account. */
+export async function changePlan(pool: Pool, accountId: number, plan: string): Promise<boolean> {
+  const { rowCount } = await pool.query('UPDATE account SET plan = $2 WHERE id = $1', [accountId, plan]);
+  return rowCount !== 0;
 }
 
 /** Names of the plans, lowest first. */

@@ -2,6 +2,7 @@ import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type LastKnown, type LastKnownLimits, makeLastKnown } from '../last-known.ts';
 import { ApiProblem, storeUnavailable } from '../problems.ts';
+import { type ContractDays, contractInForce, openContracts } from './contracts.ts';
 import { readToken, secretMatches } from './tokens.ts';
 
 /** Who calls: what the token stands for at this moment. */
@@ -10,6 +11,8 @@ export interface Caller {
   accountId: number;
   plan: string;
   planRank: number;
+  /** Of the plan: requests of any route per clock minute. */
+  requestsPerMinute: number;
   /** In force today; null: none. */
   contract: string | null;
 }
@@ -24,9 +27,8 @@ interface TokenState {
   revoked: boolean;
   plan: string;
   rank: number;
-  contract_reference: string | null;
-  contract_from: string | null;
-  contract_until: string | null;
+  requests_per_minute: number;
+  contracts: ContractDays[];
 }
 
 /** Fresh for 5 s, so that a revocation bites within them; without PostgreSQL the last known state serves 60 s. */
@@ -64,7 +66,8 @@ export function makeIdentify(pool: Pool, sandboxToken: string, limits: LastKnown
       accountId: state.account_id,
       plan: state.plan,
       planRank: state.rank,
-      contract: contractInForce(state, limaDay(new Date())),
+      requestsPerMinute: state.requests_per_minute,
+      contract: contractInForce(state.contracts, limaDay(new Date()))?.reference ?? null,
     };
   };
 }
@@ -102,17 +105,11 @@ function challenge(error?: string): Record<string, string> {
   return { 'WWW-Authenticate': error === undefined ? 'Bearer' : `Bearer error="${error}"` };
 }
 
-function contractInForce(state: TokenState, today: string): string | null {
-  const { contract_reference: reference, contract_from: from, contract_until: until } = state;
-  if (reference === null || (from !== null && today < from) || (until !== null && today > until)) return null;
-  return reference;
-}
-
 async function readTokenState(pool: Pool, id: string): Promise<TokenState | null> {
   const { rows } = await pool.query<TokenState>({
     name: 'token-state',
     text: `SELECT t.account_id, t.secret_sha256, t.revoked_at IS NOT NULL AS revoked, a.plan, p.rank,
-                  a.contract_reference, a.contract_from, a.contract_until
+                  p.requests_per_minute, ${openContracts} AS contracts
            FROM token t JOIN account a ON a.id = t.account_id JOIN plan p ON p.name = a.plan
            WHERE t.id = $1`,
     values: [id],

@@ -1,5 +1,6 @@
 import type { IdentifyReader } from '../accounts/calendar-callers.ts';
 import type { CurrentCalendar } from '../calendar/store-current.ts';
+import { accountSubject, addressSubject } from '../metering/counted.ts';
 import { ApiProblem } from '../problems.ts';
 import type { ApiContext, ApiMiddleware } from '../request.ts';
 
@@ -33,6 +34,7 @@ export function feedAccess({ identifyReader, sandboxToken }: CalendarParts): Api
         'token: en la dirección se admite solo el token de pruebas; un token propio va en la cabecera Authorization.',
         { errors: [{ campo: 'token', mensaje: 'solo se admite el token de pruebas' }] },
       );
+    else await context.state.countRequest(addressSubject(context.ip));
     return next();
   };
 }
@@ -40,4 +42,5 @@ export function feedAccess({ identifyReader, sandboxToken }: CalendarParts): Api
 async function identify(context: ApiContext, identifyReader: IdentifyReader): Promise<void> {
   const caller = await identifyReader(context.req.headers.authorization);
   if (caller !== null) context.state.caller = caller;
+  await context.state.countRequest(caller === null ? addressSubject(context.ip) : accountSubject(caller));
 }

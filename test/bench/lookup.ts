@@ -7,7 +7,7 @@ import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
-import { type RunningApi, startApi } from '../support/api.ts';
+import { liftLimits, type RunningApi, startApi } from '../support/api.ts';
 import { insertEdition } from '../support/served-register.ts';
 import { describeMachine, numberOption } from './figures.ts';
 import { type CallFigures, callFor, type Look } from './look-up-callers.ts';
@@ -67,6 +67,7 @@ async function prepare({ endpoints }: Stack, rows: number): Promise<string> {
   await clickhouse.close();
   const pool = makePool(endpoints.DATABASE_URL, 'bench', 1);
   for (const register of loadedRegisters) await insertEdition(pool, { register, number: 1, fechaDato: '2026-11-26' });
+  await liftLimits(pool);
   const account = await createAccount(pool, { name: 'bench', plan: 'empresa', email: null, contract: null });
   const made = await createToken(pool, account);
   await pool.end();

@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 import { type ClickHouseClient, makeClickhouse } from '../../../deploy/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../../deploy/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../deploy/runtime/postgres.ts';
-import { type RunningApi, startApi } from '../../support/api.ts';
+import { liftLimits, type RunningApi, startApi } from '../../support/api.ts';
 import { freshClickhouseDatabase, freshDatabase } from '../../support/isolation.ts';
 import { makeTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 
@@ -26,6 +26,7 @@ export async function startSurroundings(environment: Record<string, string> = {}
   const clickhouseLine = await makeTcpProxy(store.CLICKHOUSE_URL);
   const api = await startApi({ DATABASE_URL: postgresLine.url, CLICKHOUSE_URL: clickhouseLine.url, ...environment });
   const pool = makePool(database.DATABASE_URL, 'test', 4);
+  await liftLimits(pool);
   const clickhouse = makeClickhouse(store.CLICKHOUSE_URL, 'test', { requestTimeoutMs: 10_000, connections: 2 });
   return {
     api,

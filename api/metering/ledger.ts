@@ -1,0 +1,184 @@
+import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { decideGrant, type Funds, freeUnits, type Grant } from './grant.ts';
+import type { Lease } from './lease.ts';
+
+/** How long a lease lives after each report of its owner, by PostgreSQL's clock. */
+export const leaseMs = 65_000;
+/**
+ * How long its owner uses it, by its own clock and from before the report was sent: always less than PostgreSQL grants, so
+ * that no unit is ever in two hands. Also how long look-ups go on while PostgreSQL is down.
+ */
+export const leaseUsableMs = 60_000;
+/** A lapsed lease's row is kept so long for a late report of its owner, then added up. */
+const lapsedKeptMs = 600_000;
+
+export interface GrantRequest {
+  accountId: number;
+  month: string;
+  /** This process's leases of the account. The first of each purse takes what is granted; its row is made if it has none. */
+  leases: { mes: Lease; prepago: Lease; retired: readonly Lease[] };
+  missing: number;
+  block: number;
+  isRecallOver: boolean;
+}
+
+export interface GrantAnswer {
+  grant: Grant;
+  /** As they were before the grant. */
+  funds: Funds;
+}
+
+/** The row of a lease is gone or lapsed: its owner was out of touch for too long and must begin a new one. */
+export class LeaseLost extends Error {
+  override name = 'LeaseLost';
+  readonly code = 'lease_lost';
+  readonly retryable = true;
+}
+
+/**
+ * Leases units, under the account's lock. Dying after the commit leaves units leased to nobody until the lease lapses.
+ * @throws LeaseLost, or what pg throws
+ */
+export async function grantUnits(pool: Pool, request: GrantRequest): Promise<GrantAnswer> {
+  return inTransaction(pool, async (client) => {
+    await lockAccount(client, request.accountId);
+    await addUpLapsed(client, request.accountId);
+    const funds = await readFunds(client, request);
+    const grant = decideGrant(funds, request.missing, request.block, request.isRecallOver);
+    // In the order of their ids, as every writer of several leases: two of them then never wait for each other.
+    const { mes, prepago } = request.leases;
+    for (const lease of [mes, prepago].sort((a, b) => (a.id < b.id ? -1 : 1)))
+      if (grant[lease.purse] > 0) await writeLease(client, request.accountId, lease, grant[lease.purse]);
+    return { grant, funds };
+  });
+}
+
+/** Units that nobody holds, after the grant. */
+export function leftOver({ funds, grant }: GrantAnswer): number {
+  const free = freeUnits(funds);
+  return free.mes - grant.mes + free.prepago - grant.prepago;
+}
+
+async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
+  const lock = () => client.query({ name: 'quota-lock', text: lockText, values: [accountId] });
+  if ((await lock()).rowCount !== 0) return;
+  await client.query('INSERT INTO account_quota (account_id) VALUES ($1) ON CONFLICT DO NOTHING', [accountId]);
+  await lock();
+}
+
+const lockText = 'SELECT 1 FROM account_quota WHERE account_id = $1 FOR UPDATE';
+
+async function addUpLapsed(client: PoolClient, accountId: number): Promise<void> {
+  await client.query({
+    name: 'quota-add-up',
+    text: `WITH gone AS (
+             DELETE FROM quota_lease WHERE account_id = $1 AND expires_at < now() - $2 * interval '1 millisecond'
+             RETURNING purse, month, spent + settled AS units),
+           months AS (
+             INSERT INTO quota_month (account_id, month, used)
+             SELECT $1, month, sum(units) FROM gone WHERE purse = 'mes' GROUP BY month
+             ON CONFLICT (account_id, month) DO UPDATE SET used = quota_month.used + EXCLUDED.used)
+           UPDATE account_quota SET prepaid = prepaid - (SELECT sum(units) FROM gone WHERE purse = 'prepago')
+           WHERE account_id = $1 AND EXISTS (SELECT FROM gone WHERE purse = 'prepago')`,
+    values: [accountId, lapsedKeptMs],
+  });
+}
+
+async function readFunds(client: PoolClient, { accountId, month, leases }: GrantRequest): Promise<Funds> {
+  const own = [leases.mes, leases.prepago, ...leases.retired].map((lease) => lease.id);
+  const { rows } = await client.query<FundsRow>({
+    name: 'quota-funds',
+    text: fundsText,
+    values: [accountId, month, own],
+  });
+  const row = rows[0]!;
+  return {
+    limit: row.lookups_per_month,
+    used: row.used,
+    usedHere: row.used_here,
+    prepaid: row.prepaid,
+    leased: { mes: row.leased_mes, prepago: row.leased_prepago },
+    leasedElsewhere: { mes: row.elsewhere_mes, prepago: row.elsewhere_prepago },
+    elsewhereLapsesInMs: row.elsewhere_lapses_in_ms,
+  };
+}
+
+interface FundsRow {
+  lookups_per_month: number;
+  used: number;
+  used_here: number;
+  prepaid: number;
+  leased_mes: number;
+  leased_prepago: number;
+  elsewhere_mes: number;
+  elsewhere_prepago: number;
+  elsewhere_lapses_in_ms: number;
+}
+
+// A lapsed lease has spent what it reported and holds nothing. One of another month holds nothing of this month, but its
+// prepaid units are its owner's until it gives them back.
+const fundsText = `
+  WITH lease AS (
+    SELECT purse, month, spent + settled AS spent, id <> ALL ($3::uuid[]) AS elsewhere, expires_at,
+           CASE WHEN expires_at > now() THEN greatest(granted - spent - settled, 0) ELSE 0 END AS unspent
+    FROM quota_lease WHERE account_id = $1),
+  total AS (
+    SELECT sum(spent) FILTER (WHERE purse = 'mes' AND month = $2) AS month_spent,
+           sum(spent) FILTER (WHERE purse = 'mes' AND month = $2 AND NOT elsewhere) AS month_spent_here,
+           sum(spent) FILTER (WHERE purse = 'prepago') AS prepaid_spent,
+           sum(unspent) FILTER (WHERE purse = 'mes' AND month = $2) AS leased_mes,
+           sum(unspent) FILTER (WHERE purse = 'prepago') AS leased_prepago,
+           sum(unspent) FILTER (WHERE purse = 'mes' AND month = $2 AND elsewhere) AS elsewhere_mes,
+           sum(unspent) FILTER (WHERE purse = 'prepago' AND elsewhere) AS elsewhere_prepago,
+           max(extract(epoch FROM expires_at - now())) FILTER (WHERE elsewhere AND unspent > 0) AS lapses_in
+    FROM lease)
+  SELECT p.lookups_per_month,
+         (coalesce(m.used, 0) + coalesce(t.month_spent, 0))::bigint AS used,
+         coalesce(t.month_spent_here, 0)::bigint AS used_here,
+         (coalesce(q.prepaid, 0) - coalesce(t.prepaid_spent, 0))::bigint AS prepaid,
+         coalesce(t.leased_mes, 0)::bigint AS leased_mes, coalesce(t.leased_prepago, 0)::bigint AS leased_prepago,
+         coalesce(t.elsewhere_mes, 0)::bigint AS elsewhere_mes,
+         coalesce(t.elsewhere_prepago, 0)::bigint AS elsewhere_prepago,
+         coalesce(ceil(t.lapses_in * 1000), 0)::bigint AS elsewhere_lapses_in_ms
+  FROM account a
+  JOIN plan p ON p.name = a.plan
+  LEFT JOIN account_quota q ON q.account_id = a.id
+  LEFT JOIN quota_month m ON m.account_id = a.id AND m.month = $2
+  CROSS JOIN total t
+  WHERE a.id = $1`;
+
+// Only the owner writes granted, and it has one write under way at a time: its own count plus the grant is the new one.
+async function writeLease(client: PoolClient, accountId: number, lease: Lease, units: number): Promise<void> {
+  const granted = lease.granted + units;
+  if (!lease.isWritten) {
+    await client.query({
+      name: 'quota-new-lease',
+      text: `INSERT INTO quota_lease (id, account_id, month, purse, granted, expires_at)
+             VALUES ($1, $2, $3, $4, $5, now() + $6 * interval '1 millisecond')`,
+      values: [lease.id, accountId, lease.month, lease.purse, granted, leaseMs],
+    });
+    return;
+  }
+  const { rowCount } = await client.query({
+    name: 'quota-more',
+    text: `UPDATE quota_lease SET granted = $2, spent = greatest(spent, $3),
+             expires_at = now() + $4 * interval '1 millisecond'
+           WHERE id = $1 AND expires_at > now()`,
+    values: [lease.id, granted, lease.spent, leaseMs],
+  });
+  if (rowCount === 0) throw new LeaseLost(`lease ${lease.id} is not this process's any more`);
+}
+
+/** What an account has used and has left, over all processes; their use of the last second is not in it. */
+export interface Use {
+  limit: number;
+  used: number;
+  prepaid: number;
+}
+
+/** null: no such account. */
+export async function readUse(pool: Pool, accountId: number, month: string): Promise<Use | null> {
+  const { rows } = await pool.query<FundsRow>({ name: 'quota-funds', text: fundsText, values: [accountId, month, []] });
+  const row = rows[0];
+  return row === undefined ? null : { limit: row.lookups_per_month, used: row.used, prepaid: row.prepaid };
+}
