@@ -1,0 +1,40 @@
+import type { Logger } from '../../deploy/runtime/log.ts';
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+
+/** What one look removes at most: a short statement beside look-ups, and the next one goes on. */
+const maxRowsPerTable = 1_000;
+
+const tables = [
+  { table: 'idempotent_answer', until: 'held_until' },
+  { table: 'supplier_check', until: 'kept_until' },
+] as const;
+
+/** Removes answers whose time is over; nobody is given them any more. Repeatable; several processes at once share the work. */
+export async function removeExpired(pool: Pool): Promise<number> {
+  let removed = 0;
+  for (const { table, until } of tables) {
+    const { rowCount } = await pool.query(
+      `DELETE FROM ${table} WHERE ctid IN (
+         SELECT ctid FROM ${table} WHERE ${until} < now() ORDER BY ${until} LIMIT ${maxRowsPerTable} FOR UPDATE SKIP LOCKED)`,
+    );
+    removed += rowCount ?? 0;
+  }
+  return removed;
+}
+
+/** Looks every `everyMs`; a look that fails is logged and made again the next time. Returns what stops it. */
+export function startRemovingExpired(pool: Pool, everyMs: number, log: Logger): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => {
+    running = removeExpired(pool).then(
+      (removed) => {
+        if (removed > 0) log.info({ removed }, 'expired answers removed');
+      },
+      (error: unknown) => log.warn({ err: error }, 'expired answers could not be removed'),
+    );
+  }, everyMs);
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}

@@ -1,0 +1,77 @@
+import type { ListStanding, ProcurementStanding, SupplierCheck, SupplierResult } from '../../schemas/http/supplier.ts';
+import { agentesRetencion, type RegisterName } from '../../schemas/registers.ts';
+import type { ServedRegisters } from '../catalogue.ts';
+import type { CurrentRows } from '../queries/current-rows.ts';
+import { procurementResult, sanctionsIn, shownBar } from './bars.ts';
+import type { RecentChange } from './recent-changes.ts';
+import { barRegisters } from './registers.ts';
+import type { SupplierThresholds } from './thresholds.ts';
+import { type SupplierFacts, warningsOf } from './warnings.ts';
+
+/** All that a check is made of. */
+export interface CheckInput extends CurrentRows, Pick<SupplierFacts, 'record' | 'today' | 'givenDay'> {
+  changes: readonly RecentChange[];
+  lists: SupplierCheck['vigilado']['listas'];
+}
+
+/** The supplier check (api.md, "proveedor"; three outcomes: register-apis T41). Pure. */
+export function supplierCheckOf(input: CheckInput, thresholds: SupplierThresholds): SupplierCheck {
+  const { record, editions, cells, today, givenDay, changes, lists } = input;
+  const sanctions = sanctionsIn(loadedOnly(cells, editions));
+  const evaluatedOn = givenDay ?? today;
+  const isMissing = (names: readonly RegisterName[]) => names.some((name) => editions[name] === undefined);
+  const { required } = thresholds;
+  const procurement: ProcurementStanding = {
+    resultado: procurementResult(sanctions, evaluatedOn, isMissing(required.filter(isBarRegister))),
+    evaluado_al: evaluatedOn,
+    sanciones: sanctions.map((sanction) => shownBar(sanction, evaluatedOn)),
+    fuentes: barRegisters.flatMap((name) => editions[name]?.source ?? []),
+  };
+  const dates = Object.fromEntries(Object.values(editions).map(({ source }) => [source.registro, source.fecha_dato]));
+  const warnings = warningsOf({ record, sanctions, changes, dates, today, givenDay }, thresholds);
+  const isUndetermined = isMissing(required) || procurement.resultado === 'no_determinado';
+  return {
+    ruc: record.ruc,
+    resultado: resultOf(warnings, isUndetermined),
+    registro: record,
+    agente_retencion: listStanding('agentes_retencion', input),
+    buen_contribuyente: listStanding('buenos_contribuyentes', input),
+    contrataciones_estado: procurement,
+    vigilado: { activo: lists.length > 0, listas: [...lists] },
+    advertencias: warnings,
+  };
+}
+
+function resultOf(warnings: SupplierCheck['advertencias'], isUndetermined: boolean): SupplierResult {
+  if (warnings.some(({ severidad }) => severidad !== 'info')) return 'con_observaciones';
+  return isUndetermined ? 'no_determinado' : 'sin_observaciones';
+}
+
+// The two lists have the same columns.
+const columnAt = (name: string) => agentesRetencion.columns.findIndex((column) => column.name === name);
+const sinceAt = columnAt('desde');
+const resolutionAt = columnAt('resolucion');
+
+function listStanding(
+  name: 'agentes_retencion' | 'buenos_contribuyentes',
+  { editions, cells }: CurrentRows,
+): ListStanding {
+  const served = editions[name];
+  if (served === undefined) return { figura: null, desde: null, resolucion: null, fecha_padron: null };
+  const row = cells[name];
+  return {
+    figura: row !== undefined,
+    desde: row?.[sinceAt] || null,
+    resolucion: row?.[resolutionAt] || null,
+    fecha_padron: served.edition.fechaDato,
+  };
+}
+
+/** Rows of a first edition that is still being written are a part of it and say nothing. */
+function loadedOnly(cells: CurrentRows['cells'], editions: ServedRegisters): CurrentRows['cells'] {
+  return Object.fromEntries(Object.entries(cells).filter(([name]) => editions[name as RegisterName] !== undefined));
+}
+
+function isBarRegister(name: RegisterName): boolean {
+  return (barRegisters as readonly RegisterName[]).includes(name);
+}

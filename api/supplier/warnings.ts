@@ -1,0 +1,130 @@
+import type { Warning } from '../../schemas/http/supplier.ts';
+import type { TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { inForce } from '../../schemas/sanctions.ts';
+import { isDay, toDate, toDayNumber } from '../calendar/days.ts';
+import type { NamedSanction } from './bars.ts';
+import type { RecentChange } from './recent-changes.ts';
+import { supplierRegisters } from './registers.ts';
+import { maxAgeDays, type SupplierThresholds } from './thresholds.ts';
+
+/** What is known of a supplier when it is judged. Days are YYYY-MM-DD. */
+export interface SupplierFacts {
+  record: TaxpayerRecord;
+  sanctions: readonly NamedSanction[];
+  changes: readonly RecentChange[];
+  /** The date of each register's data; a register that was never loaded is left out. */
+  dates: Readonly<Partial<Record<RegisterName, string>>>;
+  /** The date in Lima. */
+  today: string;
+  /** The day at which the caller wants bars judged; null: none was given. */
+  givenDay: string | null;
+}
+
+/** In the order of the codes in schemas/http/supplier.ts. Pure. */
+export function warningsOf(facts: SupplierFacts, thresholds: SupplierThresholds): Warning[] {
+  return [
+    ...statusWarnings(facts.record),
+    ...barWarnings(facts, thresholds),
+    ...facts.changes.map(changeWarning),
+    ...dateWarnings(facts, thresholds),
+    ...missingWarnings(facts),
+  ];
+}
+
+// Annulled and disqualified inscriptions are as little in business as cancelled ones, and have no code of their own.
+const notActive = /^(BAJA|ANUL|INHABILITADO)/;
+
+function statusWarnings({ estado, condicion }: TaxpayerRecord): Warning[] {
+  const warnings: Warning[] = [];
+  const address = `La condición del domicilio fiscal es «${condicion}»: la SUNAT`;
+  if (condicion === 'NO HABIDO')
+    warnings.push(warning('no_habido', 'grave', `${address} no pudo ubicar a la empresa y esta no lo ha aclarado.`));
+  if (condicion.startsWith('NO HALLADO'))
+    warnings.push(warning('no_hallado', 'atencion', `${address} no encontró a la empresa en él.`));
+  if (notActive.test(estado))
+    warnings.push(warning('estado_baja', 'grave', `El estado en el padrón es «${estado}»: la empresa no está activa.`));
+  if (estado === 'SUSPENSIÓN TEMPORAL') {
+    const mensaje = `El estado en el padrón es «${estado}»: la empresa suspendió sus actividades.`;
+    warnings.push(warning('suspension_temporal', 'atencion', mensaje));
+  }
+  return warnings;
+}
+
+function barWarnings({ sanctions, today, givenDay }: SupplierFacts, { recentBarDays }: SupplierThresholds): Warning[] {
+  const barredToday = sanctions.filter((sanction) => inForce(sanction, today) === true);
+  const barredThen = givenDay === null ? [] : sanctions.filter((sanction) => inForce(sanction, givenDay) === true);
+  const oldest = toDate(toDayNumber(today) - recentBarDays);
+  // While another bar is in force the one that is over adds nothing.
+  const over = barredToday.length > 0 ? [] : sanctions.filter((each) => endedBetween(each, oldest, today));
+  return [
+    ...barredToday.map((each) =>
+      warning(
+        'inhabilitado_vigente',
+        'grave',
+        `Inhabilitada para contratar con el Estado hoy, ${today}: ${termOf(each)}.`,
+      ),
+    ),
+    ...barredThen.map((each) =>
+      warning(
+        'inhabilitado_en_fecha',
+        'grave',
+        `Inhabilitada para contratar con el Estado el ${givenDay}: ${termOf(each)}.`,
+      ),
+    ),
+    ...over.map((each) =>
+      warning(
+        'inhabilitacion_reciente',
+        'atencion',
+        `Estuvo inhabilitada para contratar con el Estado: ${termOf(each)}.`,
+      ),
+    ),
+  ];
+}
+
+/** It was in force on its last day, which is on `oldest` or later and before `today`. */
+function endedBetween(sanction: NamedSanction, oldest: string, today: string): boolean {
+  const { hasta } = sanction;
+  return hasta !== null && isDay(hasta) && hasta >= oldest && hasta < today && inForce(sanction, hasta) === true;
+}
+
+function termOf({ resolucion, desde, hasta, fuente }: NamedSanction): string {
+  const end = hasta === null ? 'sin fecha de fin' : `hasta el ${hasta}`;
+  return `resolución ${resolucion}, desde el ${desde}, ${end} (${registers[fuente].title})`;
+}
+
+function changeWarning({ fechaDato, campo, antes, despues }: RecentChange): Warning {
+  if (campo === 'ruc') {
+    const mensaje = `El RUC aparece en el padrón desde la edición del ${fechaDato}.`;
+    return warning('cambio_reciente', 'info', mensaje);
+  }
+  const mensaje = `En la edición del ${fechaDato} cambió ${campo}: antes «${antes ?? ''}», ahora «${despues ?? ''}».`;
+  return warning('cambio_reciente', campo === 'nombre' ? 'info' : 'atencion', mensaje);
+}
+
+/** Late data of a source that is required are a reason to look again; of another they are to be known. */
+function dateWarnings({ dates, today }: SupplierFacts, thresholds: SupplierThresholds): Warning[] {
+  return supplierRegisters.flatMap((name) => {
+    const fechaDato = dates[name];
+    if (fechaDato === undefined) return [];
+    const age = toDayNumber(today) - toDayNumber(fechaDato);
+    const most = maxAgeDays(name, thresholds);
+    if (age <= most) return [];
+    const mensaje = `Los datos de «${registers[name].title}» son del ${fechaDato}: tienen ${age} días, más de los ${most} previstos.`;
+    return [warning('dato_atrasado', thresholds.required.includes(name) ? 'atencion' : 'info', mensaje)];
+  });
+}
+
+// Never more than info: that a required source is missing is what `no_determinado` says.
+function missingWarnings({ dates }: SupplierFacts): Warning[] {
+  return supplierRegisters
+    .filter((name) => dates[name] === undefined)
+    .map((name) => {
+      const mensaje = `«${registers[name].title}» todavía no está cargado en este servicio: no se tomó en cuenta.`;
+      return warning('fuente_no_cargada', 'info', mensaje);
+    });
+}
+
+function warning(codigo: Warning['codigo'], severidad: Warning['severidad'], mensaje: string): Warning {
+  return { codigo, severidad, mensaje };
+}
