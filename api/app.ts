@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import type Koa from 'koa';
 import { type KoaAppParts, makeKoaApp } from './koa-app.ts';
 import type { ApiRouter, RequestState } from './request.ts';
+import { type BatchParts, registerBatchRoutes } from './routes/batch.ts';
 import { registerCalendarRoutes } from './routes/calendar.ts';
 import type { CalendarParts } from './routes/calendar-access.ts';
 import { registerCalendarFeeds } from './routes/calendar-feeds.ts';
@@ -9,12 +10,17 @@ import { type EventParts, registerEventRoutes } from './routes/events.ts';
 import { type HistoryParts, registerHistoryRoutes } from './routes/history.ts';
 import { registerListRoutes } from './routes/lists.ts';
 import { type MemberParts, registerMemberRoutes } from './routes/members.ts';
+import { registerSearchRoutes, type SearchParts } from './routes/search.ts';
+import { registerSupplierRoutes, type SupplierParts } from './routes/supplier.ts';
 import { registerTaxpayerRoutes, type TaxpayerParts } from './routes/taxpayer.ts';
 import { registerWebhookRoutes, type WebhookParts } from './routes/webhooks.ts';
 
 export interface ApiParts
   extends TaxpayerParts,
     HistoryParts,
+    BatchParts,
+    SupplierParts,
+    SearchParts,
     MemberParts,
     WebhookParts,
     EventParts,
@@ -24,8 +30,11 @@ export interface ApiParts
 /** The public API from its parts; it listens nowhere. */
 export function makeApp(parts: ApiParts): Koa<RequestState> {
   const router: ApiRouter = new Router<RequestState>();
+  registerSearchRoutes(router, parts);
   registerTaxpayerRoutes(router, parts);
   registerHistoryRoutes(router, parts);
+  registerBatchRoutes(router, parts);
+  registerSupplierRoutes(router, parts);
   registerListRoutes(router, parts);
   registerMemberRoutes(router, parts);
   registerWebhookRoutes(router, parts);
