@@ -72,3 +72,45 @@ export async function insertPublication(
   );
   return rows[0]!.id;
 }
+
+export interface TestChange {
+  /** Lines as a register writes them; null: the register does not have the RUC. */
+  before: string | null;
+  after: string | null;
+  register?: RegisterName;
+  edition: number;
+  corrects?: number;
+}
+
+/** The history of changes, and the state that each leaves. */
+export async function insertChanges(clickhouse: ClickHouseClient, changes: readonly TestChange[]): Promise<void> {
+  const cellsOf = (line: string | null, columns: number) =>
+    line === null ? null : JSON.stringify(line.split('|').slice(1, columns + 1));
+  await clickhouse.insert({
+    table: 'register_change',
+    format: 'JSONEachRow',
+    clickhouse_settings: insertSettings,
+    values: changes.map(({ before, after, register = 'padron_reducido', edition, corrects = null }) => {
+      const { code, columns } = registers[register];
+      return {
+        ruc: (before ?? after)!.split('|')[0],
+        register: code,
+        edition,
+        op: before === null ? 'c' : after === null ? 'd' : 'u',
+        before: cellsOf(before, columns.length),
+        after: cellsOf(after, columns.length),
+        detected_at: '2026-11-26 07:00:00.000',
+        corrects,
+      };
+    }),
+  });
+  await insertTaxpayers(
+    clickhouse,
+    changes.map(({ before, after, register = 'padron_reducido', edition }) => ({
+      line: (after ?? before)!,
+      register,
+      version: edition,
+      isDeleted: after === null,
+    })),
+  );
+}
