@@ -1,7 +1,7 @@
 import { ApiProblem } from './problems.ts';
 
 /** Cursors are opaque to the caller: the kind of list and the key of the last entry, so that one cannot serve another list. */
-export type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial';
+export type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   eventos: /^[0-9]{1,15}$/,
@@ -9,6 +9,8 @@ const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   miembros: /^[0-9]{11}$/,
   /** Of the last entry: day, register's code, edition and place among the change's entries. */
   historial: /^\d{4}-\d{2}-\d{2}\.[0-9]{1,3}\.[0-9]{1,15}\.[0-9]{1,3}$/,
+  /** api/search/rank.ts: edition, hits given, the last one's rank, and the fingerprint of the question. */
+  buscar: /^(?:[0-9]{1,15}\.){6}[0-9]{11}\.[0-9a-f]{16}$/,
 };
 
 export function writeCursor(kind: CursorKind, key: string | number): string {
@@ -20,6 +22,10 @@ export function readCursor(kind: CursorKind, cursor: string | undefined, start: 
   if (cursor === undefined) return start;
   const [name, key] = Buffer.from(cursor, 'base64url').toString().split(':');
   if (name === kind && key !== undefined && keyForms[kind].test(key) && writeCursor(kind, key) === cursor) return key;
+  throw notOfThisList();
+}
+
+export function notOfThisList(): ApiProblem {
   const mensaje = 'no es un cursor de esta lista';
-  throw new ApiProblem('parametro_invalido', `cursor: ${mensaje}.`, { errors: [{ campo: 'cursor', mensaje }] });
+  return new ApiProblem('parametro_invalido', `cursor: ${mensaje}.`, { errors: [{ campo: 'cursor', mensaje }] });
 }

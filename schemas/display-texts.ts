@@ -57,6 +57,22 @@ export function displayCondicion(stored: string): string {
   return shownCondiciones.get(storedForm(stored)) ?? stored;
 }
 
+/** Every text of `estado` that the register may hold for one that is shown or typed, with or without accents. */
+export function storedEstados(shown: string): readonly string[] {
+  return storedTexts(shown, displayEstado);
+}
+
+/** As `storedEstados`, of `condicion`. */
+export function storedCondiciones(shown: string): readonly string[] {
+  return storedTexts(shown, displayCondicion);
+}
+
+function storedTexts(shown: string, display: (stored: string) => string): readonly string[] {
+  const whole = storedForm(shown.toUpperCase());
+  const cut = whole.slice(0, cutAt).trimEnd();
+  return cut !== whole && storedForm(display(cut)) === whole ? [whole, cut] : [whole];
+}
+
 // Each text is found whole and cut: a register may widen its column one day.
 function byStoredText(texts: readonly string[]): ReadonlyMap<string, string> {
   const shown = new Map<string, string>();

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { bulkInsertSettings, type ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { nameColumns, wordColumns } from './company-names.ts';
 import type { RowBinaryWriter } from './row-binary.ts';
 import { historyColumns, stateColumns } from './taxpayer-rows.ts';
 
@@ -21,16 +22,23 @@ export class InsertFailed extends Error {
 // Unknown table, database, column, setting; syntax; type mismatch; cannot parse.
 const bugCodes = new Set(['60', '81', '16', '47', '115', '62', '53', '27', '33', '6']);
 
-const columnsOf = { history: historyColumns, state: stateColumns } as const;
+const columnsOf = {
+  history: historyColumns,
+  state: stateColumns,
+  names: nameColumns,
+  words: wordColumns,
+} as const;
+
+export type RowKind = keyof typeof columnsOf;
 
 /**
- * Puts rows of state or history into a table that has its columns: all of them, or it is not known which. `table` is a name
+ * Puts rows of one kind into a table that has its columns: all of them, or it is not known which. `table` is a name
  * of ours: it becomes part of the statement.
  * @throws InsertFailed
  */
 export async function insertRows(
   clickhouse: ClickHouseClient,
-  kind: keyof typeof columnsOf,
+  kind: RowKind,
   table: string,
   rows: RowBinaryWriter,
 ): Promise<void> {

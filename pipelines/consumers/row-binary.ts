@@ -22,6 +22,8 @@ plain[quote] = 0;
 plain[backslash] = 0;
 
 const mostPerByte = 6;
+/** UTF-8 bytes of one UTF-16 code unit. */
+const mostBytesPerUnit = 3;
 /** Two quotes and a comma a cell, the brackets, and a length of up to five bytes. */
 const mostPerCell = 3;
 const mostAround = 8;
@@ -75,6 +77,14 @@ export class RowBinaryWriter {
 
   emptyString(): void {
     this.#bytes[this.#at++] = 0;
+  }
+
+  /** A String of UTF-8; makes its own room. @throws UndecodableRecord above 2 MB */
+  text(value: string): void {
+    this.reserve(value.length * mostBytesPerUnit + mostAround);
+    const lengthAt = this.#at;
+    const end = lengthAt + 2 + this.#bytes.write(value, lengthAt + 2);
+    this.#at = finishLength(this.#bytes, lengthAt, end);
   }
 
   /**

@@ -1,0 +1,94 @@
+import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
+import { type SearchHit, type SearchMeta, searchQuery } from '../../schemas/http/search.ts';
+import { padronReducido } from '../../schemas/registers.ts';
+import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
+import type { Identify } from '../accounts/callers.ts';
+import { answerRevalidated } from '../answers.ts';
+import type { Catalogue } from '../catalogue.ts';
+import { notOfThisList, readCursor, writeCursor } from '../cursors.ts';
+import { charge, meteredByBody, reserve } from '../metering/metered.ts';
+import type { Meter } from '../metering/types.ts';
+import { registerNotLoaded, storeUnavailable } from '../problems.ts';
+import { clean } from '../queries/address.ts';
+import { type ApiRouter, access, parseInput } from '../request.ts';
+import { NamesIncomplete, type RequireNames } from '../search/complete-names.ts';
+import type { FindCompanies, Hit } from '../search/find-companies.ts';
+import { matchOf, type Position, questionOf, readPosition, scoreOf, writePosition } from '../search/rank.ts';
+
+export interface SearchParts {
+  identify: Identify;
+  meter: Meter;
+  catalogue: Catalogue;
+  ubigeos: UbigeoCatalogue;
+  findCompanies: FindCompanies;
+  requireNames: RequireNames;
+}
+
+const route = '/id/v1/ruc/buscar';
+/** Of one query, over all its pages: who needs more needs another question, or the bulk files. */
+export const maxHits = 1_000;
+
+/** GET and HEAD /id/v1/ruc/buscar: companies by name, best first. Before `ruc/{ruc}`, which would take the word for a RUC. */
+export function registerSearchRoutes(router: ApiRouter, parts: SearchParts): void {
+  const { identify, meter, catalogue, ubigeos, findCompanies, requireNames } = parts;
+  router.get(route, access(identify, 'micro'), meteredByBody(meter), async (context) => {
+    const query = parseInput(searchQuery, context.query);
+    const question = questionOf(query);
+    const position = positionOf(query.cursor, question);
+    await reserve(context, meter, 1);
+    // Before the query and never after: see api/catalogue.ts.
+    const { padron_reducido: daily } = await catalogue.snapshot();
+    if (daily === undefined) throw registerNotLoaded();
+    const given = position?.given ?? 0;
+    const limite = Math.min(query.limite, maxHits - given);
+    const [{ hits, next }] = await Promise.all([
+      findCompanies(query, limite, position?.after ?? null),
+      requireNames(),
+    ]).catch(unavailable);
+    if (hits.length > 0) charge(context);
+    const { number } = daily.edition;
+    const total = given + hits.length;
+    const goesOn = next !== null && total < maxHits;
+    const meta: SearchMeta = {
+      origen: padronReducido.title,
+      fecha_dato: daily.edition.fechaDato,
+      cursor: goesOn
+        ? writeCursor('buscar', writePosition({ edition: number, given: total, after: next }, question))
+        : null,
+      edicion_cambiada: position !== null && position.edition !== number,
+    };
+    const data = hits.map((hit) => shown(hit, ubigeos));
+    answerRevalidated(context, { meta, tag: String(number), lastModified: daily.lastModified }, data);
+  });
+}
+
+function positionOf(cursor: string | undefined, question: string): Position | null {
+  const key = readCursor('buscar', cursor, '');
+  if (key === '') return null;
+  const position = readPosition(key, question);
+  if (position === null || position.given >= maxHits) throw notOfThisList();
+  return position;
+}
+
+function unavailable(error: unknown): never {
+  throw error instanceof NamesIncomplete
+    ? Object.assign(registerNotLoaded(), { cause: error })
+    : storeUnavailable(error);
+}
+
+function shown({ company, rank }: Hit, ubigeos: UbigeoCatalogue): SearchHit {
+  const code = clean(company.ubigeo);
+  const place = code === '' ? null : ubigeos.find(code);
+  return {
+    ruc: company.ruc,
+    nombre: company.nombre,
+    estado: displayEstado(company.estado),
+    condicion: displayCondicion(company.condicion),
+    ubigeo: code === '' ? null : code,
+    departamento: place?.departamento ?? null,
+    provincia: place?.provincia ?? null,
+    distrito: place?.distrito ?? null,
+    coincidencia: matchOf(rank),
+    puntaje: scoreOf(rank),
+  };
+}

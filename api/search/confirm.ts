@@ -1,0 +1,49 @@
+import { foldName } from '../../schemas/names/folding.ts';
+import { padronReducido } from '../../schemas/registers.ts';
+import type { StoredRow } from '../queries/taxpayer-rows.ts';
+import type { Taxpayers } from '../queries/taxpayers.ts';
+import type { Rank } from './rank.ts';
+import type { Candidate } from './store.ts';
+
+/** A company as the daily register has it now; texts as written there. */
+export interface Company {
+  ruc: string;
+  nombre: string;
+  estado: string;
+  condicion: string;
+  ubigeo: string;
+}
+
+/** null: the register does not have it, or no longer. */
+export function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
+  const row = rows.find(({ register }) => register === padronReducido.code);
+  if (row === undefined || row.isDeleted) return null;
+  const [nombre = '', estado = '', condicion = '', ubigeo = ''] = row.cells;
+  return { ruc, nombre, estado, condicion, ubigeo };
+}
+
+/**
+ * The candidates that are true of the state, in their order, each company once. A superseded row that is not merged away yet,
+ * a name from before a change of the parser, a row of an edition that is being written: none of them passes, and the
+ * company's own row stands at its own place.
+ */
+export async function confirm(
+  taxpayers: Taxpayers,
+  candidates: readonly Candidate[],
+): Promise<{ company: Company; rank: Rank }[]> {
+  const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];
+  const rows = new Map((await taxpayers.findMany(rucs)).map((found, index) => [rucs[index]!, found]));
+  const shown = new Map<string, { company: Company; rank: Rank }>();
+  for (const candidate of candidates) {
+    const company = companyNow(candidate.ruc, rows.get(candidate.ruc)!);
+    if (company === null || shown.has(company.ruc) || !isTrueOf(candidate, company)) continue;
+    shown.set(company.ruc, { company, rank: candidate.rank });
+  }
+  return [...shown.values()];
+}
+
+function isTrueOf(candidate: Candidate, { nombre, estado, condicion, ubigeo }: Company): boolean {
+  if (candidate.estado !== estado || candidate.condicion !== condicion || candidate.ubigeo !== ubigeo) return false;
+  const { base, form } = foldName(nombre);
+  return base === candidate.name && form === candidate.form;
+}

@@ -1,0 +1,167 @@
+import { searchedWords } from '../../schemas/names/abbreviations.ts';
+import { type FoldedName, foldName } from '../../schemas/names/folding.ts';
+import { padronReducido, type RegisterName, registers } from '../../schemas/registers.ts';
+import { AvroCursor } from '../stream/avro-cursor.ts';
+import { headerBytes } from '../stream/codec.ts';
+import type { ChangeBatch } from './loop.ts';
+import { RowBinaryWriter } from './row-binary.ts';
+
+export const nameColumns = [
+  'name',
+  'ruc',
+  'version',
+  'is_deleted',
+  'form',
+  'words',
+  'enie',
+  'standing',
+  'length',
+  'estado',
+  'condicion',
+  'ubigeo',
+] as const;
+export const wordColumns = ['word'] as const;
+
+/** nombre, estado, condicion, ubigeo: the first of the daily register in every release so far. */
+const searchedCells = 4;
+const updates = 2;
+const disappears = 3;
+const digitTwo = 0x32;
+const digitZero = 0x30;
+/** Everything of a row but its texts. */
+const fixedBytes = 32;
+const longestLength = 255;
+/** Words this process knows to be stored; those that stand in many names come first. */
+const maxKnownWords = 200_000;
+
+interface Cells {
+  nombre: string;
+  estado: string;
+  condicion: string;
+  ubigeo: string;
+}
+
+/**
+ * Makes the rows of `company_name` and `company_word` out of changes of the daily register. Natural persons are passed over
+ * by the first two digits: their names are never read. Rows are versioned by edition like the state, and a name that a
+ * company lost is marked by the edition that took it, so any order of repeats and replays ends in the same rows.
+ */
+export class CompanyNames {
+  readonly names = new RowBinaryWriter(256 * 1024);
+  readonly words = new RowBinaryWriter(64 * 1024);
+  readonly #cursor = new AvroCursor();
+  readonly #known = new Set<string>();
+  #fresh = new Set<string>();
+
+  /** Replaces what was there by the batch's rows; none for other registers. `columns` as for TaxpayerRows. */
+  fill(
+    register: RegisterName,
+    messages: ChangeBatch['messages'],
+    columns: number = registers[register].columns.length,
+  ): void {
+    this.names.clear();
+    this.words.clear();
+    this.#fresh = new Set();
+    if (register !== padronReducido.name) return;
+    for (const { value } of messages) this.#add(value, columns);
+  }
+
+  /** The words of the last batch are on the disk: they need not be written again. Called after their insert, never before. */
+  wordsAreStored(): void {
+    for (const word of this.#fresh) {
+      if (this.#known.size >= maxKnownWords) return;
+      this.#known.add(word);
+    }
+  }
+
+  /** One company as edition `version` has it; for whoever has rows and no records. */
+  write(ruc: number, version: number, cells: Cells, isDeleted = false): void {
+    this.#write(ruc, version, foldName(cells.nombre), cells, isDeleted);
+  }
+
+  #add(value: Buffer, columns: number): void {
+    const cursor = this.#cursor;
+    cursor.reset(value, headerBytes, value.length);
+    const version = cursor.long();
+    const op = cursor.long();
+    cursor.long();
+    const length = cursor.stringLength();
+    const start = cursor.at;
+    if (value[start] !== digitTwo || value[start + 1] !== digitZero) return;
+    cursor.at += length;
+    const ruc = Number(value.toString('latin1', start, start + length));
+    const before = this.#cells(value, columns);
+    const after = this.#cells(value, columns);
+    if (op === disappears) this.#write(ruc, version, foldName(before!.nombre), before!, true);
+    else if (op === updates) this.#update(ruc, version, before!, after!);
+    else this.#write(ruc, version, foldName(after!.nombre), after!, false);
+  }
+
+  #update(ruc: number, version: number, before: Cells, after: Cells): void {
+    const isRenamed = before.nombre !== after.nombre;
+    const { estado, condicion, ubigeo } = after;
+    // Most changes are of the address and say nothing here.
+    if (!isRenamed && before.estado === estado && before.condicion === condicion && before.ubigeo === ubigeo) return;
+    const name = foldName(after.nombre);
+    if (isRenamed) {
+      const old = foldName(before.nombre);
+      if (old.base !== name.base) this.#write(ruc, version, old, before, true);
+    }
+    this.#write(ruc, version, name, after, false);
+  }
+
+  #write(ruc: number, version: number, name: FoldedName, cells: Cells, isDeleted: boolean): void {
+    // A company without a name yet, or one that has no letters: nothing that could be typed finds it but its RUC.
+    if (name.base === '') return;
+    const { names } = this;
+    const words = searchedWords(name.base);
+    names.text(name.base);
+    names.reserve(fixedBytes);
+    names.uint64(ruc);
+    names.uint64(version);
+    names.uint8(isDeleted ? 1 : 0);
+    names.text(name.form);
+    names.text(words);
+    names.text(name.enie);
+    names.reserve(fixedBytes);
+    names.uint8(standingOf(cells));
+    names.uint8(Math.min(name.base.length, longestLength));
+    names.text(cells.estado);
+    names.text(cells.condicion);
+    names.text(cells.ubigeo);
+    names.rows += 1;
+    if (!isDeleted) this.#addWords(words);
+  }
+
+  #addWords(words: string): void {
+    for (const word of words.split(' ')) {
+      if (this.#known.has(word) || this.#fresh.has(word)) continue;
+      this.#fresh.add(word);
+      this.words.text(word);
+      this.words.rows += 1;
+    }
+  }
+
+  #cells(bytes: Buffer, columns: number): Cells | null {
+    const cursor = this.#cursor;
+    if (!cursor.isThere()) return null;
+    const cells = { nombre: this.#text(bytes), estado: this.#text(bytes), condicion: this.#text(bytes), ubigeo: '' };
+    cells.ubigeo = this.#text(bytes);
+    for (let cell = searchedCells; cell < columns; cell += 1) cursor.at = cursor.stringLength() + cursor.at;
+    return cells;
+  }
+
+  #text(bytes: Buffer): string {
+    const cursor = this.#cursor;
+    const length = cursor.stringLength();
+    const start = cursor.at;
+    cursor.at += length;
+    return bytes.toString('utf8', start, cursor.at);
+  }
+}
+
+/** Active companies that are where they say come first among equal names. */
+function standingOf({ estado, condicion }: Cells): number {
+  if (estado !== 'ACTIVO') return 2;
+  return condicion === 'HABIDO' ? 0 : 1;
+}

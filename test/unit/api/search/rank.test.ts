@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Rank, readPosition, scoreOf, writePosition } from '../../../../api/search/rank.ts';
+import { editsAllowed, rucTyped, termsOf } from '../../../../api/search/terms.ts';
+import { storedCondiciones, storedEstados } from '../../../../schemas/display-texts.ts';
+
+const rank: fc.Arbitrary<Rank> = fc.record({
+  place: fc.integer({ min: 0, max: 6 }),
+  standing: fc.integer({ min: 0, max: 2 }),
+  mismatch: fc.integer({ min: 0, max: 3 }),
+  length: fc.integer({ min: 1, max: 100 }),
+  ruc: fc.constantFrom('20990000019', '20990000027'),
+});
+
+test('a score never rises from one hit to the next, and stays within 0 and 100', () => {
+  const keyOf = ({ place, standing, mismatch }: Rank) => place * 100 + standing * 10 + mismatch;
+  fc.assert(
+    fc.property(rank, rank, (one, other) => {
+      const [first, second] = keyOf(one) <= keyOf(other) ? [one, other] : [other, one];
+      expect(scoreOf(first)).toBeGreaterThanOrEqual(scoreOf(second));
+      expect(scoreOf(second)).toBeGreaterThanOrEqual(0);
+      expect(scoreOf(first)).toBeLessThanOrEqual(100);
+    }),
+  );
+});
+
+test('a position comes back from its cursor, and only to its own question', () => {
+  fc.assert(
+    fc.property(
+      rank,
+      fc.integer({ min: 1, max: 100_000 }),
+      fc.integer({ min: 1, max: 999 }),
+      (after, edition, given) => {
+        const key = writePosition({ edition, given, after }, '0123456789abcdef');
+        expect(readPosition(key, '0123456789abcdef')).toEqual({ edition, given, after });
+        expect(readPosition(key, 'fedcba9876543210')).toBeNull();
+      },
+    ),
+  );
+});
+
+describe('terms', () => {
+  test('are the folded words, the last of which may go on', () => {
+    expect(termsOf(' Dist. ñandú y ñandú KOLPA SAC ')).toEqual({
+      base: 'DIST NANDU NANDU KOLPA',
+      form: 'SAC',
+      enie: ['ÑANDU', 'ÑANDU'],
+      whole: [
+        { word: 'DIST', same: ['DIST', 'DISTRIBUIDORA', 'DISTRIBUCIONES', 'DISTRIBUIDORES'] },
+        { word: 'NANDU', same: ['NANDU'] },
+      ],
+      last: { word: 'KOLPA', same: ['KOLPA'] },
+    });
+    expect(termsOf('¿?')).toBeNull();
+  });
+
+  test('eleven digits are a RUC, however they are spaced', () => {
+    expect(['20 990000019', '20-99000001-9', '2099000001', 'RUC 20990000019'].map(rucTyped)).toEqual([
+      '20990000019',
+      '20990000019',
+      null,
+      null,
+    ]);
+  });
+
+  test('edits by length, none in numbers', () => {
+    expect(['SOL', 'SOLE', 'SOLEDAD', 'SOLEDADE', 'SOLEDAD2'].map(editsAllowed)).toEqual([0, 1, 1, 2, 0]);
+  });
+});
+
+test('filters name the texts that the register holds', () => {
+  expect(storedEstados('suspensión temporal')).toEqual(['SUSPENSION TEMPORAL']);
+  expect(storedEstados('BAJA MULT.INSCR. Y OTROS')).toEqual(['BAJA MULT.INSCR. Y OTROS', 'BAJA MULT.INSCR. Y O']);
+  expect(storedCondiciones('NO HALLADO')).toEqual(['NO HALLADO']);
+  expect(storedCondiciones('NO HALLADO DESTINATARIO DE OTRO')).toEqual(['NO HALLADO DESTINATARIO DE OTRO']);
+});
