@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import type Koa from 'koa';
 import { type KoaAppParts, makeKoaApp } from './koa-app.ts';
 import type { ApiRouter, RequestState } from './request.ts';
+import { type AccountParts, registerAccountRoutes } from './routes/account.ts';
 import { type BatchParts, registerBatchRoutes } from './routes/batch.ts';
 import { registerCalendarRoutes } from './routes/calendar.ts';
 import type { CalendarParts } from './routes/calendar-access.ts';
@@ -16,7 +17,8 @@ import { registerTaxpayerRoutes, type TaxpayerParts } from './routes/taxpayer.ts
 import { registerWebhookRoutes, type WebhookParts } from './routes/webhooks.ts';
 
 export interface ApiParts
-  extends TaxpayerParts,
+  extends AccountParts,
+    TaxpayerParts,
     HistoryParts,
     BatchParts,
     SupplierParts,
@@ -30,6 +32,7 @@ export interface ApiParts
 /** The public API from its parts; it listens nowhere. */
 export function makeApp(parts: ApiParts): Koa<RequestState> {
   const router: ApiRouter = new Router<RequestState>();
+  registerAccountRoutes(router, parts);
   registerSearchRoutes(router, parts);
   registerTaxpayerRoutes(router, parts);
   registerHistoryRoutes(router, parts);

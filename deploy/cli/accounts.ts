@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
-import { createAccount, listAccounts, planNames } from '../../api/accounts/accounts.ts';
+import { changePlan, createAccount, listAccounts, planNames, readAccount } from '../../api/accounts/accounts.ts';
+import { listContracts } from '../../api/accounts/contracts.ts';
+import { type CreditOutcome, creditUnits } from '../../api/accounts/credits.ts';
+import { listTokens } from '../../api/accounts/tokens.ts';
+import { readUse } from '../../api/metering/ledger.ts';
+import { monthOf } from '../../api/metering/periods.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { dayOf, wholeNumber } from './arguments.ts';
+import { dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -68,6 +73,68 @@ Examples:
             ),
       );
     });
+
+  registerAccountCommands(accounts, context);
+}
+
+/** The commands about one account. */
+function registerAccountCommands(accounts: Command, context: CommandContext): void {
+  accounts
+    .command('show')
+    .description("An account's plan, its use of this month, its contracts and tokens.")
+    .argument('<id>', 'the account', wholeNumber)
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron accounts show 1')
+    .action(async (id: number, options: OutputOptions) => {
+      const pool = context.pool();
+      const month = monthOf(Date.now()).firstDay;
+      const [account, use] = [await readAccount(pool, id), await readUse(pool, id, month)];
+      if (account === null || use === null) throw noAccount(id);
+      const contracts = await listContracts(pool, id, 1_000);
+      const tokens = await listTokens(pool, id, 1_000);
+      const live = tokens.filter((token) => token.revoked_at === null).length;
+      context.show(options, { ...account, month, use, contracts, tokens }, [
+        `${context.colours.bold(account.name)}\tplan ${account.plan}`,
+        `used ${use.used} of ${use.limit} in the month of ${month}, prepaid balance ${use.prepaid}`,
+        `contract ${account.contract?.reference ?? 'none in force'}, ${contracts.length} in all`,
+        `tokens ${live} live, ${tokens.length - live} revoked`,
+      ]);
+    });
+
+  accounts
+    .command('plan')
+    .description('Changes the plan; every API process knows within 5 seconds. What was used this month stays used.')
+    .argument('<id>', 'the account', wholeNumber)
+    .argument('<plan>', 'free, micro, crecimiento or empresa')
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron accounts plan 1 empresa')
+    .action(async (id: number, plan: string, options: OutputOptions) => {
+      await checkPlan(context, plan);
+      if (!(await changePlan(context.pool(), id, plan))) throw noAccount(id);
+      context.show(options, { id, plan }, `Account ${id} has the plan ${plan}.`);
+    });
+
+  accounts
+    .command('credit')
+    .description("Adds prepaid look-ups, drawn when a month's quota is used up. Repeating it adds nothing.")
+    .argument('<id>', 'the account', wholeNumber)
+    .argument('<units>', 'how many look-ups', wholeNumber)
+    .requiredOption('--reference <text>', 'of the purchase, for example the invoice; one reference counts once')
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron accounts credit 1 5000 --reference F001-123')
+    .action(async (id: number, units: number, options: OutputOptions & { reference: string }) => {
+      const reference = filled(options.reference, '--reference');
+      const outcome = await creditUnits(context.pool(), id, units, reference);
+      if (outcome === 'no_account') throw noAccount(id);
+      if (outcome === 'other_units')
+        throw new CommandError(`${reference} was credited with another number of look-ups.`, 'Give another reference.');
+      context.show(options, { id, units, reference, outcome }, creditLine(outcome, id, units));
+    });
+}
+
+function creditLine(outcome: CreditOutcome, id: number, units: number): string {
+  if (outcome === 'already_credited') return `Account ${id} had these ${units} look-ups already: nothing is added.`;
+  return `Account ${id} has ${units} look-ups more.`;
 }
 
 async function checkPlan(context: CommandContext, plan: string): Promise<void> {
@@ -87,10 +154,4 @@ function contractOf(options: CreateOptions) {
     from: contractFrom === undefined ? limaDay(new Date()) : dayOf(contractFrom),
     until: contractUntil === undefined ? null : dayOf(contractUntil),
   };
-}
-
-function filled(text: string, option: string): string {
-  const trimmed = text.trim();
-  if (trimmed === '') throw new CommandError(`${option} is empty.`, `Give a text after ${option}.`);
-  return trimmed;
 }

@@ -28,6 +28,17 @@ export function dayOf(text: string): string {
   throw new CommandError(`"${text}" is not a day.`, 'Write it as YYYY-MM-DD.');
 }
 
+/** A text that is not empty, without the spaces around it. */
+export function filled(text: string, option: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '') throw new CommandError(`${option} is empty.`, `Give a text after ${option}.`);
+  return trimmed;
+}
+
+export function noAccount(id: number): CommandError {
+  return new CommandError(`There is no account ${id}.`, 'See them with: npx padron accounts list');
+}
+
 export const registerArgument = `one of: ${registerNames.join(', ')}`;
 
 /** How long a command that waits goes on watching. */

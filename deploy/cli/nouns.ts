@@ -7,6 +7,7 @@ type RegisterCommands = (program: Command, context: CommandContext) => void;
 const nouns: Readonly<Record<string, () => Promise<RegisterCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).registerMigrateCommand,
   accounts: async () => (await import('./accounts.ts')).registerAccountsCommands,
+  contracts: async () => (await import('./contracts.ts')).registerContractsCommands,
   tokens: async () => (await import('./tokens.ts')).registerTokensCommands,
   registers: async () => (await import('./registers.ts')).registerRegistersCommand,
   publications: async () => (await import('./publications.ts')).registerPublicationsCommands,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createToken, listTokens, revokeToken } from '../../api/accounts/tokens.ts';
-import { wholeNumber } from './arguments.ts';
+import { noAccount, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 export function registerTokensCommands(program: Command, context: CommandContext): void {
@@ -14,8 +14,7 @@ export function registerTokensCommands(program: Command, context: CommandContext
     .addHelpText('after', '\nExample:\n  $ npx padron tokens create --account 1 --json')
     .action(async (options: OutputOptions & { account: number }) => {
       const made = await createToken(context.pool(), options.account);
-      if (made === null)
-        throw new CommandError(`There is no account ${options.account}.`, 'See them with: npx padron accounts list');
+      if (made === null) throw noAccount(options.account);
       context.show(options, { token: made.token }, [made.token, 'Keep it: it is not shown again.']);
     });
 

@@ -1,0 +1,87 @@
+import type { Command } from 'commander';
+import { addContract, type Contract, endContract, listContracts } from '../../api/accounts/contracts.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
+import { dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
+import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
+
+export function registerContractsCommands(program: Command, context: CommandContext): void {
+  const contracts = program
+    .command('contracts')
+    .description("Data-processing contracts: they open natural persons' records to an account.");
+
+  contracts
+    .command('add')
+    .description('Adds a contract. Earlier ones stay as they are; of several in force the newest counts.')
+    .requiredOption('--account <id>', 'the account', wholeNumber)
+    .requiredOption('--reference <text>', "the contract's reference, kept with every answer that it opened")
+    .option('--from <day>', 'first day in force, YYYY-MM-DD (default: today in Lima)', dayOf)
+    .option('--until <day>', 'last day in force (default: open)', dayOf)
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ npx padron contracts add --account 1 --reference CTD-2026-014 --until 2027-12-31',
+    )
+    .action(async (options: OutputOptions & { account: number; reference: string; from?: string; until?: string }) => {
+      const from = options.from ?? limaDay(new Date());
+      const until = options.until ?? null;
+      if (until !== null && until < from)
+        throw new CommandError(`The last day, ${until}, is before the first, ${from}.`, 'Change --from or --until.');
+      const reference = filled(options.reference, '--reference');
+      const id = await addContract(context.pool(), options.account, { reference, from, until });
+      if (id === null) throw noAccount(options.account);
+      context.show(
+        options,
+        { id },
+        `Contract ${id} is added: ${reference}, from ${from}${until ? ` to ${until}` : ''}.`,
+      );
+    });
+
+  contracts
+    .command('list')
+    .description('Contracts, newest first, past ones too.')
+    .option('--account <id>', 'of this account only', wholeNumber)
+    .option('--limit <count>', 'how many at most', wholeNumber, 1_000)
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron contracts list --account 1')
+    .action(async (options: OutputOptions & { account?: number; limit: number }) => {
+      const rows = await listContracts(context.pool(), options.account ?? null, options.limit);
+      context.show(options, rows, rows.length === 0 ? 'No contracts.' : rows.map(contractLine));
+    });
+
+  contracts
+    .command('end')
+    .description('Ends a contract at once, or after a last day. The contract stays in the list.')
+    .argument('<id>', 'the number of the contract, as `padron contracts list` shows it', wholeNumber)
+    .option('--on <day>', 'last day in force (default: ends at once)', dayOf)
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText(
+      'after',
+      `
+Every API process knows within 5 seconds.
+
+Examples:
+  $ npx padron contracts end 3
+  $ npx padron contracts end 3 --on 2026-12-31`,
+    )
+    .action(async (id: number, options: OutputOptions & { on?: string }) => {
+      const ended = await endContract(context.pool(), id, options.on ?? null).catch((error: unknown) => {
+        if (!isBeforeFirstDay(error)) throw error;
+        throw new CommandError(`Contract ${id} begins after ${options.on}.`, 'End it at once: leave --on out.');
+      });
+      if (ended === null)
+        throw new CommandError(`There is no contract ${id}.`, 'See them with: npx padron contracts list');
+      context.show(options, ended, contractLine(ended));
+    });
+}
+
+/** SQLSTATE of a row that breaks a CHECK: the only one of the table is that of the days. */
+function isBeforeFirstDay(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23514';
+}
+
+function contractLine({ id, account, reference, from, until, ended_at }: Contract): string {
+  const days = `${from} to ${until ?? 'open'}`;
+  return [id, `account ${account}`, reference, days, ended_at === null ? '' : `ended ${ended_at.toISOString()}`]
+    .join('\t')
+    .trimEnd();
+}
