@@ -1,4 +1,5 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { writeNotice } from './notices.ts';
 import { raiseWork } from './work.ts';
 
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente';
@@ -14,16 +15,18 @@ export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): 
 }
 
 export async function pauseIn(client: PoolClient, webhookId: string, cause: PauseCause): Promise<boolean> {
-  const { rowCount } = await client.query(
+  const { rows } = await client.query<{ fallos_consecutivos: number }>(
     `UPDATE webhook SET estado = 'pausado', pausado_por = $2
-     WHERE id = $1 AND estado = 'activo' AND deleted_at IS NULL`,
+     WHERE id = $1 AND estado = 'activo' AND deleted_at IS NULL RETURNING fallos_consecutivos`,
     [webhookId, cause],
   );
-  if (rowCount !== 1) return false;
+  if (rows[0] === undefined) return false;
   await client.query(
     `UPDATE delivery SET estado = 'retenida', next_due_at = NULL WHERE webhook_id = $1 AND estado = 'pendiente'`,
     [webhookId],
   );
+  const { fallos_consecutivos } = rows[0];
+  await writeNotice(client, webhookId, { kind: 'webhook.pausado', detail: { causa: cause, fallos_consecutivos } });
   return true;
 }
 
@@ -57,7 +60,9 @@ export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
        WHERE webhook_id = $1 AND estado = 'retenida'`,
       [webhookId],
     );
-    return { resumed: true, released: released.rowCount ?? 0 };
+    const liberadas = released.rowCount ?? 0;
+    await writeNotice(client, webhookId, { kind: 'webhook.reanudado', detail: { liberadas } });
+    return { resumed: true, released: liberadas };
   });
 }
 

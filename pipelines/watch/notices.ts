@@ -1,0 +1,35 @@
+import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { PauseCause } from './deliveries.ts';
+
+/** What an account is told about its webhooks besides the events: in `avisos` and by mail. Keys of `detail` are the API's. */
+export type Notice =
+  | {
+      kind: 'webhook.por_pausar';
+      /** How far the failures have gone towards the pause. */
+      detail: { porcentaje: 50 | 90; fallos_consecutivos: number; primer_fallo_en: string };
+    }
+  | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
+  | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
+
+export type NoticeKind = Notice['kind'];
+
+/**
+ * Writes a notice in the transaction that changes the webhook, whose row the caller has locked: both are there or neither.
+ * Of one series of failures each warning is written once, whoever repeats it; a pause or resume is said by whoever made
+ * the change. The mail goes out later (notice-mail.ts).
+ * @returns false: this warning stands already, or there is no such webhook
+ */
+export async function writeNotice(client: PoolClient, webhookId: string, notice: Notice): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `INSERT INTO notice (account_id, webhook_id, kind, detail, once)
+     SELECT account_id, id, $2, $3, $4 FROM webhook WHERE id = $1
+     ON CONFLICT (webhook_id, once) WHERE once IS NOT NULL DO NOTHING`,
+    [webhookId, notice.kind, JSON.stringify(notice.detail), onceOf(notice)],
+  );
+  return rowCount === 1;
+}
+
+function onceOf(notice: Notice): string | null {
+  if (notice.kind !== 'webhook.por_pausar') return null;
+  return `${notice.detail.porcentaje} ${notice.detail.primer_fallo_en}`;
+}
