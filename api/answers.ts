@@ -47,6 +47,12 @@ export function answerForAMinute(context: ApiContext, tag: string, type: string,
   answerTagged(context, `W/"${tag}"`, type, body);
 }
 
+/** What anybody may read and keep: the documentation. */
+export function answerPublicly(context: ApiContext, tag: string, type: string, body: string): void {
+  context.set('Cache-Control', 'public, max-age=300');
+  answerTagged(context, `W/"${tag}"`, type, body);
+}
+
 function answerTagged(context: ApiContext, etag: string, type: string, body: string): void {
   context.set('ETag', etag);
   if (isMatch(context.req.headers['if-none-match'], etag)) {

@@ -7,6 +7,7 @@ import { type BatchParts, registerBatchRoutes } from './routes/batch.ts';
 import { registerCalendarRoutes } from './routes/calendar.ts';
 import type { CalendarParts } from './routes/calendar-access.ts';
 import { registerCalendarFeeds } from './routes/calendar-feeds.ts';
+import { registerDocumentationRoutes } from './routes/documentation.ts';
 import { type EventParts, registerEventRoutes } from './routes/events.ts';
 import { type HistoryParts, registerHistoryRoutes } from './routes/history.ts';
 import { registerListRoutes } from './routes/lists.ts';
@@ -31,7 +32,13 @@ export interface ApiParts
 
 /** The public API from its parts; it listens nowhere. */
 export function makeApp(parts: ApiParts): Koa<RequestState> {
+  return makeKoaApp(makeRouter(parts), parts);
+}
+
+/** All routes; those of the public API stand in api/openapi/routes.ts too. */
+export function makeRouter(parts: ApiParts): ApiRouter {
   const router: ApiRouter = new Router<RequestState>();
+  registerDocumentationRoutes(router, parts);
   registerAccountRoutes(router, parts);
   registerSearchRoutes(router, parts);
   registerTaxpayerRoutes(router, parts);
@@ -44,5 +51,5 @@ export function makeApp(parts: ApiParts): Koa<RequestState> {
   registerEventRoutes(router, parts);
   registerCalendarFeeds(router, parts);
   registerCalendarRoutes(router, parts);
-  return makeKoaApp(router, parts);
+  return router;
 }

@@ -25,7 +25,8 @@ export function limitParameter(most: number, preset: number) {
     .regex(/^[0-9]{1,4}$/, `debe ser un número entero de 1 a ${most}`)
     .transform(Number)
     .refine((value) => value >= 1 && value <= most, `debe ser un número entero de 1 a ${most}`)
-    .default(preset);
+    .default(preset)
+    .meta({ type: 'integer', minimum: 1, maximum: most, default: preset });
 }
 
 export const noParameters = z.strictObject({});

@@ -1,0 +1,69 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
+import { answerPublicly } from '../answers.ts';
+import { makeDocument } from '../openapi/document.ts';
+import { readExamples } from '../openapi/examples.ts';
+import { documentationPage, documentationStart, problemIndexPage, problemPage } from '../openapi/pages.ts';
+import { notFound } from '../problems.ts';
+import { type ApiContext, type ApiRouter, refuseQuery } from '../request.ts';
+
+export interface DocumentationParts {
+  /** Where callers reach this API, without a slash at its end; empty: wherever the document was read. */
+  baseUrl: string;
+}
+
+const htmlType = 'text/html; charset=utf-8';
+
+/** The API's description for programs and people, and each kind of problem explained. Public: no token, nothing counted. */
+export function registerDocumentationRoutes(router: ApiRouter, { baseUrl }: DocumentationParts): void {
+  const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, baseUrl));
+
+  serve('/openapi.json', 'application/json', () => JSON.stringify(makeDocument(baseUrl, readExamples())));
+  serve('/docs', htmlType, () => documentationPage);
+  serve('/docs/start.js', 'text/javascript', () => documentationStart);
+  serve('/docs/swagger-ui.css', 'text/css', () => rendererFile('swagger-ui.css'));
+  serve('/docs/swagger-ui-bundle.js', 'text/javascript', () => rendererFile('swagger-ui-bundle.js'));
+  serve('/errores', htmlType, problemIndexPage);
+
+  router.get('/errores/:codigo', (context) => {
+    refuseQuery(context);
+    const codigo = context.params.codigo ?? '';
+    if (!isCode(codigo)) throw notFound('El código de error');
+    answerPage(context, htmlType, problemPage(codigo), baseUrl);
+  });
+}
+
+/** Made with the first request and kept: most processes never show it. */
+function makeServe(type: string, make: () => string, baseUrl: string) {
+  let text: string | undefined;
+  return (context: ApiContext): void => {
+    refuseQuery(context);
+    text ??= make();
+    answerPage(context, type, text, baseUrl);
+  };
+}
+
+function answerPage(context: ApiContext, type: string, text: string, baseUrl: string): void {
+  context.set({
+    'Content-Security-Policy': contentPolicy(baseUrl),
+    'Content-Language': 'es',
+    'X-Content-Type-Options': 'nosniff',
+  });
+  answerPublicly(context, hash('sha256', text, 'base64url').slice(0, 22), type, text);
+}
+
+// Pages load from here alone; what a reader tries out goes to this API, also where it is reached under another name.
+function contentPolicy(baseUrl: string): string {
+  const api = baseUrl === '' ? '' : ` ${new URL(baseUrl).origin}`;
+  return `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'${api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+}
+
+function rendererFile(name: string): string {
+  return readFileSync(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`), 'utf8');
+}
+
+function isCode(text: string): text is ProblemCode {
+  return Object.hasOwn(problems, text);
+}
