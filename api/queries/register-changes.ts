@@ -38,15 +38,24 @@ export interface RegisterChanges {
 }
 
 /** Of one RUC: nobody changes every day for a hundred years in every register. */
-const maxKeys = 250_000;
+const maxChanges = 250_000;
+
+/**
+ * Of look-ups as of a day only those need history whose row has changed since, so fewer come together: they wait for the query
+ * before them, or the queries would be many and small, and a query costs as much as a dozen RUCs.
+ */
+const pastGate = { waitMs: 20, inFlight: 1 };
 
 const codesOfRecord = recordRegisters.map((name) => registers[name].code).join(',');
 const nameOf = new Map(Object.values(registers).map(({ code, name }) => [code, name]));
 
 // RUCs are checked digits and nothing else before they come here, registers and editions are numbers of ours. A repeated
 // insert leaves a change twice until it is merged away: both say the same, so readers take either.
-export function makeRegisterChanges(clickhouse: ClickHouseClient, limits: LookupLimits): RegisterChanges {
-  const gate = makeBatchGate(limits);
+export function makeRegisterChanges(
+  clickhouse: ClickHouseClient,
+  limits: Pick<LookupLimits, 'maxKeys'>,
+): RegisterChanges {
+  const gate = makeBatchGate(pastGate);
   const loader = new DataLoader<string, readonly EarlierRow[]>(
     (rucs) => gate.during(() => readEarlierRows(clickhouse, rucs)),
     { cache: false, maxBatchSize: limits.maxKeys, batchScheduleFn: gate.schedule },
@@ -56,7 +65,7 @@ export function makeRegisterChanges(clickhouse: ClickHouseClient, limits: Lookup
     async keys(ruc) {
       const rows = await readLines<[number, number, ChangeKey['operation']]>(
         clickhouse,
-        `SELECT DISTINCT register, toUInt32(edition), op FROM register_change WHERE ruc = ${ruc} LIMIT ${maxKeys}`,
+        `SELECT DISTINCT register, toUInt32(edition), op FROM register_change WHERE ruc = ${ruc} LIMIT ${maxChanges}`,
       );
       return rows.map(([code, edition, operation]) => ({ register: nameOf.get(code)!, edition, operation }));
     },

@@ -51,27 +51,37 @@ const cells: Record<(typeof loadedRegisters)[number], readonly string[]> = {
   agentes_retencion: ["'COMERCIALIZADORA DE PRUEBA'", "'2023-10-01'", "'RS R.S.186-2023'"],
   buenos_contribuyentes: ["'COMERCIALIZADORA DE PRUEBA'", "'2012-06-01'", "'RS 0230050312833'"],
 };
+/** One of so many companies was changed by the second edition of the daily register, as happens to them in a year or two. */
+const changedOneOf = 3;
 /** Of how many companies one stands in the register: about as in the real ones. */
 const oneOf = { padron_reducido: 1, padron_mensual: 2, agentes_retencion: 330, buenos_contribuyentes: 57 } as const;
 
 /**
  * Fills the packed table inside ClickHouse, without the pipeline: `rows` companies with right check digits, evenly spread
- * over all RUCs that start with 20, and some of them in the other registers of a record. Waits until merges are done.
- * Returns the number of parts.
+ * over all RUCs that start with 20, some of them in the other registers of a record, and some with a change
+ * behind them. Waits until merges are done. Returns the number of parts.
  */
 export async function loadTaxpayers(clickhouse: ClickHouseClient, rows: number): Promise<number> {
   const firstTen = `(2000000000 + number * ${Math.floor(1e8 / rows)})`;
   const sum = weights.map((weight, at) => `intDiv(${firstTen}, ${10 ** (9 - at)}) % 10 * ${weight}`).join(' + ');
+  const ruc = `(${firstTen} * 10 + (11 - (${sum}) % 11) % 10)`;
+  const runSql = (query: string) =>
+    clickhouse.command({ query, clickhouse_settings: { max_threads: 2, wait_end_of_query: 1 } });
   for (const register of loadedRegisters) {
     const row = `concat('["', arrayStringConcat([${cells[register].join(', ')}], '","'), '"]')`;
     for (let start = 0; start < rows; start += chunkRows) {
       const count = Math.min(chunkRows, rows - start);
-      await clickhouse.command({
-        query: `INSERT INTO taxpayer
-                SELECT ${firstTen} * 10 + (11 - (${sum}) % 11) % 10, ${registers[register].code}, 1, 0, ${row}
-                FROM numbers(${start}, ${count}) WHERE number % ${oneOf[register]} = 0`,
-        clickhouse_settings: { max_threads: 2, wait_end_of_query: 1 },
-      });
+      const { code } = registers[register];
+      const isChanged = `(${code} = ${registers.padron_reducido.code} AND number % ${changedOneOf} = 0)`;
+      await runSql(
+        `INSERT INTO taxpayer (ruc, register, version, is_deleted, row)
+         SELECT ${ruc}, ${code}, if(${isChanged}, 2, 1), 0, ${row}
+         FROM numbers(${start}, ${count}) WHERE number % ${oneOf[register]} = 0`,
+      );
+      await runSql(
+        `INSERT INTO register_change (ruc, register, edition, op, before, after, detected_at)
+         SELECT ${ruc}, ${code}, 2, 'u', ${row}, ${row}, now64(3) FROM numbers(${start}, ${count}) WHERE ${isChanged}`,
+      );
     }
   }
   while ((await count(clickhouse, 'SELECT count() FROM system.merges')) > 0) await sleep(200);

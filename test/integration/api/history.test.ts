@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type HistoryEntry, historyAnswer } from '../../../schemas/http/history.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
@@ -217,4 +218,31 @@ test('what a look-up of the past costs', async () => {
   expect(await left(`/id/v1/ruc/${company}?fecha=2026-03-07`)).toBe(start - 4);
   expect(await left(`/id/v1/ruc/${steady}/historial`)).toBe(start - 4);
   expect(await left(`/id/v1/ruc/${company}?fecha=2026-03-01`)).toBe(start - 4);
+});
+
+test('what changes about a past day is told at once: a correction, the same bytes again', async () => {
+  expect((await on('2026-03-07')).told).toEqual(['2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', true]);
+  await insertChanges(around.clickhouse, [
+    { register: 'agentes_retencion', edition: 3, before: listLine, after: null, corrects: 2 },
+  ]);
+  await insertEdition(around.pool, { register: 'agentes_retencion', number: 3, fechaDato: '2026-03-06', corrects: 2 });
+  await insertPublication(around.pool, {
+    register: 'padron_reducido',
+    fechaDato: '2026-03-12',
+    publishedAt: '2026-03-12T07:38:00Z',
+    sha256: 'ef'.repeat(32),
+    state: 'repetida',
+  });
+  // The catalogue is fresh for 200 ms.
+  await sleep(300);
+  expect((await on('2026-03-07')).told).toEqual(['2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', false]);
+  expect((await on('2026-03-20')).told[0]).toBe('2026-03-12');
+});
+
+test('a store that is down is 503, and back again without a restart', async () => {
+  const targets = [`/id/v1/ruc/${company}?fecha=2026-03-02`, `/id/v1/ruc/${company}/historial`];
+  await around.clickhouseLine.cut();
+  for (const target of targets) await expectProblem(await caller.request(target), 'servicio_no_disponible');
+  await around.clickhouseLine.mend();
+  for (const target of targets) expect((await caller.request(target)).status).toBe(200);
 });
