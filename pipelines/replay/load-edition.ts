@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { CompanyNames } from '../consumers/company-names.ts';
 import { insertRows } from '../consumers/insert-rows.ts';
 import { TaxpayerRows } from '../consumers/taxpayer-rows.ts';
 import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
@@ -10,6 +11,8 @@ import type { EditionFile } from './types.ts';
 /** Of one insert: as large as what the consumers fetch at once. */
 const maxInsertRows = 50_000;
 const maxInsertBytes = 32 * 1024 * 1024;
+/** Words only come and never go, so there is no second table of them. */
+const wordTable = 'company_word';
 
 interface Message {
   offset: string;
@@ -17,14 +20,14 @@ interface Message {
 }
 
 /**
- * Inserts an edition's change file into tables of history and state, the way the consumers do with the same records from
- * Kafka: history first, rows straight from Avro bytes. Repeatable: the same rows replace themselves.
+ * Inserts an edition's change file into tables of history, names and state, the way the consumers do with the same records
+ * from Kafka: history first, rows straight from Avro bytes. Repeatable: the same rows replace themselves.
  * An edition of a release with other columns gets the rows that it got then.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(
   clickhouse: ClickHouseClient,
-  tables: { state: string; history: string },
+  tables: { state: string; history: string; names: string },
   register: RegisterName,
   file: EditionFile,
   report: (rows: number) => void,
@@ -32,11 +35,16 @@ export async function loadEdition(
 ): Promise<void> {
   const records = await ChangeRecords.open(file, registers[register].key === 'supplier');
   const rows = new TaxpayerRows();
+  const companies = new CompanyNames();
   try {
     for await (const messages of batchesOf(records)) {
       signal.throwIfAborted();
       fill(rows, register, records, messages);
+      companies.fill(register, messages, records.columns.length);
       await insertRows(clickhouse, 'history', tables.history, rows.history);
+      await insertRows(clickhouse, 'words', wordTable, companies.words);
+      companies.wordsAreStored();
+      await insertRows(clickhouse, 'names', tables.names, companies.names);
       await insertRows(clickhouse, 'state', tables.state, rows.state);
       report(messages.length);
     }

@@ -4,6 +4,7 @@ import { type RegisterName, registerNames, registers } from '../../schemas/regis
 import { verifyInChild } from './child.ts';
 import { ReplayError } from './errors.ts';
 import { loadEdition } from './load-edition.ts';
+import { countWrongNames } from './name-check.ts';
 import { type PlanParts, planVerification, servingTables } from './plan.ts';
 import { type FoldedEditions, Shadow, shadowTables } from './shadow.ts';
 import type { VerifyInput } from './types.ts';
@@ -27,7 +28,7 @@ export interface RebuiltRegister {
 }
 
 /**
- * Makes state and history of these registers anew from their change files, beside the serving tables, proves the new ones
+ * Makes state, history and names of these registers anew from their change files, beside the serving tables, proves the new ones
  * against the archive, and exchanges them. Registers without an edition are left out; all others are copied as they are
  * served. Look-ups go on; consumers go on. Read README.md of this folder for what a death at each step leaves.
  * @throws ReplayError `edition_on_its_way`, `already_running`, `shadow_differs`; the signal's reason
@@ -48,7 +49,7 @@ export async function rebuild(
     try {
       await shadow.create(folded);
       await fillShadow(parts, shadow, inputs, report, signal);
-      const rebuilt = await proveShadow(inputs, report, signal);
+      const rebuilt = await proveShadow(parts, inputs, report, signal);
       report({ phase: 'exchange', register: null, edition: null, rows: 0, totalRows: 0 });
       // An edition that began meanwhile: without this a look-up would miss its rows from the exchange to the next step.
       await shadow.carryOver(folded, servingTables, shadowTables);
@@ -94,6 +95,7 @@ async function fillShadow(
 
 /** A shadow that is not what the archive says is never served. */
 async function proveShadow(
+  { clickhouse }: RebuildParts,
   inputs: readonly VerifyInput[],
   report: (progress: TablesProgress) => void,
   signal: AbortSignal,
@@ -111,6 +113,11 @@ async function proveShadow(
       throw new ReplayError('shadow_differs', what);
     }
     rebuilt.push({ register, edition, rows: found.rows });
+  }
+  if (inputs.some(({ register }) => register === 'padron_reducido')) {
+    const wrong = await countWrongNames(clickhouse, shadowTables);
+    if (wrong > 0)
+      throw new ReplayError('shadow_differs', `the names of ${wrong} companies are not those of the state`);
   }
   return rebuilt;
 }

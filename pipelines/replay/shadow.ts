@@ -1,19 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, insertSettings } from '../../deploy/runtime/clickhouse.ts';
+import { registers } from '../../schemas/registers.ts';
+import { nameColumns } from '../consumers/company-names.ts';
 import { historyColumns, stateColumns } from '../consumers/taxpayer-rows.ts';
 import { servingTables } from './plan.ts';
 
 /** The tables that a rebuild fills. After the exchange these names hold what served before. */
-export const shadowTables = { state: 'taxpayer_rebuild', history: 'register_change_rebuild' } as const;
+export const shadowTables = {
+  state: 'taxpayer_rebuild',
+  history: 'register_change_rebuild',
+  names: 'company_name_rebuild',
+} as const;
 const planTable = 'rebuild_plan';
 
 /** Up to which edition the shadow tables hold a register, by its code. Rows of later editions come from the consumers. */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
+/** In the order in which they are written. `register`: of a row, in SQL; names are of the daily register alone. */
 const pairs = [
-  { shadow: shadowTables.history, serving: servingTables.history, version: 'edition', columns: historyColumns },
-  { shadow: shadowTables.state, serving: servingTables.state, version: 'version', columns: stateColumns },
+  { kind: 'history', version: 'edition', columns: historyColumns, register: 'register' },
+  { kind: 'names', version: 'version', columns: nameColumns, register: `${registers.padron_reducido.code}` },
+  { kind: 'state', version: 'version', columns: stateColumns, register: 'register' },
 ] as const;
+type Tables = Readonly<Record<(typeof pairs)[number]['kind'], string>>;
 
 const copySettings = {
   ...insertSettings,
@@ -52,42 +61,38 @@ export class Shadow {
       format: 'JSONEachRow',
       clickhouse_settings: insertSettings,
     });
-    for (const { shadow, serving } of pairs) await this.#run(`CREATE TABLE ${shadow} AS ${serving}`);
+    for (const { kind } of pairs) await this.#run(`CREATE TABLE ${shadowTables[kind]} AS ${servingTables[kind]}`);
   }
 
   /** Registers that are not rebuilt, as they are served. */
   async copyOthers(rebuilt: readonly number[]): Promise<void> {
-    for (const { shadow, serving, columns } of pairs) {
+    for (const { kind, columns, register } of pairs) {
       const list = columns.join(', ');
       await this.#run(
-        `INSERT INTO ${shadow} (${list}) SELECT ${list} FROM ${serving} WHERE NOT has({codes:Array(UInt8)}, register)`,
+        `INSERT INTO ${shadowTables[kind]} (${list}) SELECT ${list} FROM ${servingTables[kind]}
+         WHERE NOT has({codes:Array(UInt8)}, ${register})`,
         { codes: rebuilt },
       );
     }
   }
 
   /** Rows of later editions than the folded ones, from one pair of tables into the other. Repeatable. */
-  async carryOver(
-    folded: FoldedEditions,
-    from: { state: string; history: string },
-    to: { state: string; history: string },
-  ): Promise<void> {
-    const there = await this.#existing([from.state, from.history, to.state, to.history]);
-    for (const { shadow, version, columns } of pairs) {
-      const kind = shadow === shadowTables.state ? 'state' : 'history';
+  async carryOver(folded: FoldedEditions, from: Tables, to: Tables): Promise<void> {
+    const there = await this.#existing([...Object.values(from), ...Object.values(to)]);
+    for (const { kind, version, columns, register } of pairs) {
       if (!there.has(from[kind]) || !there.has(to[kind])) continue;
       const list = columns.join(', ');
       await this.#run(
         `INSERT INTO ${to[kind]} (${list}) SELECT ${list} FROM ${from[kind]}
-         WHERE ${version} > transform(register, {codes:Array(UInt8)}, {editions:Array(UInt64)}, toUInt64(0))`,
+         WHERE ${version} > transform(${register}, {codes:Array(UInt8)}, {editions:Array(UInt64)}, toUInt64(0))`,
         { codes: [...folded.keys()], editions: [...folded.values()] },
       );
     }
   }
 
-  /** History first, as it is written: in between each table is whole, and look-ups do not read both together. */
+  /** As they are written: in between each table is whole, and what is read together is confirmed by the state. */
   async exchange(): Promise<void> {
-    for (const { shadow, serving } of pairs) await this.#run(`EXCHANGE TABLES ${shadow} AND ${serving}`);
+    for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);
   }
 
   /** An insert that began before the exchange still ends in the table that it began with. */
@@ -97,7 +102,7 @@ export class Shadow {
       const [row] = await this.#rows<{ running: string }>(
         `SELECT count() AS running FROM system.processes
          WHERE elapsed * 1000 >= {sinceMs:UInt64} AND query ILIKE '%INSERT INTO %'
-           AND (query LIKE '%taxpayer%' OR query LIKE '%register_change%') AND query NOT LIKE '%system.processes%'`,
+           AND (query LIKE '%taxpayer%' OR query LIKE '%register_change%' OR query LIKE '%company_name%') AND query NOT LIKE '%system.processes%'`,
         { sinceMs: Date.now() - begin },
       );
       if (Number(row!.running) === 0) return;
@@ -107,7 +112,7 @@ export class Shadow {
 
   /** The plan last: as long as a shadow table is there, what it is can be read. */
   async drop(): Promise<void> {
-    for (const { shadow } of pairs) await this.#run(`DROP TABLE IF EXISTS ${shadow} SYNC`);
+    for (const { kind } of pairs) await this.#run(`DROP TABLE IF EXISTS ${shadowTables[kind]} SYNC`);
     await this.#run(`DROP TABLE IF EXISTS ${planTable} SYNC`);
   }
 

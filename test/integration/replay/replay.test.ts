@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../deploy/local/demo/register/publication.ts';
 import { header } from '../../../pipelines/registers/padron-reducido/format.ts';
+import { countWrongNames } from '../../../pipelines/replay/name-check.ts';
 import { planVerification, servingTables } from '../../../pipelines/replay/plan.ts';
 import { rebuild } from '../../../pipelines/replay/rebuild.ts';
 import { replayIntoKafka } from '../../../pipelines/replay/replay-into-kafka.ts';
@@ -97,6 +98,15 @@ function padron(...args: string[]): Promise<{ code: number; stdout: string }> {
   });
 }
 
+/** The newest row of each name, without those that are no longer so. */
+async function currentNames(): Promise<unknown[]> {
+  const result = await bench.stream.clickhouse.query({
+    query: 'SELECT * FROM company_name ORDER BY name, ruc, version DESC LIMIT 1 BY name, ruc',
+    format: 'JSONEachRow',
+  });
+  return (await result.json<{ is_deleted: number }>()).filter((row) => row.is_deleted === 0);
+}
+
 const rebuildParts = () => ({ ...bench.planParts(), clickhouse: bench.stream.clickhouse });
 let told: { events: number; deliveries: number };
 
@@ -154,9 +164,11 @@ describe('verify', () => {
 });
 
 describe('rebuild', () => {
-  test('from nothing is the same state and history', async () => {
-    await run('TRUNCATE TABLE taxpayer');
-    await run('TRUNCATE TABLE register_change');
+  test('from nothing is the same state, history and names', async () => {
+    const names = await currentNames();
+    expect(names).not.toEqual([]);
+    for (const table of Object.values(servingTables)) await run(`TRUNCATE TABLE ${table}`);
+    expect(await countWrongNames(bench.stream.clickhouse, servingTables)).toBe(0);
     expect(await verified('sancionados')).toMatchObject({ equal: false, state: { rows: 3, missing: 3 } });
     const rebuilt = await rebuild(rebuildParts(), used, () => {}, signal);
     expect(rebuilt.map(({ register, edition }) => [register, edition])).toEqual([
@@ -164,6 +176,16 @@ describe('rebuild', () => {
       ['sancionados', 2],
     ]);
     await expectEqual();
+    expect(await currentNames()).toEqual(names);
+  });
+
+  test('counts companies whose name is missing, and names whose company is', async () => {
+    const [gone, added] = [inventedRuc(1), inventedRuc(900_000)];
+    await run(`ALTER TABLE company_name DELETE WHERE ruc = ${gone}`);
+    await run(`INSERT INTO company_name (name, ruc, version) VALUES ('NADIE', ${added}, 5)`);
+    expect(await countWrongNames(bench.stream.clickhouse, servingTables)).toBe(2);
+    await rebuild(rebuildParts(), ['padron_reducido'], () => {}, signal);
+    expect(await countWrongNames(bench.stream.clickhouse, servingTables)).toBe(0);
   });
 
   test('that died after the exchange leaves no row behind: the next run brings it over', async () => {

@@ -1,0 +1,113 @@
+import { performance } from 'node:perf_hooks';
+import { Registry } from 'prom-client';
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { CompanyNames } from '../../pipelines/consumers/company-names.ts';
+import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
+import { TaxpayerRows } from '../../pipelines/consumers/taxpayer-rows.ts';
+import { encodeChange } from '../../pipelines/stream/codec.ts';
+import { padronReducido } from '../../schemas/registers.ts';
+import { checkDigit } from '../../schemas/ruc.ts';
+
+const batchRows = 50_000;
+const trades = ['INVERSIONES', 'SERVICIOS', 'TRANSPORTES', 'COMERCIAL', 'CONSTRUCTORA', 'DISTRIBUIDORA', 'CORPORACION'];
+const middles = ['GENERALES', 'DEL PERU', 'DEL SUR', 'Y', 'E HIJOS', 'INTEGRALES', 'SAN', '&', 'GRUPO'];
+const forms = ['S.A.C.', 'S.A.C.', 'S.A.C.', 'E.I.R.L.', 'S.R.L.', 'S.A.', 'SOCIEDAD ANONIMA CERRADA'];
+const syllables = [
+  ...['CA', 'TI', 'ÑU', 'LLA', 'MO', 'PE', 'RRO', 'SA', 'VEL', 'QUI', 'HUA', 'ZU'],
+  ...['BER', 'DO', 'GAN', 'FI', 'NA', 'CHO', 'TRE', 'YA', 'LIN', 'MAR', 'COR', 'TEX'],
+];
+
+/** Repeatable numbers from 0 to 1: the same bench asks the same questions. */
+export function makeLuck(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** One of some 330,000 invented words, a few of them in very many names and most in a handful. */
+export function brandWord(luck: () => number): string {
+  let number = Math.floor(luck() ** 3 * syllables.length ** 4);
+  let word = '';
+  do {
+    word += syllables[number % syllables.length];
+    number = Math.floor(number / syllables.length);
+  } while (number > 0);
+  return word.length < 4 ? `${word}NOR` : word;
+}
+
+const pick = (list: readonly string[], luck: () => number) => list[Math.floor(luck() ** 2 * list.length)]!;
+
+export function companyName(luck: () => number): string {
+  const words = [brandWord(luck)];
+  if (luck() < 0.5) words.unshift(pick(trades, luck));
+  if (luck() < 0.4) words.push(pick(middles, luck), brandWord(luck));
+  return [...words, pick(forms, luck)].join(' ');
+}
+
+/** What the consumer spends in JavaScript on one company, in microseconds. */
+export interface ConsumerCost {
+  stateMicroseconds: number;
+  namesMicroseconds: number;
+}
+
+/** Companies 0 to rows - 1 through the consumer's own handler, in edition 1 of the daily register. */
+export async function loadCompanies(clickhouse: ClickHouseClient, rows: number): Promise<ConsumerCost> {
+  const handle = makeMaterializeHandler(clickhouse, new Registry());
+  const luck = makeLuck(1);
+  const taxpayers = new TaxpayerRows();
+  const names = new CompanyNames();
+  let stateMs = 0;
+  let namesMs = 0;
+  for (let start = 0; start < rows; start += batchRows) {
+    const count = Math.min(batchRows, rows - start);
+    const messages = Array.from({ length: count }, (_, index) => messageOf(start + index, rows, luck));
+    const startedAt = performance.now();
+    taxpayers.fill('padron_reducido', messages);
+    const filledAt = performance.now();
+    names.fill('padron_reducido', messages);
+    names.wordsAreStored();
+    stateMs += filledAt - startedAt;
+    namesMs += performance.now() - filledAt;
+    await handle({
+      register: 'padron_reducido',
+      topic: 'bench',
+      partition: 0,
+      firstOffset: '0',
+      lastOffset: String(count - 1),
+      messages,
+      heartbeat: async () => {},
+      isStale: () => false,
+    });
+  }
+  return { stateMicroseconds: (stateMs * 1_000) / rows, namesMicroseconds: (namesMs * 1_000) / rows };
+}
+
+function messageOf(number: number, rows: number, luck: () => number) {
+  const firstTen = `20${String(number * Math.floor(1e8 / rows)).padStart(8, '0')}`;
+  const cells: Record<string, string> = {
+    nombre: companyName(luck),
+    estado: luck() < 0.5 ? 'ACTIVO' : 'BAJA DE OFICIO',
+    condicion: luck() < 0.9 ? 'HABIDO' : 'NO HABIDO',
+    ubigeo: '150101',
+    nombre_via: 'CALLE DE PRUEBA',
+    numero: String(number % 999),
+  };
+  const value = encodeChange(
+    {
+      edition: 1,
+      op: 'r',
+      seq: number,
+      ruc: `${firstTen}${checkDigit(firstTen)}`,
+      before: null,
+      after: Object.fromEntries(padronReducido.columns.map(({ name }) => [name, cells[name] ?? '-'])),
+      line: null,
+      detectedAt: new Date('2026-11-26T10:00:00Z'),
+      corrects: null,
+    },
+    1,
+    'padron_reducido',
+  );
+  return { offset: String(number), value };
+}

@@ -1,0 +1,176 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Agent, request } from 'undici';
+import { createAccount } from '../../api/accounts/accounts.ts';
+import { createToken } from '../../api/accounts/tokens.ts';
+import { type Stack, startStack } from '../../deploy/local/stack.ts';
+import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
+import { makePool } from '../../deploy/runtime/postgres.ts';
+import { foldName } from '../../schemas/names/folding.ts';
+import { liftLimits, startApi } from '../support/api.ts';
+import { insertEdition } from '../support/served-register.ts';
+import { describeMachine, numberOption } from './figures.ts';
+import { brandWord, companyName, loadCompanies, makeLuck } from './search-names.ts';
+
+const folder = resolve('.local/bench/search');
+const warmUpQueries = 10;
+
+type MakeQuery = (luck: () => number) => string;
+interface Kind {
+  name: string;
+  goalP99Ms: number;
+  query: MakeQuery;
+  /** Share of pages that must have content, or the bench asks the wrong questions. */
+  leastFound: number;
+}
+
+const wordsOf = (luck: () => number) => foldName(companyName(luck)).base.split(' ');
+const pick = (list: readonly string[], luck: () => number) => list[Math.floor(luck() * list.length)]!;
+
+const kinds: readonly Kind[] = [
+  { name: 'short prefix', goalP99Ms: 50, leastFound: 0.9, query: (luck) => brandWord(luck).slice(0, 3) },
+  {
+    name: 'common word',
+    goalP99Ms: 50,
+    leastFound: 1,
+    query: (luck) =>
+      pick(['INVERSIONES', 'SERVICIOS', 'PERU', 'DEL', 'GENERALES', 'GRUPO', 'HIJOS', 'TRANSPORTES'], luck),
+  },
+  { name: 'a name that there is', goalP99Ms: 50, leastFound: 0, query: companyName },
+  {
+    name: 'several words, turned round',
+    goalP99Ms: 50,
+    leastFound: 0,
+    query: (luck) => wordsOf(luck).reverse().join(' '),
+  },
+  {
+    name: 'common words, the last unfinished',
+    goalP99Ms: 50,
+    leastFound: 0.9,
+    query: (luck) => `${pick(['DEL PERU', 'GENERALES', 'SERVICIOS'], luck)} ${brandWord(luck).slice(0, 2)}`,
+  },
+  { name: 'one letter wrong', goalP99Ms: 100, leastFound: 0.5, query: (luck) => wordsOf(luck).map(mistyped).join(' ') },
+  {
+    name: 'nothing found',
+    goalP99Ms: 100,
+    leastFound: 0,
+    query: (luck) => `XWQ${brandWord(luck)} KJ${brandWord(luck)}`,
+  },
+];
+
+/** The longest word with its second but last letter doubled in place of the last but two. */
+function mistyped(word: string, index: number): string {
+  return index === 0 && word.length >= 6 ? `${word.slice(0, -3)}${word.slice(-2, -1)}${word.slice(-2)}` : word;
+}
+
+/**
+ * `--rows N` (300,000), `--queries Q` (200 of each kind), `--callers C` (2). Searches through the API over N companies that the
+ * consumer's own handler wrote, on a stack of its own: p50 and p99 by kind of query. All share the machine.
+ */
+export async function run(args: string[]): Promise<void> {
+  const rows = numberOption(args, 'rows', 300_000);
+  const queries = numberOption(args, 'queries', 200);
+  const callers = numberOption(args, 'callers', 2);
+  console.log(`machine: ${describeMachine()}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const stack = await startStack({
+    directory: join(folder, 'stack'),
+    engines: ['postgres', 'clickhouse'],
+    addresses: {},
+  });
+  try {
+    const token = await prepare(stack, rows);
+    const { CLICKHOUSE_URL, DATABASE_URL } = stack.endpoints;
+    const api = await startApi({ CLICKHOUSE_URL, DATABASE_URL });
+    try {
+      for (const kind of kinds) print(kind, await measure(api.url, token, kind, queries, callers));
+    } finally {
+      await api.stop();
+    }
+  } finally {
+    await stack.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function prepare({ endpoints }: Stack, rows: number): Promise<string> {
+  await migratePostgres(endpoints.DATABASE_URL);
+  await migrateClickhouse(endpoints.CLICKHOUSE_URL);
+  const clickhouse = makeClickhouse(endpoints.CLICKHOUSE_URL, 'bench', { requestTimeoutMs: 600_000, connections: 1 });
+  const startedAt = performance.now();
+  const cost = await loadCompanies(clickhouse, rows);
+  const took = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  const size = await clickhouse.query({
+    query: `SELECT formatReadableSize(sum(bytes_on_disk)) AS size, count() AS parts,
+              (SELECT uniqExact(word) FROM company_word) AS words
+            FROM system.parts WHERE table = 'company_name' AND active AND database = currentDatabase()`,
+    format: 'JSONEachRow',
+  });
+  const [table] = await size.json<{ size: string; parts: string; words: string }>();
+  await clickhouse.close();
+  console.log(`${rows} companies by the consumer's handler in ${took} s; in it JavaScript spends on each`);
+  console.log(`  state ${cost.stateMicroseconds.toFixed(1)} µs, name ${cost.namesMicroseconds.toFixed(1)} µs`);
+  console.log(`  company_name: ${table!.size} in ${table!.parts} parts, ${table!.words} words\n`);
+  const pool = makePool(endpoints.DATABASE_URL, 'bench', 1);
+  await insertEdition(pool, { number: 1, fechaDato: '2026-11-26' });
+  await liftLimits(pool);
+  const account = await createAccount(pool, { name: 'bench', plan: 'empresa', email: null, contract: null });
+  const made = await createToken(pool, account);
+  await pool.end();
+  return made!.token;
+}
+
+interface SearchFigures {
+  p50Ms: number;
+  p99Ms: number;
+  found: number;
+  perSecond: number;
+}
+
+async function measure(
+  url: string,
+  token: string,
+  kind: Kind,
+  queries: number,
+  callers: number,
+): Promise<SearchFigures> {
+  const dispatcher = new Agent({ connections: callers });
+  const luck = makeLuck(7);
+  const latencies: number[] = [];
+  let found = 0;
+  let asked = 0;
+  const caller = async () => {
+    while (asked < queries + warmUpQueries) {
+      asked += 1;
+      const isMeasured = asked > warmUpQueries;
+      const target = `${url}/id/v1/ruc/buscar?${new URLSearchParams({ q: kind.query(luck) })}`;
+      const sentAt = performance.now();
+      const response = await request(target, { dispatcher, headers: { authorization: `Bearer ${token}` } });
+      const body = await response.body.text();
+      if (response.statusCode !== 200) throw new Error(`${kind.name}: ${response.statusCode} ${body}`);
+      if (!isMeasured) continue;
+      latencies.push(performance.now() - sentAt);
+      if (!body.includes('"data":[]')) found += 1;
+    }
+  };
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: callers }, caller));
+  const seconds = (performance.now() - startedAt) / 1_000;
+  await dispatcher.close();
+  latencies.sort((one, other) => one - other);
+  const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]!;
+  return { p50Ms: at(0.5), p99Ms: at(0.99), found: found / latencies.length, perSecond: asked / seconds };
+}
+
+function print({ name, goalP99Ms, leastFound }: Kind, figures: SearchFigures): void {
+  const { p50Ms, p99Ms, found, perSecond } = figures;
+  const verdict = p99Ms <= goalP99Ms ? 'met' : 'missed';
+  const shown = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms (goal ≤ ${goalP99Ms}: ${verdict})`;
+  console.log(`${name}: ${shown}, ${perSecond.toFixed(0)}/s, ${Math.round(found * 100)} % of pages with content`);
+  if (found < leastFound) {
+    console.log(`  expected ${Math.round(leastFound * 100)} % of pages with content at least`);
+    process.exitCode = 1;
+  }
+}
