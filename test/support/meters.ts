@@ -28,6 +28,7 @@ export async function startMeter(databaseUrl: string, clock: Clock = systemClock
   const drop = async () => {
     await notices.stop();
     await pool.end();
+    await meter.stop();
   };
   return {
     pool,
@@ -36,7 +37,7 @@ export async function startMeter(databaseUrl: string, clock: Clock = systemClock
     drop,
     async stop() {
       await meter.stop();
-      await drop();
+      if (!pool.ended) await drop();
     },
   };
 }

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { type MinuteLimits, makeMinuteLimits } from '../../../../api/metering/minute-limits.ts';
+import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
+import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';
+import { type MeterProcess, startMeter } from '../../../support/meters.ts';
+import { makeTcpProxy } from '../../../support/tcp-proxy.ts';
+
+let database: FreshDatabase;
+const running: MeterProcess[] = [];
+let wallMs = Date.parse('2026-11-28T10:00:00.000Z');
+
+beforeAll(async () => {
+  database = await freshDatabase(inject('endpoints'));
+  await migratePostgres(database.DATABASE_URL);
+});
+afterEach(async () => {
+  for (const each of running.splice(0)) await each.stop();
+  wallMs += 600_000;
+});
+afterAll(() => database.drop());
+
+async function limitsOf(processes: number, url = database.DATABASE_URL): Promise<MinuteLimits[]> {
+  const started = await Promise.all(Array.from({ length: processes }, () => startMeter(url)));
+  running.push(...started);
+  // The clock stands still, so that no minute ends in the middle of a test.
+  const startedAtMs = performance.now();
+  return started.map(({ pool, notices }) =>
+    makeMinuteLimits(pool, notices, () => wallMs + (performance.now() - startedAtMs)),
+  );
+}
+
+async function admitted(
+  limits: readonly MinuteLimits[],
+  key: string,
+  limit: number,
+  requests: number,
+): Promise<number> {
+  const standings = await Promise.all(
+    Array.from({ length: requests }, (_, number) => limits[number % limits.length]!.count({ key, limit })),
+  );
+  return standings.filter((standing) => standing.isWithin).length;
+}
+
+test('a burst over three processes: exactly the limit passes, and the next minute begins anew', async () => {
+  const limits = await limitsOf(3);
+  expect(await admitted(limits, 'account:1', 30, 150)).toBe(30);
+  expect(await admitted(limits, 'account:2', 600, 1_000)).toBe(600);
+  wallMs += 60_000;
+  expect(await admitted(limits, 'account:1', 30, 20)).toBe(20);
+});
+
+test('no 429 inside the limit: what another process took and did not use is given back (registers-apis T44)', async () => {
+  const [one, other] = (await limitsOf(2)) as [MinuteLimits, MinuteLimits];
+  expect((await one.count({ key: 'account:3', limit: 30 })).isWithin).toBe(true);
+  let passed = 0;
+  while ((await other.count({ key: 'account:3', limit: 30 })).isWithin) passed += 1;
+  expect(passed).toBe(29);
+  const refused = await one.count({ key: 'account:3', limit: 30 });
+  expect(refused).toMatchObject({ isWithin: false, remaining: 0, limit: 30 });
+});
+
+test('no write per request', async () => {
+  const [one] = (await limitsOf(1)) as [MinuteLimits];
+  const { pool } = running[0]!;
+  let queries = 0;
+  const query = pool.query.bind(pool) as (...words: unknown[]) => Promise<unknown>;
+  Object.assign(pool, {
+    query: (...words: unknown[]) => {
+      queries += 1;
+      return query(...words);
+    },
+  });
+  expect(await admitted([one], 'account:4', 3_000, 2_000)).toBe(2_000);
+  expect(queries).toBeLessThan(20);
+});
+
+test('without PostgreSQL a process counts alone, and shares again afterwards', async () => {
+  const line = await makeTcpProxy(database.DATABASE_URL);
+  const [one] = (await limitsOf(1, line.url)) as [MinuteLimits];
+  await line.cut();
+  expect(await admitted([one], 'address:192.0.2.1', 60, 100)).toBe(60);
+  await line.mend();
+  wallMs += 60_000;
+  await sleep(10);
+  expect(await admitted([one], 'address:192.0.2.1', 60, 100)).toBe(60);
+  await line.stop();
+});

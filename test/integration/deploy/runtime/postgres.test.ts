@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, inject, test } from 'vitest';
+import { inTransaction, makePool } from '../../../../deploy/runtime/postgres.ts';
+import { makeTcpProxy } from '../../../support/tcp-proxy.ts';
+
+test('a connection that breaks between two queries fails the transaction and not the process; the pool goes on', async () => {
+  const line = await makeTcpProxy(inject('endpoints').DATABASE_URL);
+  const pool = makePool(line.url, 'test', 1);
+  const broken = inTransaction(pool, async (client) => {
+    await client.query('SELECT 1');
+    await line.cut();
+    await sleep(50);
+    await client.query('SELECT 1');
+  });
+  await expect(broken).rejects.toThrow();
+  await line.mend();
+  expect(await inTransaction(pool, async (client) => (await client.query('SELECT 2 AS two')).rows)).toEqual([
+    { two: 2 },
+  ]);
+  await pool.end();
+  await line.stop();
+});
