@@ -31,7 +31,7 @@ export async function callFor(
   const startsAt = performance.now() + limits.warmUpSeconds * 1_000;
   const endsAt = startsAt + limits.seconds * 1_000;
   const caller = async () => {
-    const connection = await open(hostname, Number(port));
+    const connection = await openConnection(hostname, Number(port));
     const head = `HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     while (performance.now() < endsAt) {
       const look = next();
@@ -50,13 +50,13 @@ export async function callFor(
   return { served: latencies.length, wrong, seconds: limits.seconds, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
-interface Connection {
+export interface Connection {
   socket: Socket;
   /** Sends a request and gives the whole answer, head and body. One at a time. */
   ask(request: string): Promise<string>;
 }
 
-async function open(host: string, port: number): Promise<Connection> {
+export async function openConnection(host: string, port: number): Promise<Connection> {
   const socket = connect(port, host);
   socket.setNoDelay(true);
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));

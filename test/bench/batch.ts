@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createAccount } from '../../api/accounts/accounts.ts';
+import { createToken } from '../../api/accounts/tokens.ts';
+import { batchPath } from '../../api/routes/batch.ts';
+import { type Stack, startStack } from '../../deploy/local/stack.ts';
+import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
+import { makePool } from '../../deploy/runtime/postgres.ts';
+import { maxBatchRucs } from '../../schemas/http/batch.ts';
+import { checkDigit } from '../../schemas/ruc.ts';
+import { liftLimits, startApi } from '../support/api.ts';
+import { insertEdition } from '../support/served-register.ts';
+import { describeMachine, numberOption } from './figures.ts';
+import { openConnection } from './look-up-callers.ts';
+import { loadedRegisters, loadTaxpayers } from './look-up-rows.ts';
+import { processName } from './process-names.ts';
+import { ProcessWatch } from './process-watch.ts';
+
+const folder = resolve('.local/bench/batch');
+const warmUpSeconds = 2;
+const goalP99Ms = 60;
+
+interface Load {
+  callers: number;
+  /** Each batch under an Idempotency-Key of its own, so that its answer is kept. */
+  isKept: boolean;
+}
+
+/**
+ * `--rows N` (2,000,000), `--seconds S` (10). Batches of 100 random RUCs through the API, records made of four registers, on a
+ * stack of its own, quota and minute limits counted: by one caller after another, and by four at once.
+ */
+export async function run(args: string[]): Promise<void> {
+  const rows = numberOption(args, 'rows', 2_000_000);
+  const seconds = numberOption(args, 'seconds', 10);
+  console.log(`machine: ${describeMachine()}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const stack = await startStack({
+    directory: join(folder, 'stack'),
+    engines: ['postgres', 'clickhouse'],
+    addresses: {},
+  });
+  try {
+    const token = await prepare(stack, rows);
+    const { CLICKHOUSE_URL, DATABASE_URL } = stack.endpoints;
+    const api = await startApi({ CLICKHOUSE_URL, DATABASE_URL });
+    try {
+      for (const callers of [1, 4])
+        for (const isKept of [false, true]) await measure(api.url, token, rows, seconds, { callers, isKept });
+    } finally {
+      await api.stop();
+    }
+  } finally {
+    await stack.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Returns the token of an account that no limit stops; its use is counted all the same. */
+async function prepare({ endpoints }: Stack, rows: number): Promise<string> {
+  await migratePostgres(endpoints.DATABASE_URL);
+  await migrateClickhouse(endpoints.CLICKHOUSE_URL);
+  const clickhouse = makeClickhouse(endpoints.CLICKHOUSE_URL, 'bench', { requestTimeoutMs: 600_000, connections: 1 });
+  const parts = await loadTaxpayers(clickhouse, rows);
+  await clickhouse.close();
+  console.log(`${rows} companies, half of them in the monthly register too, in ${parts} parts`);
+  const pool = makePool(endpoints.DATABASE_URL, 'bench', 1);
+  for (const register of loadedRegisters) await insertEdition(pool, { register, number: 1, fechaDato: '2026-11-25' });
+  await insertEdition(pool, { number: 2, fechaDato: '2026-11-26', sha256: 'cd'.repeat(32) });
+  await liftLimits(pool);
+  const account = await createAccount(pool, { name: 'bench', plan: 'empresa', email: null, contract: null });
+  const made = await createToken(pool, account);
+  await pool.end();
+  return made!.token;
+}
+
+async function measure(url: string, token: string, rows: number, seconds: number, load: Load): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const latencies: number[] = [];
+  let wrong = 0;
+  const startsAt = performance.now() + warmUpSeconds * 1_000;
+  const endsAt = startsAt + seconds * 1_000;
+  const caller = async () => {
+    const connection = await openConnection(hostname, Number(port));
+    while (performance.now() < endsAt) {
+      const request = requestOf(hostname, token, rows, load);
+      const sentAt = performance.now();
+      const answer = await connection.ask(request);
+      const answeredAt = performance.now();
+      if (sentAt < startsAt) continue;
+      latencies.push(answeredAt - sentAt);
+      const isRight = answer.startsWith('HTTP/1.1 200') && answer.includes(`"encontrados":${maxBatchRucs}`);
+      if (!isRight) wrong += 1;
+    }
+    connection.socket.destroy();
+  };
+  const callers = Array.from({ length: load.callers }, caller);
+  await sleep(warmUpSeconds * 1_000);
+  const watch = new ProcessWatch(processName);
+  await Promise.all(callers);
+  const cpu = [...watch.stop()].map(
+    ([name, used]) => `${name} ${((used.cpuSeconds * 1e3) / latencies.length).toFixed(1)}`,
+  );
+  print(latencies, wrong, seconds, load);
+  console.log(`  CPU ms per batch: ${cpu.join(', ')}`);
+  if (wrong > 0) process.exitCode = 1;
+}
+
+function requestOf(host: string, token: string, rows: number, { isKept }: Load): string {
+  const rucs = Array.from({ length: maxBatchRucs }, () => rucOf(Math.floor(Math.random() * rows), rows));
+  const body = JSON.stringify({ rucs });
+  const key = isKept ? `Idempotency-Key: ${randomUUID()}\r\n` : '';
+  return (
+    `POST ${batchPath} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${key}` +
+    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  );
+}
+
+/** Of the company that has this number in the generated table. */
+function rucOf(number: number, rows: number): string {
+  const firstTen = `20${String(number * Math.floor(1e8 / rows)).padStart(8, '0')}`;
+  return `${firstTen}${checkDigit(firstTen)}`;
+}
+
+function print(latencies: number[], wrong: number, seconds: number, { callers, isKept }: Load): void {
+  latencies.sort((one, other) => one - other);
+  const at = (part: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? 0;
+  const p99Ms = at(0.99);
+  const perSecond = latencies.length / seconds;
+  console.log(
+    `\n${callers === 1 ? 'one after another' : `${callers} at once`}${isKept ? ', answers kept under a key' : ''}: ` +
+      `${perSecond.toFixed(1)} batches/s (${Math.round(perSecond * maxBatchRucs)} records/s), ` +
+      `p50 ${at(0.5).toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; ${latencies.length} answers, ${wrong} wrong`,
+  );
+  if (callers === 1) console.log(`goal p99 ≤ ${goalP99Ms} ms: ${p99Ms <= goalP99Ms ? 'met' : 'missed'}`);
+}
