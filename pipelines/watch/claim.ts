@@ -8,6 +8,8 @@ export interface WebhookTarget {
   /** Requests per second. */
   rateLimit: number;
   inFlightLimit: number;
+  /** Its last attempts that ended without an answer in time. */
+  timeoutsInARow: number;
   /** Sealed, newest first, at most three. */
   secrets: readonly { keyId: string; sealed: Buffer }[];
 }
@@ -86,7 +88,12 @@ async function readTarget(client: PoolClient, webhookId: string): Promise<Webhoo
     estado: 'activo' | 'pausado';
     limite_por_segundo: number;
     en_vuelo: number;
-  }>('SELECT url, estado, limite_por_segundo, en_vuelo FROM webhook WHERE id = $1 AND deleted_at IS NULL', [webhookId]);
+    agotados_consecutivos: number;
+  }>(
+    `SELECT url, estado, limite_por_segundo, en_vuelo, agotados_consecutivos FROM webhook
+     WHERE id = $1 AND deleted_at IS NULL`,
+    [webhookId],
+  );
   const row = rows[0];
   if (row === undefined) return null;
   const secrets = await client.query<{ key_id: string; sealed: Buffer }>(
@@ -100,6 +107,7 @@ async function readTarget(client: PoolClient, webhookId: string): Promise<Webhoo
     estado: row.estado,
     rateLimit: row.limite_por_segundo,
     inFlightLimit: row.en_vuelo,
+    timeoutsInARow: row.agotados_consecutivos,
     secrets: secrets.rows.map(({ key_id, sealed }) => ({ keyId: key_id, sealed })),
   };
 }

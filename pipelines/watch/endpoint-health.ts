@@ -1,37 +1,68 @@
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import { type PauseCause, pauseIn } from './deliveries.ts';
+import { writeNotice } from './notices.ts';
 
-/** Failures in a row as stored with the webhook. */
+/** What is stored with the webhook of how its attempts went. */
 export interface StoredHealth {
   failuresInARow: number;
   firstFailureAt: Date | null;
+  timeoutsInARow: number;
+}
+
+export interface HealthVerdict {
+  health: StoredHealth;
+  pause: PauseCause | null;
+  /** Percent of the way to a pause that the owner should have been warned of by now. */
+  warning: 50 | 90 | null;
+}
+
+interface HealthRow {
+  fallos_consecutivos: number;
+  primer_fallo_at: Date | null;
+  agotados_consecutivos: number;
 }
 
 /**
  * Folds a round's outcomes into the webhook's health, under its lock: two rounds, or a round and a resume, never lose each
- * other's change. `judge` says what becomes of it. A pause holds what is pending in the same transaction.
+ * other's change. `judge` says what becomes of it. A pause holds what is pending, and the owner's notice of it or of a
+ * warning is written, in the same transaction: once each.
  * @returns the cause if this call paused the webhook: once per pause, whoever else tries
  */
 export function updateHealth(
   pool: Pool,
   webhookId: string,
   lastSuccessAt: Date | null,
-  judge: (health: StoredHealth) => { health: StoredHealth; pause: PauseCause | null },
+  judge: (health: StoredHealth) => HealthVerdict,
 ): Promise<PauseCause | null> {
   return inTransaction(pool, async (client) => {
-    const { rows } = await client.query<{ fallos_consecutivos: number; primer_fallo_at: Date | null }>(
-      'SELECT fallos_consecutivos, primer_fallo_at FROM webhook WHERE id = $1 AND deleted_at IS NULL FOR UPDATE',
+    const { rows } = await client.query<HealthRow>(
+      `SELECT fallos_consecutivos, primer_fallo_at, agotados_consecutivos FROM webhook
+       WHERE id = $1 AND deleted_at IS NULL FOR UPDATE`,
       [webhookId],
     );
     const row = rows[0];
     if (row === undefined) return null;
-    const { health, pause } = judge({ failuresInARow: row.fallos_consecutivos, firstFailureAt: row.primer_fallo_at });
+    const { health, pause, warning } = judge({
+      failuresInARow: row.fallos_consecutivos,
+      firstFailureAt: row.primer_fallo_at,
+      timeoutsInARow: row.agotados_consecutivos,
+    });
     await client.query(
-      `UPDATE webhook SET fallos_consecutivos = $2, primer_fallo_at = $3,
-         ultima_entrega_at = GREATEST(ultima_entrega_at, $4) WHERE id = $1`,
-      [webhookId, health.failuresInARow, health.firstFailureAt, lastSuccessAt],
+      `UPDATE webhook SET fallos_consecutivos = $2, primer_fallo_at = $3, agotados_consecutivos = $4,
+         ultima_entrega_at = GREATEST(ultima_entrega_at, $5) WHERE id = $1`,
+      [webhookId, health.failuresInARow, health.firstFailureAt, health.timeoutsInARow, lastSuccessAt],
     );
-    if (pause === null) return null;
-    return (await pauseIn(client, webhookId, pause)) ? pause : null;
+    if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
+    if (warning !== null && health.firstFailureAt !== null) {
+      await writeNotice(client, webhookId, {
+        kind: 'webhook.por_pausar',
+        detail: {
+          porcentaje: warning,
+          fallos_consecutivos: health.failuresInARow,
+          primer_fallo_en: health.firstFailureAt.toISOString(),
+        },
+      });
+    }
+    return null;
   });
 }

@@ -1,8 +1,10 @@
 import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+import { workChannel } from './work-news.ts';
 
 /**
- * Says that webhooks have something to do, of this day or later ones, in the transaction that adds it. Gives those that nobody works on now: only
- * these need a signal. Whoever holds a lease compares wake_seq before it ends, and sees this raise.
+ * Says that webhooks have something to do, of this day or later ones, in the transaction that adds it. Gives those that
+ * nobody works on now: only these need a signal. Whoever holds a lease gets a hint at the commit, compares wake_seq before
+ * it ends, and sees this raise even if the hint is lost.
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];
@@ -14,6 +16,9 @@ export async function raiseWork(client: PoolClient, webhookIds: readonly string[
      RETURNING webhook_id, (lease_until IS NULL OR lease_until <= now()) AS idle`,
     [[...webhookIds].sort(), day],
   );
+  const busy = rows.filter((row) => !row.idle).map((row) => row.webhook_id);
+  if (busy.length > 0)
+    await client.query('SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id', [workChannel, busy]);
   return rows.filter((row) => row.idle).map((row) => row.webhook_id);
 }
 

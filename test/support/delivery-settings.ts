@@ -10,6 +10,7 @@ export const quickSettings: Partial<DeliverySettings> = {
     deliveryLeaseMs: 4_000,
     workLeaseMs: 8_000,
     lookAgainMs: 100,
+    lingerMs: 300,
   },
   sweepEveryMs: 500,
   sweepGraceSeconds: 1,

@@ -4,16 +4,16 @@ import { Round, type RoundDependencies } from './round.ts';
 
 export const heartbeatEveryMs = 5_000;
 
-/** Activities of the queue `delivery`. Their dependencies come from the worker's main; nothing here makes a client. */
+/** Activities of the queues `delivery` and `delivery-slow`. Their dependencies come from the worker's main; nothing here makes a client. */
 export function makeDeliveryActivities(dependencies: RoundDependencies) {
   return {
     /** One round of a webhook, at most 30 s. Repeatable: what an earlier try claimed is free again when its lease ends. */
-    async deliverRound({ webhookId, rate }: DeliverInput): Promise<RoundResult> {
+    async deliverRound(input: DeliverInput): Promise<RoundResult> {
       // So that a worker that died is noticed in seconds, not when the activity's own time is over.
       const beat = setInterval(() => heartbeat(), heartbeatEveryMs);
       try {
         const stop = Context.current().cancellationSignal;
-        return await new Round(dependencies, webhookId, rate ?? { emptyAtMs: 0 }, stop).run();
+        return await new Round(dependencies, input, stop).run();
       } finally {
         clearInterval(beat);
       }

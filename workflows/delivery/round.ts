@@ -1,15 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { type Claim, type ClaimedDelivery, claimDeliveries, type WebhookTarget } from '../../pipelines/watch/claim.ts';
+import { type Claim, claimDeliveries, type WebhookTarget } from '../../pipelines/watch/claim.ts';
 import { updateHealth } from '../../pipelines/watch/endpoint-health.ts';
-import { type AttemptResult, recordResults } from '../../pipelines/watch/record.ts';
+import { recordResults } from '../../pipelines/watch/record.ts';
 import { releaseWork } from '../../pipelines/watch/work.ts';
+import type { WorkNews } from '../../pipelines/watch/work-news.ts';
 import { type AttemptDependencies, sendAttempt } from './attempt.ts';
-import { type HealthRule, judge, type Outcome } from './health.ts';
-import type { RoundResult } from './messages.ts';
+import { Bell } from './bell.ts';
+import { type HealthRule, isSlow, judge, type Outcome } from './health.ts';
+import type { DeliverInput, RoundResult } from './messages.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { allowance, type RateState, spend, waitMs } from './rate.ts';
+import { reportAttempt } from './report.ts';
+import { Underway } from './underway.ts';
 
 export interface RoundLimits {
   /** A round claims nothing more after this; with the exchange's limit on top it ends within 30 s. */
@@ -18,12 +22,15 @@ export interface RoundLimits {
   deliveryLeaseMs: number;
   /** Longer than a round. */
   workLeaseMs: number;
-  /** While attempts are under way, how often to look for more. */
+  /** While attempts are under way, how often to look for more even if nothing tells of it. */
   lookAgainMs: number;
+  /** How long a round with nothing left stays for more: work that comes meanwhile leaves without asking Temporal. */
+  lingerMs: number;
 }
 
 export interface RoundDependencies {
   pool: Pool;
+  news: Pick<WorkNews, 'listen'>;
   attempt: AttemptDependencies;
   /** @throws when a secret does not open: then nothing is claimed and the round is tried again */
   openSecrets: (target: WebhookTarget) => readonly string[];
@@ -33,6 +40,9 @@ export interface RoundDependencies {
   metrics: DeliveryMetrics;
 }
 
+/** What a round does when nothing of it is under way and no result waits. */
+type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
+
 /**
  * Sends what a webhook has due, up to the limits of its rate and of what may be in flight, until nothing can start now or
  * the time is up. Results are recorded as they come, several in one transaction when they come together.
@@ -40,10 +50,11 @@ export interface RoundDependencies {
 export class Round {
   readonly #dependencies: RoundDependencies;
   readonly #webhookId: string;
+  readonly #slow: boolean;
   readonly #stop: AbortSignal;
   readonly #endsAt: number;
-  readonly #inFlight = new Set<Promise<void>>();
-  readonly #finished: AttemptResult[] = [];
+  readonly #bell = new Bell();
+  readonly #underway = new Underway(() => this.#bell.ring());
   #outcomes: Outcome[] = [];
   #rate: RateState;
   #delivered = 0;
@@ -51,34 +62,49 @@ export class Round {
   #perSecond = 1;
   /** How many the last claim asked for. Only a claim that asked for some and got none says that nothing can start. */
   #asked = 0;
+  /** The endpoint's rounds belong on the other queue: this one claims nothing. */
+  #moves = false;
+  #lingersUntil: number;
 
-  constructor(dependencies: RoundDependencies, webhookId: string, rate: RateState, stop: AbortSignal) {
+  constructor(dependencies: RoundDependencies, input: DeliverInput, stop: AbortSignal) {
     this.#dependencies = dependencies;
-    this.#webhookId = webhookId;
-    this.#rate = rate;
+    this.#webhookId = input.webhookId;
+    this.#slow = input.slow ?? false;
+    this.#rate = input.rate ?? { emptyAtMs: 0 };
     this.#stop = stop;
     this.#endsAt = Date.now() + dependencies.limits.claimWindowMs;
+    this.#lingersUntil = Date.now() + dependencies.limits.lingerMs;
   }
 
   async run(): Promise<RoundResult> {
-    for (;;) {
-      try {
-        const result = await this.#step();
-        if (result !== null) return result;
-      } catch (error) {
-        await this.#surviveOrThrow(error);
+    const ring = () => this.#bell.ring();
+    const unlisten = this.#dependencies.news.listen(this.#webhookId, ring);
+    this.#stop.addEventListener('abort', ring);
+    try {
+      for (;;) {
+        try {
+          const result = await this.#step();
+          if (result !== null) return result;
+        } catch (error) {
+          await this.#surviveOrThrow(error);
+        }
       }
+    } finally {
+      this.#stop.removeEventListener('abort', ring);
+      unlisten();
     }
   }
 
   async #step(): Promise<RoundResult | null> {
-    await this.#recordFinished();
+    // Before anything is read: what rings from here on was perhaps not seen.
+    this.#bell.silence();
+    await this.#recordResults();
     const ended = this.#stop.aborted || Date.now() >= this.#endsAt;
     const claim = await this.#claim(ended);
     // An attempt may have ended while the claim was asked: its result comes first, or it would be lost with the round.
-    if (this.#finished.length > 0) return null;
-    if (this.#inFlight.size > 0) {
-      await this.#waitForOne();
+    if (this.#underway.hasResults) return null;
+    if (this.#underway.running > 0) {
+      await this.#bell.wait(this.#dependencies.limits.lookAgainMs);
       return null;
     }
     if (this.#outcomes.length === 0) return this.#tryToEnd(claim, ended);
@@ -93,70 +119,43 @@ export class Round {
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
-    const holdsResults = this.#inFlight.size > 0 || this.#finished.length > 0;
+    const holdsResults = this.#underway.running > 0 || this.#underway.hasResults;
     if (!holdsResults || Date.now() >= this.#endsAt + limits.deliveryLeaseMs) throw error;
     log.warn({ webhook: this.#webhookId, err: error }, 'a round waits for PostgreSQL');
     await sleep(limits.lookAgainMs);
   }
 
   async #claim(ended: boolean): Promise<Claim> {
-    const { pool, limits, openSecrets } = this.#dependencies;
+    const { pool, limits, openSecrets, rule } = this.#dependencies;
     let secrets: readonly string[] = [];
     this.#asked = 0;
     const claim = await claimDeliveries(pool, this.#webhookId, limits, (target) => {
       secrets = openSecrets(target);
       this.#perSecond = target.rateLimit;
-      if (ended) return 0;
-      const free = target.inFlightLimit - this.#inFlight.size;
+      this.#moves = isSlow(target.timeoutsInARow, rule) !== this.#slow;
+      if (ended || this.#moves) return 0;
+      const free = target.inFlightLimit - this.#underway.running;
       this.#asked = Math.max(0, Math.min(free, allowance(this.#rate, Date.now(), target.rateLimit)));
       return this.#asked;
     });
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
+    if (claim.deliveries.length > 0) this.#lingersUntil = Date.now() + limits.lingerMs;
     // Dying from here on: the attempts stand as "outcome unknown", and are due again when their leases end.
-    for (const delivery of claim.deliveries) this.#start(claim.target!, secrets, delivery);
+    for (const delivery of claim.deliveries) {
+      const sending = sendAttempt(this.#dependencies.attempt, claim.target!, secrets, delivery);
+      this.#underway.add(
+        sending.then((result) => reportAttempt(this.#dependencies, this.#webhookId, delivery, result)),
+      );
+    }
     return claim;
   }
 
-  #start(target: WebhookTarget, secrets: readonly string[], delivery: ClaimedDelivery): void {
-    const sending = sendAttempt(this.#dependencies.attempt, target, secrets, delivery).then((result) => {
-      this.#finished.push(result);
-      this.#inFlight.delete(sending);
-      this.#report(delivery, result);
-    });
-    this.#inFlight.add(sending);
-  }
-
-  #report(delivery: ClaimedDelivery, result: AttemptResult): void {
-    const { log, metrics } = this.#dependencies;
-    metrics.attempts.inc({ result: result.failure ?? 'entregada' });
-    metrics.seconds.observe(result.durationMs / 1_000);
-    log.info(
-      {
-        webhook: this.#webhookId,
-        delivery: delivery.id,
-        event: delivery.event,
-        attempt: delivery.attempt,
-        status: result.httpStatus,
-        failure: result.failure,
-        durationMs: result.durationMs,
-        retryInMs: result.retryInMs,
-      },
-      result.success ? 'notice delivered' : 'notice not delivered',
-    );
-  }
-
-  async #recordFinished(): Promise<void> {
-    const results = this.#finished.splice(0);
-    if (results.length === 0) return;
-    try {
-      await recordResults(this.#dependencies.pool, this.#webhookId, results);
-    } catch (error) {
-      this.#finished.unshift(...results);
-      throw error;
-    }
+  async #recordResults(): Promise<void> {
+    const { pool } = this.#dependencies;
+    const results = await this.#underway.record((each) => recordResults(pool, this.#webhookId, each));
     const at = new Date();
-    for (const { success, httpStatus } of results) {
-      this.#outcomes.push({ success, status: httpStatus, at });
+    for (const { success, httpStatus, failure } of results) {
+      this.#outcomes.push({ success, status: httpStatus, timedOut: failure === 'tiempo_agotado', at });
       if (success) this.#delivered += 1;
       else this.#failed += 1;
     }
@@ -176,35 +175,51 @@ export class Round {
     log.warn({ webhook: this.#webhookId, cause: paused }, 'webhook paused');
   }
 
-  /** Ends the round, or waits for what keeps it from ending: a slot of the rate limit, or work that was just added. */
+  /** Ends the round, or waits for what keeps it from ending: a slot of the rate limit, or work that may still come. */
   async #tryToEnd(claim: Claim, ended: boolean): Promise<RoundResult | null> {
-    const result = (webhook: RoundResult['webhook'], nextInMs: number | null): RoundResult => ({
+    switch (this.#idle(claim, ended)) {
+      case 'ended':
+      case 'moves':
+        // There may be more: the lease stays, and the workflow starts the next round at once.
+        return this.#result('activo', 0);
+      case 'waits for its rate':
+        await this.#rest(Math.max(1, waitMs(this.#rate, Date.now(), this.#perSecond)));
+        return null;
+      case 'lingers':
+        await this.#bell.wait(Math.min(this.#lingerMs(), claim.nextDueInMs ?? Number.POSITIVE_INFINITY));
+        return null;
+      case 'has nothing': {
+        if (!(await releaseWork(this.#dependencies.pool, this.#webhookId, claim))) return null;
+        return this.#result(claim.target?.estado ?? 'eliminado', claim.nextDueInMs);
+      }
+    }
+  }
+
+  #idle(claim: Claim, ended: boolean): Idle {
+    if (claim.target?.estado !== 'activo') return 'has nothing';
+    if (ended) return 'ended';
+    if (this.#moves) return 'moves';
+    if (this.#asked === 0) return 'waits for its rate';
+    return this.#lingerMs() > 0 ? 'lingers' : 'has nothing';
+  }
+
+  #lingerMs(): number {
+    return Math.min(this.#lingersUntil, this.#endsAt) - Date.now();
+  }
+
+  #result(webhook: RoundResult['webhook'], nextInMs: number | null): RoundResult {
+    return {
       webhook,
       nextInMs,
       rate: this.#rate,
+      ...(this.#slow !== this.#moves ? { slow: true } : {}),
       delivered: this.#delivered,
       failed: this.#failed,
-    });
-    if (claim.target?.estado === 'activo') {
-      // There may be more: the lease stays, and the workflow starts the next round at once.
-      if (ended) return result('activo', 0);
-      if (this.#asked === 0) {
-        const wait = Math.max(1, waitMs(this.#rate, Date.now(), this.#perSecond));
-        await sleep(wait, undefined, { signal: this.#stop }).catch(() => {});
-        return null;
-      }
-    }
-    const released = await releaseWork(this.#dependencies.pool, this.#webhookId, claim);
-    if (!released) return null;
-    if (claim.target === null) return result('eliminado', null);
-    return result(claim.target.estado, claim.nextDueInMs);
+    };
   }
 
-  /** Until an attempt ends, or it is time to look for work that came meanwhile or became possible. */
-  async #waitForOne(): Promise<void> {
-    const timer = new AbortController();
-    const rest = sleep(this.#dependencies.limits.lookAgainMs, undefined, { signal: timer.signal }).catch(() => {});
-    await Promise.race([...this.#inFlight, rest]);
-    timer.abort();
+  /** A fixed time, shorter only when the worker stops: a ring does not fill the bucket. */
+  async #rest(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#stop }).catch(() => {});
   }
 }

@@ -11,7 +11,9 @@ export interface DeliverySettings {
   round: RoundLimits;
   schedule: RetrySchedule;
   health: HealthRule;
+  /** Rounds at once of endpoints that answer, and of those that do not. */
   activitySlots: number;
+  slowActivitySlots: number;
   sweepEveryMs: number;
   sweepGraceSeconds: number;
   sweepMaxWebhooks: number;
@@ -33,10 +35,11 @@ export const defaultDeliverySettings: DeliverySettings = {
     keepAliveMs: 4_000,
   },
   exchange: { exchangeTimeoutMs, maxBodyBytes: 16_384 },
-  round: { claimWindowMs: 14_000, deliveryLeaseMs: 30_000, workLeaseMs: 60_000, lookAgainMs: 500 },
+  round: { claimWindowMs: 14_000, deliveryLeaseMs: 30_000, workLeaseMs: 60_000, lookAgainMs: 500, lingerMs: 3_000 },
   schedule: defaultSchedule,
   health: defaultHealthRule,
   activitySlots: 2_000,
+  slowActivitySlots: 500,
   sweepEveryMs: 10_000,
   sweepGraceSeconds: 15,
   sweepMaxWebhooks: 500,

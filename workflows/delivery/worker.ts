@@ -9,7 +9,9 @@ import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../deploy/runtime/secrets.ts';
 import type { WebhookTarget } from '../../pipelines/watch/claim.ts';
 import { deliveryWorkflow, makeWake } from '../../pipelines/watch/wake.ts';
-import { makeDeliveryActivities } from './activities.ts';
+import { listenForWork, type WorkNews } from '../../pipelines/watch/work-news.ts';
+import { type DeliveryActivities, makeDeliveryActivities } from './activities.ts';
+import { slowQueueName } from './messages.ts';
 import { makeDeliveryMetrics } from './metrics.ts';
 import type { RoundDependencies } from './round.ts';
 import { type DeliverySettings, defaultDeliverySettings } from './settings.ts';
@@ -38,7 +40,7 @@ export interface DeliveryWorker {
   stop: () => void;
 }
 
-/** The worker of the queue `delivery`, its outbound sockets and its sweeper. Starts nothing before run(). */
+/** The workers of both delivery queues, their outbound sockets and their sweeper. Starts nothing before run(). */
 export async function makeDeliveryWorker(
   connection: NativeConnection,
   dependencies: DeliveryWorkerDependencies,
@@ -47,7 +49,7 @@ export async function makeDeliveryWorker(
   const { pool, log, policy } = dependencies;
   const metrics = makeDeliveryMetrics(dependencies.metrics);
   const dispatcher = makeEgressDispatcher(policy, settings.egress);
-  const round: RoundDependencies = {
+  const round: Omit<RoundDependencies, 'news'> = {
     pool,
     attempt: {
       dispatcher,
@@ -62,24 +64,13 @@ export async function makeDeliveryWorker(
     log,
     metrics,
   };
-  const worker = await Worker.create({
-    connection,
-    namespace: dependencies.namespace,
-    taskQueue: deliveryWorkflow.taskQueue,
-    ...(dependencies.workflowBundle === undefined
-      ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
-      : { workflowBundle: dependencies.workflowBundle }),
-    activities: makeDeliveryActivities(round),
-    // A hanging receiver keeps its round's slot for 15 s and more: many slots, since each costs next to nothing.
-    maxConcurrentActivityTaskExecutions: settings.activitySlots,
-    maxConcurrentWorkflowTaskExecutions: 100,
-    maxCachedWorkflows: 2_000,
-    // Rounds are told at once that the worker stops, and have time for what is in flight.
-    shutdownGraceTime: 0,
-    shutdownForceTime: settings.stopMs,
-  });
+  let news: WorkNews | null = null;
+  const listen: WorkNews['listen'] = (webhookId, onNews) => news?.listen(webhookId, onNews) ?? (() => {});
+  const activities = makeDeliveryActivities({ ...round, news: { listen } });
+  const workers = await makeWorkers(connection, dependencies, settings, activities);
   return {
     run: async () => {
+      news = listenForWork(pool, log);
       const sweep = {
         pool,
         wake: makeWake(dependencies.client, { inParallel: 10, deadlineMs: 10_000 }),
@@ -90,17 +81,65 @@ export async function makeDeliveryWorker(
       };
       const stopSweeper = startDeliverySweeper(sweep, settings.sweepEveryMs);
       try {
-        await worker.run();
+        await runTogether(workers);
       } finally {
         await stopSweeper();
+        await news.stop();
         await dispatcher.destroy();
       }
     },
-    stop: () => {
-      // Throws when it stops already, or never ran.
-      if (worker.getState() === 'RUNNING') worker.shutdown();
-    },
+    stop: () => stopAll(workers),
   };
+}
+
+async function makeWorkers(
+  connection: NativeConnection,
+  { namespace, workflowBundle }: DeliveryWorkerDependencies,
+  settings: DeliverySettings,
+  activities: DeliveryActivities,
+): Promise<Worker[]> {
+  const common = {
+    connection,
+    namespace,
+    activities,
+    // Rounds are told at once that the worker stops, and have time for what is in flight.
+    shutdownGraceTime: 0,
+    shutdownForceTime: settings.stopMs,
+  };
+  const ordinary = await Worker.create({
+    ...common,
+    taskQueue: deliveryWorkflow.taskQueue,
+    ...(workflowBundle === undefined
+      ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
+      : { workflowBundle }),
+    // A hanging receiver keeps its round's slot for 15 s and more: many slots, since each costs next to nothing.
+    maxConcurrentActivityTaskExecutions: settings.activitySlots,
+    maxConcurrentWorkflowTaskExecutions: 100,
+    maxCachedWorkflows: 2_000,
+  });
+  const slow = await Worker.create({
+    ...common,
+    taskQueue: slowQueueName,
+    maxConcurrentActivityTaskExecutions: settings.slowActivitySlots,
+  });
+  return [ordinary, slow];
+}
+
+/** Until all have stopped; when one fails, the others stop too. */
+async function runTogether(workers: readonly Worker[]): Promise<void> {
+  const runs = workers.map((worker) =>
+    worker.run().catch((error: unknown) => {
+      stopAll(workers);
+      throw error;
+    }),
+  );
+  await Promise.allSettled(runs);
+  await Promise.all(runs);
+}
+
+function stopAll(workers: readonly Worker[]): void {
+  // shutdown() throws when it stops already, or never ran.
+  for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
 }
 
 function openSecrets(ring: KeyRing, target: WebhookTarget): readonly string[] {

@@ -1,16 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { defaultHealthRule, type Health, judge, type Outcome } from '../../../../workflows/delivery/health.ts';
+import { defaultHealthRule, type Health, isSlow, judge, type Outcome } from '../../../../workflows/delivery/health.ts';
 
-const healthy: Health = { failuresInARow: 0, firstFailureAt: null };
+const healthy: Health = { failuresInARow: 0, firstFailureAt: null, timeoutsInARow: 0 };
 const start = Date.UTC(2026, 10, 27);
 const hourMs = 3_600_000;
 const failed = (hours: number, status: number | null = 500): Outcome => ({
   success: false,
+  timedOut: false,
   status,
   at: new Date(start + hours * hourMs),
 });
-const succeeded = (hours: number): Outcome => ({ success: true, status: 204, at: new Date(start + hours * hourMs) });
+const timedOut = (hours: number): Outcome => ({ ...failed(hours, null), timedOut: true });
+const succeeded = (hours: number): Outcome => ({ ...failed(hours, 204), success: true });
 const run = (outcomes: readonly Outcome[], health = healthy) => judge(health, outcomes, defaultHealthRule);
 
 describe('an endpoint is paused', () => {
@@ -34,9 +36,44 @@ describe('an endpoint is paused', () => {
     expect(many.pause).toBeNull();
     expect(run([failed(25)], many.health).pause).toBe('fallos');
     expect(run([succeeded(1), failed(25)], many.health)).toEqual({
-      health: { failuresInARow: 1, firstFailureAt: new Date(start + 25 * hourMs) },
+      health: { failuresInARow: 1, firstFailureAt: new Date(start + 25 * hourMs), timeoutsInARow: 0 },
       pause: null,
+      warning: null,
     });
+  });
+});
+
+describe('its owner is warned', () => {
+  const ten = Array.from({ length: 10 }, (_, index) => failed(index));
+  it('half way and at nine tenths of both conditions, not of one alone', () => {
+    expect(run(ten).warning).toBeNull();
+    expect(run([...ten, failed(11.9)]).warning).toBeNull();
+    expect(run([...ten, failed(12)]).warning).toBe(50);
+    expect(run([failed(0), failed(23)]).warning).toBeNull();
+    const eighteen = Array.from({ length: 17 }, () => failed(0));
+    expect(run([...eighteen, failed(21.5)]).warning).toBe(50);
+    expect(run([...eighteen, failed(21.6)]).warning).toBe(90);
+  });
+
+  it('not beside the pause, and not after a success', () => {
+    const twenty = Array.from({ length: 20 }, () => failed(0));
+    expect(run([...twenty, failed(24)])).toMatchObject({ pause: 'fallos', warning: null });
+    expect(run([...ten, failed(12), succeeded(13)])).toMatchObject({ pause: null, warning: null });
+  });
+});
+
+describe('it is slow', () => {
+  const slow = (outcomes: readonly Outcome[]) => isSlow(run(outcomes).health.timeoutsInARow, defaultHealthRule);
+  it('after three attempts in a row without an answer in time', () => {
+    expect(slow([timedOut(0), timedOut(0)])).toBe(false);
+    expect(slow([timedOut(0), timedOut(0), timedOut(0)])).toBe(true);
+  });
+
+  it('until any answer comes, even one that is a failure', () => {
+    const three = [timedOut(0), timedOut(0), timedOut(0)];
+    expect(slow([...three, succeeded(1)])).toBe(false);
+    expect(slow([...three, failed(1)])).toBe(false);
+    expect(slow([...three, failed(1), timedOut(2)])).toBe(false);
   });
 });
 

@@ -1,0 +1,43 @@
+import type { AttemptResult } from '../../pipelines/watch/record.ts';
+
+/** What a round has sent: attempts that have no answer yet, and the results that are not recorded yet. */
+export class Underway {
+  readonly #onEnd: () => void;
+  readonly #results: AttemptResult[] = [];
+  #running = 0;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get hasResults(): boolean {
+    return this.#results.length > 0;
+  }
+
+  /** @param sending never rejects: whatever a receiver does is a result */
+  add(sending: Promise<AttemptResult>): void {
+    this.#running += 1;
+    void sending.then((result) => {
+      this.#running -= 1;
+      this.#results.push(result);
+      this.#onEnd();
+    });
+  }
+
+  /** Hands the results to `record`, and keeps them if it fails. */
+  async record(record: (results: readonly AttemptResult[]) => Promise<unknown>): Promise<readonly AttemptResult[]> {
+    const results = this.#results.splice(0);
+    if (results.length === 0) return results;
+    try {
+      await record(results);
+    } catch (error) {
+      this.#results.unshift(...results);
+      throw error;
+    }
+    return results;
+  }
+}
