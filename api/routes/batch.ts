@@ -6,7 +6,7 @@ import { bodyOf, readBody } from '../body.ts';
 import type { Catalogue } from '../catalogue.ts';
 import { type IdempotentAnswers, type Run, RunLost } from '../idempotency/answers.ts';
 import { readIdempotencyKey } from '../idempotency/key.ts';
-import { meteredByBody, reserve } from '../metering/metered.ts';
+import { metered, reserve } from '../metering/metered.ts';
 import { chargeInTransaction } from '../metering/reservation.ts';
 import type { Meter, Reservation } from '../metering/types.ts';
 import { ApiProblem, registerNotLoaded, storeUnavailable } from '../problems.ts';
@@ -37,7 +37,7 @@ interface LookedUp {
 
 /** POST /id/v1/ruc/batch: up to 100 records in one call; under an Idempotency-Key a repeat is the same answer and costs nothing. */
 export function registerBatchRoutes(router: ApiRouter, parts: BatchParts): void {
-  router.post(batchPath, access(parts.identify, 'micro'), meteredByBody(parts.meter), readBody, async (context) => {
+  router.post(batchPath, access(parts.identify, 'micro'), metered(parts.meter), readBody, async (context) => {
     refuseQuery(context);
     const key = readIdempotencyKey(context.req.headersDistinct['idempotency-key']);
     const { rucs } = bodyOf(context, batchRequest);

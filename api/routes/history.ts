@@ -4,7 +4,7 @@ import { isCompany } from '../../schemas/ruc.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately, answerRevalidated } from '../answers.ts';
 import { readCursor, writeCursor } from '../cursors.ts';
-import { charge, meteredByBody, reserve } from '../metering/metered.ts';
+import { charge, metered, reserve } from '../metering/metered.ts';
 import type { Meter } from '../metering/types.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
 import type { FindHistory } from '../queries/history.ts';
@@ -25,7 +25,7 @@ const route = '/id/v1/ruc/:ruc/historial';
 /** GET and HEAD /id/v1/ruc/{ruc}/historial: what each edition of each register changed of a taxpayer, newest first. */
 export function registerHistoryRoutes(router: ApiRouter, parts: HistoryParts): void {
   const { identify, meter, findHistory, recordAnswer } = parts;
-  router.get(route, access(identify, 'micro'), meteredByBody(meter), async (context) => {
+  router.get(route, access(identify, 'micro'), metered(meter), async (context) => {
     const { limite, cursor } = parseInput(historyQuery, context.query);
     const after = readPlace(cursor);
     const caller = callerOf(context);

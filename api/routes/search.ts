@@ -6,7 +6,7 @@ import type { Identify } from '../accounts/callers.ts';
 import { answerRevalidated } from '../answers.ts';
 import type { Catalogue } from '../catalogue.ts';
 import { notOfThisList, readCursor, writeCursor } from '../cursors.ts';
-import { charge, meteredByBody, reserve } from '../metering/metered.ts';
+import { charge, metered, reserve } from '../metering/metered.ts';
 import type { Meter } from '../metering/types.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
 import { clean } from '../queries/address.ts';
@@ -31,7 +31,7 @@ export const maxHits = 1_000;
 /** GET and HEAD /id/v1/ruc/buscar: companies by name, best first. Before `ruc/{ruc}`, which would take the word for a RUC. */
 export function registerSearchRoutes(router: ApiRouter, parts: SearchParts): void {
   const { identify, meter, catalogue, ubigeos, findCompanies, requireNames } = parts;
-  router.get(route, access(identify, 'micro'), meteredByBody(meter), async (context) => {
+  router.get(route, access(identify, 'micro'), metered(meter), async (context) => {
     const query = parseInput(searchQuery, context.query);
     const question = questionOf(query);
     const position = positionOf(query.cursor, question);

@@ -8,7 +8,7 @@ import type { Identify } from '../accounts/callers.ts';
 import { answerBytes, successBody } from '../answers.ts';
 import { toDate, toDayNumber } from '../calendar/days.ts';
 import { keepCheck, readCheck } from '../evidence/supplier-checks.ts';
-import { charge, meteredByBody, reserve } from '../metering/metered.ts';
+import { charge, metered, reserve } from '../metering/metered.ts';
 import type { Meter } from '../metering/types.ts';
 import { ApiProblem, notFound, storeUnavailable } from '../problems.ts';
 import { type ApiContext, type ApiRouter, access, callerOf, parseInput, refuseQuery } from '../request.ts';
@@ -38,7 +38,7 @@ const evidencePath = '/id/v1/proveedor/consultas/:consulta_id';
 export function registerSupplierRoutes(router: ApiRouter, parts: SupplierParts): void {
   const { identify, meter, pool } = parts;
 
-  getOnly(router, checkPath, access(identify, 'free'), meteredByBody(meter), async (context) => {
+  getOnly(router, checkPath, access(identify, 'free'), metered(meter), async (context) => {
     const { inhabilitado_al } = parseInput(supplierQuery, context.query);
     const ruc = requireSupplier(context);
     const givenDay = inhabilitado_al === undefined ? null : requireDay(inhabilitado_al, 'inhabilitado_al');

@@ -3,7 +3,7 @@ import { limaDay } from '../../schemas/lima-time.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately, answerRevalidated } from '../answers.ts';
-import { charge, meteredByBody, reserve } from '../metering/metered.ts';
+import { charge, metered, reserve } from '../metering/metered.ts';
 import type { Meter } from '../metering/types.ts';
 import { ApiProblem } from '../problems.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
@@ -28,7 +28,7 @@ const route = '/id/v1/ruc/:ruc';
 /** GET and HEAD /id/v1/ruc/{ruc}?fecha: what the registers hold about a taxpayer, or held on a day, and of which dates. */
 export function registerTaxpayerRoutes(router: ApiRouter, parts: TaxpayerParts): void {
   const { identify, meter, findRecord, findRecordOnDay, recordAnswer, now } = parts;
-  router.get(route, access(identify, 'free'), meteredByBody(meter), async (context) => {
+  router.get(route, access(identify, 'free'), metered(meter), async (context) => {
     const { fecha } = parseInput(taxpayerQuery, context.query);
     const caller = callerOf(context);
     const ruc = requireRuc(context.params.ruc ?? '');

@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createToken } from '../../../../api/accounts/tokens.ts';
+import type { Payer } from '../../../../api/metering/types.ts';
+import { refusalMs } from '../../../../api/metering/wallet.ts';
+import { accountAnswer } from '../../../../schemas/http/account.ts';
+import { expectProblem, type RunningApi, requestsOf, startApi, type TestCaller } from '../../../support/api.ts';
+import { makePayer } from '../../../support/meters.ts';
+import { insertEdition, insertTaxpayers } from '../../../support/served-register.ts';
+import { type Surroundings, startSurroundings } from '../surroundings.ts';
+
+// Full numbers take minutes: METERING_QUOTA=10000.
+const quota = Number(process.env.METERING_QUOTA ?? 500);
+const callers = 200;
+const company = '20990000019';
+const unknown = '20131312955';
+const cells = 'COMERCIAL PRUEBA UNO S.A.C.|ACTIVO|HABIDO|150122|AV.|EJEMPLO DEL NORTE|-|-|055|-|-|-|-|-|';
+
+let around: Surroundings;
+let apis: RunningApi[];
+
+beforeAll(async () => {
+  around = await startSurroundings({ REQUIRED_REGISTERS: 'padron_reducido' });
+  const environment = {
+    DATABASE_URL: around.postgresLine.url,
+    CLICKHOUSE_URL: around.clickhouseLine.url,
+  };
+  await insertTaxpayers(around.clickhouse, [{ line: `${company}|${cells}` }]);
+  await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  apis = [around.api];
+  for (let number = 1; number < 4; number += 1) apis.push(await startApi(environment));
+});
+afterAll(async () => {
+  await Promise.all(apis.slice(1).map((api) => api.stop()));
+  await around.stop();
+});
+
+async function customer(perMonth: number, perMinute?: number): Promise<{ payer: Payer; at: TestCaller['request'][] }> {
+  const payer = await makePayer(around.pool, perMonth, perMinute);
+  const { token } = (await createToken(around.pool, payer.accountId))!;
+  return { payer, at: apis.map((api) => requestsOf(api.url, token)) };
+}
+
+/** Asks in turn at all processes until each caller is refused; one look-up in ten is of a RUC that nobody has. */
+async function askUntilRefused(
+  at: readonly TestCaller['request'][],
+  onFound: (process: number) => void,
+): Promise<void> {
+  const caller = async (first: number) => {
+    for (let number = first; ; number += 1) {
+      const process = number % at.length;
+      const response = await at[process]!(`/id/v1/ruc/${number % 10 === 0 ? unknown : company}`).catch(() => null);
+      if (response?.status === 200) onFound(process);
+      if (response?.status === 429) return void (await expectProblem(response, 'cuota_agotada'));
+      await response?.arrayBuffer();
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, (_, number) => caller(number)));
+}
+
+test(`four processes, ${callers} callers, quota ${quota}: exactly so many found look-ups are answered`, {
+  timeout: 600_000,
+}, async () => {
+  const { at } = await customer(quota);
+  let found = 0;
+  await askUntilRefused(at, () => {
+    found += 1;
+  });
+  expect(found).toBe(quota);
+  await vi.waitFor(async () => {
+    const { data } = accountAnswer.parse(await (await at[1]!('/id/v1/cuenta')).json());
+    expect(data.cuota).toMatchObject({ limite: quota, usada: quota, saldo_prepago: 0 });
+  }, 5_000);
+});
+
+test('a process killed in the middle costs at most its last second, in the customer’s favour', {
+  timeout: 600_000,
+}, async () => {
+  const { payer, at } = await customer(quota);
+  const killed = 3;
+  const foundAtKilled: number[] = [];
+  let found = 0;
+  let killedAtMs = Number.POSITIVE_INFINITY;
+  const asking = askUntilRefused(at, (process_) => {
+    found += 1;
+    if (process_ === killed) foundAtKilled.push(performance.now());
+    if (found === Math.floor(quota / 2)) {
+      killedAtMs = performance.now();
+      process.kill(apis[killed]!.pid, 'SIGKILL');
+    }
+  });
+  await asking;
+  // PostgreSQL's clock, moved on for the dead process's lease: nobody renews it, so it is the one that lapses first.
+  await sleep(2_500);
+  await around.pool.query(
+    `UPDATE quota_lease SET expires_at = now() WHERE account_id = $1
+       AND expires_at < (SELECT max(expires_at) FROM quota_lease WHERE account_id = $1) - interval '1 second'`,
+    [payer.accountId],
+  );
+  await sleep(refusalMs);
+  await askUntilRefused(at.slice(0, killed), () => {
+    found += 1;
+  });
+  const lastSecond = foundAtKilled.filter((atMs) => atMs > killedAtMs - 1_500).length;
+  expect(found).toBeGreaterThanOrEqual(quota);
+  expect(found).toBeLessThanOrEqual(quota + lastSecond);
+  apis[killed] = await startApi({ DATABASE_URL: around.postgresLine.url, CLICKHOUSE_URL: around.clickhouseLine.url });
+});
+
+test('the headers say what is left, of the minute and of the month; errors and unknown RUCs are free, HEAD and 304 are not', async () => {
+  const { at } = await customer(100, 50);
+  const get = at[0]!;
+  const first = await get(`/id/v1/ruc/${company}`);
+  const { headers } = first;
+  expect(headers.get('ratelimit-policy')).toMatch(/^"minuto";q=50;w=60, "mes";q=100;w=2[4-6]\d{5}$/);
+  expect(headers.get('ratelimit')).toMatch(/^"minuto";r=49;t=\d+, "mes";r=99;t=\d+$/);
+  expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['50', '49']);
+  expect(Number(headers.get('x-ratelimit-reset'))).toBeLessThanOrEqual(60);
+  await get(`/id/v1/ruc/${company}`, { method: 'HEAD' });
+  const again = await get(`/id/v1/ruc/${company}`, { headers: { 'if-none-match': headers.get('etag')! } });
+  expect(again.status).toBe(304);
+  await expectProblem(await get(`/id/v1/ruc/${unknown}`), 'ruc_no_encontrado');
+  await expectProblem(await get('/id/v1/ruc/123'), 'ruc_formato');
+  const calendar = await get('/id/v1/calendario/2026-11-28');
+  expect(calendar.headers.get('ratelimit')).toMatch(/^"minuto";r=44;t=\d+$/);
+  const last = await get(`/id/v1/ruc/${company}`);
+  expect(last.headers.get('ratelimit')).toMatch(/"mes";r=96;/);
+});
+
+test('the minute limit counts every route at every process; then 429 with the seconds to the next minute (registers-apis T44, T45)', async () => {
+  const { at } = await customer(1_000, 20);
+  const statuses: number[] = [];
+  let refused: Response | undefined;
+  // Not across a minute's end.
+  if (60_000 - (Date.now() % 60_000) < 8_000) await sleep(8_000);
+  for (let number = 0; number < 30; number += 1) {
+    const route = ['/id/v1/cuenta', '/id/v1/calendario/2026-11-28', `/id/v1/ruc/${company}`][number % 3]!;
+    const response = await at[number % 4]!(route);
+    statuses.push(response.status);
+    if (response.status === 429) refused = response;
+  }
+  expect(statuses.filter((status) => status === 200)).toHaveLength(20);
+  expect(refused!.headers.get('ratelimit')).toMatch(/^"minuto";r=0;t=\d+$/);
+  expect(Number(refused!.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+  await expectProblem(refused!, 'limite_por_minuto');
+});
+
+test('the sandbox token: 60 a minute from one address', async () => {
+  if (60_000 - (Date.now() % 60_000) < 8_000) await sleep(8_000);
+  const get = requestsOf(apis[1]!.url, 'pad_sandbox_publico');
+  const statuses = await Promise.all(
+    Array.from({ length: 70 }, async () => (await get('/id/v1/calendario/2026-11-28')).status),
+  );
+  expect(statuses.filter((status) => status === 200)).toHaveLength(60);
+});
+
+test('PostgreSQL down: a known token goes on on its lease, the calendar answers; both are whole again by themselves', async () => {
+  const { at } = await customer(1_000);
+  const get = at[2]!;
+  expect((await get(`/id/v1/ruc/${company}`)).status).toBe(200);
+  await around.postgresLine.cut();
+  for (let number = 0; number < 20; number += 1) expect((await get(`/id/v1/ruc/${company}`)).status).toBe(200);
+  expect((await get('/id/v1/calendario/2026-11-28')).status).toBe(200);
+  const { at: others } = { at: requestsOf(apis[2]!.url, `pad_live_${'0'.repeat(16)}_${'1'.repeat(48)}`) };
+  await expectProblem(await others(`/id/v1/ruc/${company}`), 'servicio_no_disponible');
+  await around.postgresLine.mend();
+  await vi.waitFor(async () => {
+    const { data } = accountAnswer.parse(await (await get('/id/v1/cuenta')).json());
+    expect(data.cuota.usada).toBe(21);
+  }, 10_000);
+});
