@@ -18,6 +18,7 @@ import { serveHealth } from '../deploy/runtime/health.ts';
 import { makeKafka } from '../deploy/runtime/kafka.ts';
 import { Lifecycle } from '../deploy/runtime/lifecycle.ts';
 import { makeLogger } from '../deploy/runtime/log.ts';
+import { mailBlock, makeMailer } from '../deploy/runtime/mail.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeTemporal } from '../deploy/runtime/temporal.ts';
@@ -34,6 +35,7 @@ import { defaultPublicationSettings, type PublicationDependencies } from './publ
 import { defaultFetchCron, defaultReconcileCron } from './publication/schedule.ts';
 import { makePublicationWorker } from './publication/worker.ts';
 import { temporalLogger } from './temporal-log.ts';
+import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
 /** The worker process: both task queues of Temporal, with everything their steps need. */
 const schema = z.object({
@@ -45,6 +47,8 @@ const schema = z.object({
   ...archiveBlock.shape,
   ...webhookBlock.shape,
   ...sourceBlock.shape,
+  ...mailBlock.shape,
+  ...retentionBlock.shape,
   /** When the official sites are asked, in America/Lima. */
   FETCH_CRON: z.string().min(1).default(defaultFetchCron),
   /** When the state is compared with the archive, in America/Lima. */
@@ -129,6 +133,8 @@ await lifecycle.run(async () => {
       await run.catch(() => {});
     });
   }
+  const rule = retentionRuleOf(configuration);
+  lifecycle.onStop('upkeep', startUpkeep({ pool, log, metrics, mailer: makeMailer(configuration), rule }));
   const health = {
     alive: () => null,
     ready: async () => {

@@ -17,3 +17,6 @@ CREATE UNIQUE INDEX IF NOT EXISTS notice_once ON notice (webhook_id, once) WHERE
 CREATE INDEX IF NOT EXISTS notice_account ON notice (account_id, id);
 CREATE INDEX IF NOT EXISTS notice_mail_due ON notice (mail_due_at) WHERE mail_due_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS notice_at ON notice (at);
+
+-- The highest position of an event of the account that the retention removed: a cursor before it may have missed one.
+ALTER TABLE account_position ADD COLUMN IF NOT EXISTS removed_through bigint NOT NULL DEFAULT 0;

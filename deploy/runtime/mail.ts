@@ -1,0 +1,91 @@
+import { createTransport } from 'nodemailer';
+import { z } from 'zod';
+import { ConfigurationError } from './config.ts';
+
+/** Mail is off unless SMTP_URL is set. */
+export const mailBlock = z.object({
+  /** smtp://user:password@host:port, or smtps: for TLS from the first byte. */
+  SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
+  /** Address that mails come from, for example avisos@example.pe. */
+  SMTP_FROM: z.email().optional(),
+  /** `required`: a server without TLS gets nothing; `off`: for a relay on the same machine or a private network. */
+  SMTP_TLS: z.enum(['required', 'off']).default('required'),
+});
+
+export interface Mail {
+  /** The same for every try, so that a mail which arrives twice can be seen to be one. Letters, digits, dashes. */
+  id: string;
+  to: string;
+  subject: string;
+  text: string;
+}
+
+/** The message holds the class and the server's number, never an address or the server's text. */
+export class MailError extends Error {
+  override name = 'MailError';
+  readonly code: 'mail_refused' | 'mail_failed';
+  /** False: the server will not take mail for this address, now or later. */
+  readonly retryable: boolean;
+
+  constructor(code: MailError['code'], reason: string) {
+    super(`mail not sent: ${reason}`);
+    this.code = code;
+    this.retryable = code === 'mail_failed';
+  }
+}
+
+export interface Mailer {
+  /** Resolves once the server has taken the mail. @throws MailError */
+  send: (mail: Mail) => Promise<void>;
+}
+
+/**
+ * A mailer over one SMTP server, a connection per mail: there are few. null: mail is off.
+ * @param ca PEM text of certificate authorities trusted instead of the usual ones
+ * @throws ConfigurationError when there is a server and no sender
+ */
+export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mailer | null {
+  if (config.SMTP_URL === undefined) return null;
+  const { SMTP_FROM: from } = config;
+  if (from === undefined) throw new ConfigurationError('The configuration is not valid:\n  SMTP_FROM: is not set');
+  const url = new URL(config.SMTP_URL);
+  const secure = url.protocol === 'smtps:';
+  const transport = createTransport({
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
+    secure,
+    requireTLS: !secure && config.SMTP_TLS === 'required',
+    ignoreTLS: config.SMTP_TLS === 'off',
+    ...(url.username === ''
+      ? {}
+      : { auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) } }),
+    tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) },
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 20_000,
+    dnsTimeout: 5_000,
+    // A mail is text that stands here; nothing of it may make the library read a file or an address.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    logger: false,
+  });
+  return {
+    async send({ id, to, subject, text }) {
+      const messageId = `<${id}@${from.slice(from.lastIndexOf('@') + 1)}>`;
+      const headers = { 'Auto-Submitted': 'auto-generated' };
+      try {
+        await transport.sendMail({ from, to: { name: '', address: to }, subject, text, messageId, headers });
+      } catch (error) {
+        throw mailError(error);
+      }
+    },
+  };
+}
+
+/** A number from 500 that answers the recipient is for good; everything else, a wrong password too, may be mended. */
+function mailError(error: unknown): MailError {
+  const { code = 'ESOCKET', responseCode } = error as { code?: string; responseCode?: number };
+  const reason = responseCode === undefined ? code : `${code} ${responseCode}`;
+  const refused = code === 'EENVELOPE' && (responseCode === undefined || responseCode >= 500);
+  return new MailError(refused ? 'mail_refused' : 'mail_failed', reason);
+}

@@ -1,0 +1,85 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { z } from 'zod';
+import { wholeNumber } from '../deploy/runtime/config.ts';
+import type { Logger } from '../deploy/runtime/log.ts';
+import type { Mailer } from '../deploy/runtime/mail.ts';
+import type { Pool } from '../deploy/runtime/postgres.ts';
+import { startRepeating } from '../deploy/runtime/repeat.ts';
+import { readBacklog } from '../pipelines/watch/backlog.ts';
+import { defaultNoticeMailRule, mailNotices, type NoticeMailRule } from '../pipelines/watch/notices-mailer.ts';
+import { defaultRetentionRule, type RetentionRule, removeExpired } from '../pipelines/watch/retention.ts';
+
+export const retentionBlock = z.object({
+  /** Months that events and deliveries are kept, from the day on which the change was detected. */
+  EVENT_RETENTION_MONTHS: wholeNumber(1, 120).default(defaultRetentionRule.eventMonths),
+  /** Days that attempts and what receivers answered are kept. */
+  ATTEMPT_RETENTION_DAYS: wholeNumber(1, 3_650).default(defaultRetentionRule.attemptDays),
+});
+
+export function retentionRuleOf(config: z.output<typeof retentionBlock>): RetentionRule {
+  return { eventMonths: config.EVENT_RETENTION_MONTHS, attemptDays: config.ATTEMPT_RETENTION_DAYS };
+}
+
+export interface UpkeepParts {
+  pool: Pool;
+  log: Logger;
+  metrics: Registry;
+  /** null: mail is off. */
+  mailer: Mailer | null;
+  rule: RetentionRule;
+  mail?: NoticeMailRule;
+  everyMs?: Partial<typeof defaultEveryMs>;
+}
+
+const defaultEveryMs = { mail: 10_000, retention: 3_600_000, backlog: 15_000 };
+
+/**
+ * What a worker does besides its queues: mails notices, removes what is past its time, counts the backlog. Every worker does
+ * all of it; each piece takes what no other one has, so any number of them may. Returns the stop.
+ */
+export function startUpkeep({ pool, log, metrics, mailer, rule, mail, everyMs }: UpkeepParts): () => Promise<void> {
+  const every = { ...defaultEveryMs, ...everyMs };
+  const gauges = makeUpkeepMetrics(metrics);
+  const stops = [
+    startRepeating('retention', every.retention, log, async (stop) => {
+      const removed = await removeExpired(pool, rule, stop);
+      if (Object.values(removed).some((part) => (Array.isArray(part) ? part.length > 0 : part > 0))) {
+        log.info(removed, 'removed what was past its time');
+      }
+    }),
+    startRepeating('backlog', every.backlog, log, async () => {
+      const backlog = await readBacklog(pool);
+      gauges.due.set(backlog.due);
+      gauges.inFlight.set(backlog.inFlight);
+      gauges.held.set(backlog.held);
+      gauges.oldestDueSeconds.set(backlog.oldestDueSeconds ?? 0);
+    }),
+  ];
+  if (mailer !== null) {
+    const parts = { pool, log, mailer, rule: mail ?? defaultNoticeMailRule };
+    stops.push(
+      startRepeating('notice mail', every.mail, log, async (stop) => {
+        gauges.mailed.inc(await mailNotices(parts, stop));
+      }),
+    );
+  }
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()));
+  };
+}
+
+/** The gauges count in PostgreSQL, for all workers together: each worker shows the same, so take the greatest, not the sum. */
+function makeUpkeepMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    due: new Gauge({ name: 'padron_delivery_due', help: 'Deliveries that are due now', registers }),
+    inFlight: new Gauge({ name: 'padron_delivery_in_flight', help: 'Deliveries under way', registers }),
+    held: new Gauge({ name: 'padron_delivery_held', help: 'Deliveries held for paused webhooks', registers }),
+    oldestDueSeconds: new Gauge({
+      name: 'padron_delivery_oldest_due_seconds',
+      help: 'How long the delivery that has been due longest has waited; 0: none is due',
+      registers,
+    }),
+    mailed: new Counter({ name: 'padron_notices_mailed_total', help: 'Notices that the mail server took', registers }),
+  };
+}
