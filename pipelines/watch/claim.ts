@@ -22,6 +22,8 @@ export interface ClaimedDelivery {
   attempt: number;
   /** Failed attempts since the schedule (re)started. */
   failuresOfCycle: number;
+  /** Asked for by the customer to try the endpoint: sent once, and of no account for the endpoint's health. */
+  isTest: boolean;
   event: string;
   payload: string;
 }
@@ -61,11 +63,11 @@ export function claimDeliveries(
     const { wakeSeq, openSince } = await leaseWork(client, webhookId, limits.workLeaseMs);
     const target = await readTarget(client, webhookId);
     const nothing = { deliveries: [], nextDueAt: null, nextDueInMs: null };
-    if (target === null || target.estado === 'pausado') return { ...nothing, target, wakeSeq, openSince };
+    if (target === null) return { ...nothing, target, wakeSeq, openSince };
     const most = prepare(target);
     if (openSince === null) return { ...nothing, target, wakeSeq, openSince };
     const deliveries = most > 0 ? await claim(client, target, openSince, most, limits.deliveryLeaseMs) : [];
-    return { target, deliveries, wakeSeq, openSince, ...(await nextDue(client, webhookId, openSince)) };
+    return { target, deliveries, wakeSeq, openSince, ...(await nextDue(client, target, openSince)) };
   });
 }
 
@@ -115,7 +117,7 @@ async function readTarget(client: PoolClient, webhookId: string): Promise<Webhoo
 /**
  * A delivery waits while another of its RUC is under way, while an earlier one was never attempted, and while an earlier
  * one is due as well: so of one RUC at most one is free. en_curso with a next_due_at that has passed is a lease that ran out.
- * The bound on the day stands at every table, so that PostgreSQL plans over the days that matter and not over a year.
+ * Of a paused webhook only its tests are free. The bound on the day stands at every table, so that PostgreSQL plans over the days that matter and not over a year.
  */
 const claimSql = `
   WITH running AS (
@@ -123,6 +125,7 @@ const claimSql = `
   ), free AS (
     SELECT d.day, d.id FROM delivery d
     WHERE d.webhook_id = $1 AND d.day >= $5 AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
+      AND (d.is_test OR NOT $6)
       AND NOT EXISTS (
         SELECT FROM delivery o
         WHERE o.webhook_id = d.webhook_id AND o.day >= $5 AND o.ruc = d.ruc AND o.estado IN ('pendiente', 'en_curso') AND o.id <> d.id
@@ -134,12 +137,12 @@ const claimSql = `
     UPDATE delivery d SET estado = 'en_curso', intentos = d.intentos + 1, lease_token = gen_random_uuid()::text,
       lease_until = now() + make_interval(secs => $4), next_due_at = now() + make_interval(secs => $4)
     FROM free WHERE d.day >= $5 AND d.day = free.day AND d.id = free.id AND d.estado IN ('pendiente', 'en_curso')
-    RETURNING d.day, d.id, d.event_id, d.position, d.lease_token, d.intentos, d.fallos_del_ciclo
+    RETURNING d.day, d.id, d.event_id, d.position, d.lease_token, d.intentos, d.fallos_del_ciclo, d.is_test
   ), announced AS (
     INSERT INTO attempt (day, delivery_id, number, started_at, failure)
     SELECT day, id, intentos, now(), 'resultado_desconocido' FROM claimed
   )
-  SELECT c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, e.evento, e.payload
+  SELECT c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.payload
   FROM claimed c JOIN event e ON e.day >= $5 AND e.day = c.day AND e.id = c.event_id ORDER BY c.position`;
 
 async function claim(
@@ -155,15 +158,17 @@ async function claim(
     lease_token: string;
     intentos: number;
     fallos_del_ciclo: number;
+    is_test: boolean;
     evento: string;
     payload: string;
-  }>(claimSql, [target.id, most, target.inFlightLimit, leaseMs / 1_000, openSince]);
+  }>(claimSql, [target.id, most, target.inFlightLimit, leaseMs / 1_000, openSince, target.estado === 'pausado']);
   return rows.map((row) => ({
     day: row.day,
     id: row.id,
     leaseToken: row.lease_token,
     attempt: row.intentos,
     failuresOfCycle: row.fallos_del_ciclo,
+    isTest: row.is_test,
     event: row.evento,
     payload: row.payload,
   }));
@@ -172,14 +177,15 @@ async function claim(
 /** In the claim's own transaction, so by the same now(): what was not due above is counted here, to the microsecond. */
 async function nextDue(
   client: PoolClient,
-  webhookId: string,
+  target: WebhookTarget,
   openSince: string,
 ): Promise<Pick<Claim, 'nextDueAt' | 'nextDueInMs'>> {
   const { rows } = await client.query<{ at: Date | null; in_ms: string | null }>(
     `SELECT at, ceil(extract(epoch FROM at - now()) * 1000) AS in_ms FROM (
        SELECT min(next_due_at) AS at FROM delivery
-       WHERE webhook_id = $1 AND day >= $2 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()) AS next`,
-    [webhookId, openSince],
+       WHERE webhook_id = $1 AND day >= $2 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
+         AND (is_test OR NOT $3)) AS next`,
+    [target.id, openSince, target.estado === 'pausado'],
   );
   const row = rows[0]!;
   return { nextDueAt: row.at, nextDueInMs: row.in_ms === null ? null : Number(row.in_ms) };

@@ -22,7 +22,8 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
   );
   if (rows[0] === undefined) return false;
   await client.query(
-    `UPDATE delivery SET estado = 'retenida', next_due_at = NULL WHERE webhook_id = $1 AND estado = 'pendiente'`,
+    `UPDATE delivery SET estado = 'retenida', next_due_at = NULL
+     WHERE webhook_id = $1 AND estado = 'pendiente' AND NOT is_test`,
     [webhookId],
   );
   const { fallos_consecutivos } = rows[0];

@@ -6,6 +6,7 @@ export interface AttemptResult {
   id: string;
   leaseToken: string;
   attempt: number;
+  isTest: boolean;
   durationMs: number;
   success: boolean;
   httpStatus: number | null;

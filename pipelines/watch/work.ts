@@ -44,7 +44,8 @@ export async function releaseWork(
 
 /**
  * Webhooks with something overdue that nobody works on: their wake-up was lost (a process died between its commit and its
- * signal), or their worker died, or their workflow. Endpoints, never deliveries, so this stays small.
+ * signal), or their worker died, or their workflow. Endpoints, never deliveries, so this stays small. Paused ones too, for
+ * their tests: a round of theirs that finds none leaves nothing overdue.
  */
 export async function overdueWebhooks(
   pool: Pool,
@@ -53,7 +54,7 @@ export async function overdueWebhooks(
   const { rows } = await pool.query<{ webhook_id: string }>(
     `SELECT w.webhook_id FROM webhook_work w JOIN webhook h ON h.id = w.webhook_id
      WHERE w.next_due_at < now() - make_interval(secs => $1) AND (w.lease_until IS NULL OR w.lease_until <= now())
-       AND h.estado = 'activo' AND h.deleted_at IS NULL
+       AND h.deleted_at IS NULL
      ORDER BY w.next_due_at LIMIT $2`,
     [options.graceSeconds, options.maxWebhooks],
   );

@@ -154,13 +154,13 @@ export class Round {
     const { pool } = this.#dependencies;
     const results = await this.#underway.record((each) => recordResults(pool, this.#webhookId, each));
     const at = new Date();
-    for (const { success, httpStatus, failure } of results) {
-      this.#outcomes.push({ success, status: httpStatus, timedOut: failure === 'tiempo_agotado', at });
+    for (const { success, httpStatus, failure, isTest } of results) {
+      if (!isTest) this.#outcomes.push({ success, status: httpStatus, timedOut: failure === 'tiempo_agotado', at });
       if (success) this.#delivered += 1;
       else this.#failed += 1;
     }
     // At once, while others may still be under way: nothing more may start.
-    if (results.some(({ httpStatus }) => httpStatus === 410)) await this.#settleHealth();
+    if (this.#outcomes.some(({ status }) => status === 410)) await this.#settleHealth();
   }
 
   /** Dying before this line forgets the round's failures in a row; they are counted again by the next failures. */
@@ -196,10 +196,12 @@ export class Round {
   }
 
   #idle(claim: Claim, ended: boolean): Idle {
-    if (claim.target?.estado !== 'activo') return 'has nothing';
+    if (claim.target === null) return 'has nothing';
     if (ended) return 'ended';
     if (this.#moves) return 'moves';
     if (this.#asked === 0) return 'waits for its rate';
+    // Its tests are sent by now, at its rate: the claim asked for them.
+    if (claim.target.estado === 'pausado') return 'has nothing';
     return this.#lingerMs() > 0 ? 'lingers' : 'has nothing';
   }
 
