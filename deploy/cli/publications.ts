@@ -105,6 +105,9 @@ function registerReading(publications: Command, context: CommandContext): void {
       context.show(options, publication, [
         lineOf(publication),
         ...(publication.decided_by === null ? [] : [`  decided by ${publication.decided_by}`]),
+        ...(publication.removed_at === null
+          ? []
+          : [`  its file left the archive on ${publication.removed_at.toISOString()}`]),
         ...gateLines(publication.gates),
       ]);
     });

@@ -36,6 +36,8 @@ export interface Publication {
   compare_result: Record<string, unknown> | null;
   detected_at: Date;
   downloaded_at: Date | null;
+  /** When the retention took its bytes out of the archive; null: they are there, or never were. */
+  removed_at: Date | null;
   state_at: Date;
   edition: number | null;
   publicada_at: Date | null;
