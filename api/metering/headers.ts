@@ -1,6 +1,6 @@
 import type { ApiContext } from '../request.ts';
 import type { MinuteStanding } from './minute-limits.ts';
-import { type Month, minuteMs, secondsUntil } from './periods.ts';
+import { minuteMs, secondsUntil } from './periods.ts';
 import type { Standing } from './types.ts';
 
 /**
@@ -19,7 +19,7 @@ export function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: 
 }
 
 /** Beside what `showMinute` said. */
-export function showMonth(context: ApiContext, { limit, remaining }: Standing, month: Month, nowMs: number): void {
+export function showMonth(context: ApiContext, { month, limit, remaining }: Standing, nowMs: number): void {
   const windowSeconds = (month.endsAtMs - month.startsAtMs) / 1_000;
   const monthly = {
     policy: `"mes";q=${limit};w=${windowSeconds}`,

@@ -4,7 +4,7 @@ import { ApiProblem, storeUnavailable } from '../problems.ts';
 import { isUnavailable, within } from '../stores.ts';
 import { type GrantAnswer, grantUnits, LeaseLost } from './ledger.ts';
 import type { Notices } from './notices.ts';
-import { type Clock, monthOf, secondsUntil, systemClock } from './periods.ts';
+import { type Clock, type Month, monthOf, secondsUntil, systemClock } from './periods.ts';
 import { Reporter } from './reporter.ts';
 import { LeasedReservation } from './reservation.ts';
 import type { Meter, Payer, Reservation, Standing } from './types.ts';
@@ -34,11 +34,13 @@ class LeasingMeter implements RunningMeter {
   readonly #wallets = new Map<number, Wallet>();
   readonly #filling = new Map<number, Promise<void>>();
   readonly #reporter: Reporter;
+  #month: Month;
 
   constructor(pool: Pool, notices: Notices, log: Logger, clock: Clock) {
     this.#pool = pool;
     this.#notices = notices;
     this.#clock = clock;
+    this.#month = monthOf(clock.wallMs());
     this.#reporter = new Reporter({
       pool,
       notices,
@@ -76,20 +78,28 @@ class LeasingMeter implements RunningMeter {
   }
 
   standing(accountId: number): Standing | null {
-    return this.#wallets.get(accountId)?.standing() ?? null;
+    const standing = this.#wallets.get(accountId)?.standing() ?? null;
+    return standing === null ? null : { ...standing, month: this.#monthNow() };
+  }
+
+  /** Worked out once a month, not with every request. */
+  #monthNow(): Month {
+    const nowMs = this.#clock.wallMs();
+    if (nowMs < this.#month.startsAtMs || nowMs >= this.#month.endsAtMs) this.#month = monthOf(nowMs);
+    return this.#month;
   }
 
   #walletOf(accountId: number): Wallet {
     let wallet = this.#wallets.get(accountId);
     if (wallet === undefined) {
-      wallet = new Wallet(accountId, monthOf(this.#clock.wallMs()).firstDay);
+      wallet = new Wallet(accountId, this.#monthNow().firstDay);
       this.#wallets.set(accountId, wallet);
     }
     return wallet;
   }
 
   #turn(wallet: Wallet): void {
-    wallet.turn(monthOf(this.#clock.wallMs()).firstDay, this.#clock.monotonicMs());
+    wallet.turn(this.#monthNow().firstDay, this.#clock.monotonicMs());
   }
 
   #refuseIfKnown({ refusal }: Wallet, units: number): void {
@@ -126,7 +136,7 @@ class LeasingMeter implements RunningMeter {
       const { mes, prepago } = answer.funds.leasedElsewhere;
       if (isRecallOver || mes + prepago === 0) {
         const { wallMs } = this.#clock;
-        const monthEndsAtMs = monthOf(wallMs()).endsAtMs;
+        const monthEndsAtMs = this.#monthNow().endsAtMs;
         const lapseAtMs = wallMs() + answer.funds.elsewhereLapsesInMs;
         wallet.refuse(
           answer,

@@ -1,6 +1,5 @@
 import { type ApiContext, type ApiMiddleware, callerOf } from '../request.ts';
 import { showMonth } from './headers.ts';
-import { monthOf } from './periods.ts';
 import type { Meter, Reservation } from './types.ts';
 
 /**
@@ -15,8 +14,7 @@ export function metered(meter: Meter): ApiMiddleware {
     } finally {
       context.state.reservation?.release();
       const standing = meter.standing(callerOf(context).accountId);
-      const nowMs = Date.now();
-      if (standing !== null) showMonth(context, standing, monthOf(nowMs), nowMs);
+      if (standing !== null) showMonth(context, standing, Date.now());
     }
   };
 }

@@ -1,4 +1,5 @@
 import type { Caller } from '../accounts/callers.ts';
+import type { Month } from './periods.ts';
 
 /** Who pays: the account and its plan's requests per minute, which say how large its blocks are. */
 export type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;
@@ -15,6 +16,7 @@ export interface Reservation {
 
 /** What is left of the month, as this process knows it: other processes' use of the last second is not in it. */
 export interface Standing {
+  month: Month;
   limit: number;
   remaining: number;
 }

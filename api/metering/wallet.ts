@@ -1,6 +1,5 @@
 import { Lease, type Part, takeUnits } from './lease.ts';
 import { type GrantAnswer, leaseUsableMs, leftOver } from './ledger.ts';
-import type { Standing } from './types.ts';
 
 /** After a refusal the account is not asked about again for so long, however many requests come; new credit works after it. */
 export const refusalMs = 1_000;
@@ -96,7 +95,8 @@ export class Wallet {
     if (this.#known !== null) this.#known.usedElsewhere = usedElsewhere;
   }
 
-  standing(): Standing | null {
+  /** What is left of the month, of all processes as last read; null: never read. */
+  standing(): { limit: number; remaining: number } | null {
     if (this.#known === null) return null;
     const { limit, usedElsewhere } = this.#known;
     const here = [this.mes, ...this.retired.filter((lease) => lease.purse === 'mes' && lease.month === this.mes.month)];

@@ -6,7 +6,7 @@ import { listTokens } from '../../api/accounts/tokens.ts';
 import { readUse } from '../../api/metering/ledger.ts';
 import { monthOf } from '../../api/metering/periods.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
+import { checkDays, dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -149,9 +149,8 @@ function contractOf(options: CreateOptions) {
       throw new CommandError('Days of a contract without a contract.', 'Give its reference with --contract.');
     return null;
   }
-  return {
-    reference: filled(contract, '--contract'),
-    from: contractFrom === undefined ? limaDay(new Date()) : dayOf(contractFrom),
-    until: contractUntil === undefined ? null : dayOf(contractUntil),
-  };
+  const from = contractFrom === undefined ? limaDay(new Date()) : dayOf(contractFrom);
+  const until = contractUntil === undefined ? null : dayOf(contractUntil);
+  checkDays(from, until);
+  return { reference: filled(contract, '--contract'), from, until };
 }

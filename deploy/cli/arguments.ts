@@ -35,6 +35,12 @@ export function filled(text: string, option: string): string {
   return trimmed;
 }
 
+/** @throws CommandError when the last day is before the first */
+export function checkDays(from: string, until: string | null): void {
+  if (until !== null && until < from)
+    throw new CommandError(`The last day, ${until}, is before the first, ${from}.`, 'Change one of the two.');
+}
+
 export function noAccount(id: number): CommandError {
   return new CommandError(`There is no account ${id}.`, 'See them with: npx padron accounts list');
 }

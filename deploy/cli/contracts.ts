@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { addContract, type Contract, endContract, listContracts } from '../../api/accounts/contracts.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
+import { checkDays, dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 export function registerContractsCommands(program: Command, context: CommandContext): void {
@@ -24,8 +24,7 @@ export function registerContractsCommands(program: Command, context: CommandCont
     .action(async (options: OutputOptions & { account: number; reference: string; from?: string; until?: string }) => {
       const from = options.from ?? limaDay(new Date());
       const until = options.until ?? null;
-      if (until !== null && until < from)
-        throw new CommandError(`The last day, ${until}, is before the first, ${from}.`, 'Change --from or --until.');
+      checkDays(from, until);
       const reference = filled(options.reference, '--reference');
       const id = await addContract(context.pool(), options.account, { reference, from, until });
       if (id === null) throw noAccount(options.account);

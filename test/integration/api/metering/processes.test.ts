@@ -1,10 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { creditUnits } from '../../../../api/accounts/credits.ts';
 import { createToken } from '../../../../api/accounts/tokens.ts';
+import { monthOf } from '../../../../api/metering/periods.ts';
 import type { Payer } from '../../../../api/metering/types.ts';
 import { refusalMs } from '../../../../api/metering/wallet.ts';
 import { accountAnswer } from '../../../../schemas/http/account.ts';
-import { expectProblem, type RunningApi, requestsOf, startApi, type TestCaller } from '../../../support/api.ts';
+import { limaTime } from '../../../../schemas/lima-time.ts';
+import {
+  expectProblem,
+  makeCaller,
+  type RunningApi,
+  requestsOf,
+  startApi,
+  type TestCaller,
+} from '../../../support/api.ts';
 import { makePayer } from '../../../support/meters.ts';
 import { insertEdition, insertTaxpayers } from '../../../support/served-register.ts';
 import { type Surroundings, startSurroundings } from '../surroundings.ts';
@@ -81,9 +91,9 @@ test('a process killed in the middle costs at most its last second, in the custo
   const foundAtKilled: number[] = [];
   let found = 0;
   let killedAtMs = Number.POSITIVE_INFINITY;
-  const asking = askUntilRefused(at, (process_) => {
+  const asking = askUntilRefused(at, (answeredBy) => {
     found += 1;
-    if (process_ === killed) foundAtKilled.push(performance.now());
+    if (answeredBy === killed) foundAtKilled.push(performance.now());
     if (found === Math.floor(quota / 2)) {
       killedAtMs = performance.now();
       process.kill(apis[killed]!.pid, 'SIGKILL');
@@ -145,6 +155,24 @@ test('the minute limit counts every route at every process; then 429 with the se
   await expectProblem(refused!, 'limite_por_minuto');
 });
 
+test('cuenta: plan, quota, contract, limits; kept nowhere', async () => {
+  const contract = { reference: 'CTD-7', from: '2020-01-01', until: null };
+  const caller = await makeCaller(around.pool, apis[0]!.url, { plan: 'micro', contract });
+  await creditUnits(around.pool, caller.accountId, 25, 'F001-1');
+  const response = await caller.request('/id/v1/cuenta');
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  const { data } = accountAnswer.parse(await response.json());
+  expect(data).toMatchObject({
+    plan: 'micro',
+    cuota: { usada: 0, saldo_prepago: 25, reinicia_en: limaTime(new Date(monthOf(Date.now()).endsAtMs)) },
+    contrato_datos: { referencia: 'CTD-7', desde: '2020-01-01', hasta: null },
+    limites: { rucs_por_lote: 100, listas: 1_000, webhooks: 50, rucs_vigilados: 100_000 },
+  });
+  await expectProblem(await caller.request('/id/v1/cuenta?mes=1'), 'parametro_desconocido');
+  const head = await caller.request('/id/v1/cuenta', { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+});
+
 test('the sandbox token: 60 a minute from one address', async () => {
   if (60_000 - (Date.now() % 60_000) < 8_000) await sleep(8_000);
   const get = requestsOf(apis[1]!.url, 'pad_sandbox_publico');
@@ -161,8 +189,9 @@ test('PostgreSQL down: a known token goes on on its lease, the calendar answers;
   await around.postgresLine.cut();
   for (let number = 0; number < 20; number += 1) expect((await get(`/id/v1/ruc/${company}`)).status).toBe(200);
   expect((await get('/id/v1/calendario/2026-11-28')).status).toBe(200);
-  const { at: others } = { at: requestsOf(apis[2]!.url, `pad_live_${'0'.repeat(16)}_${'1'.repeat(48)}`) };
-  await expectProblem(await others(`/id/v1/ruc/${company}`), 'servicio_no_disponible');
+  const stranger = requestsOf(apis[2]!.url, `pad_live_${'0'.repeat(16)}_${'1'.repeat(48)}`);
+  await expectProblem(await stranger(`/id/v1/ruc/${company}`), 'servicio_no_disponible');
+  await expectProblem(await get('/id/v1/cuenta'), 'servicio_no_disponible');
   await around.postgresLine.mend();
   await vi.waitFor(async () => {
     const { data } = accountAnswer.parse(await (await get('/id/v1/cuenta')).json());

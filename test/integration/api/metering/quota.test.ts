@@ -83,6 +83,11 @@ test('four processes, 200 callers at once: exactly the quota is charged, what is
   await Promise.all(Array.from({ length: 200 }, (_, number) => caller(number)));
   expect([charged, refused]).toEqual([2_000, 200]);
   for (const each of meters) await each.meter.stop();
+  const { rowCount: unreturned } = await pool.query(
+    'SELECT FROM quota_lease WHERE account_id = $1 AND granted > spent + settled',
+    [payer.accountId],
+  );
+  expect(unreturned).toBe(0);
   expect(await readUse(pool, payer.accountId, thisMonth())).toMatchObject({ used: 2_000 });
 });
 
