@@ -3,22 +3,23 @@ import { findProgram, missing } from '../../deploy/local/prerequisites.ts';
 import { fetchOnce, type ProgramStore } from '../../deploy/local/programs.ts';
 import { fetchWheel } from '../../deploy/local/wheels.ts';
 
-const packages = { fastavro: '1.13.1', 'kafka-python': '3.0.12' } as const;
+const packages = { fastavro: '1.13.1', 'kafka-python': '3.0.12', standardwebhooks: '1.1.0' } as const;
 
 export interface Python {
   program: string;
   environment: Record<string, string | undefined>;
 }
 
-/** python3 with the packages that the examples use, fetched once beside the stack's programs; the machine's stay as they are. */
-export async function pythonWithPackages(): Promise<Python> {
+/** python3 with packages of PyPI, fetched once beside the stack's programs; the machine's stay as they are. */
+export async function pythonWithPackages(...names: (keyof typeof packages)[]): Promise<Python> {
   const { programsDirectory: directory, searchPath } = readLocalConfig();
   const store: ProgramStore = { directory, searchPath, log: console.log };
-  const need = { what: 'the examples in Python', instead: [] };
+  const need = { what: 'the tests in Python', instead: [] };
   const program = findProgram(searchPath, 'python3', 'python');
   if (program === undefined) throw missing('Python 3', 'Debian: apt-get install python3 python3-pip', need);
   const folders: string[] = [];
-  for (const [name, version] of Object.entries(packages)) {
+  for (const name of names) {
+    const version = packages[name];
     const requirement = `${name}==${version}`;
     folders.push(await fetchOnce(store, `${name}-${version}`, (to) => fetchWheel(store, need, requirement, to)));
   }

@@ -22,7 +22,7 @@ let editions: Change[][];
 const files: string[] = [];
 
 beforeAll(async () => {
-  python = await pythonWithPackages();
+  python = await pythonWithPackages('fastavro', 'kafka-python');
   bench = await makeStreamBench(inject('endpoints'));
   const first = baseline(200);
   editions = [first, nextDay(first, 2)];
