@@ -96,6 +96,11 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     cuando: 'La cuenta ya tiene una lista con ese nombre.',
     remedio: 'Elija otro nombre o use la lista que ya existe.',
   },
+  cursor_vencido: {
+    cuando:
+      'El cursor es anterior a lo que todavía se conserva: entre él y el primer evento que queda hubo otros que ya no se pueden dar.',
+    remedio: 'Empiece de nuevo desde el cursor más antiguo que da la respuesta y compare con sus datos.',
+  },
   cuerpo_demasiado_grande: {
     cuando: 'El cuerpo pasa de 64 kB.',
     remedio: 'Divida la petición.',
@@ -128,6 +133,10 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     cuando:
       'La cuota del mes y el saldo prepago no alcanzan para lo pedido; `disponible` dice cuánto queda. No se consultó nada.',
     remedio: 'Espere al primer día del mes (hora de Lima), recargue saldo o cambie de plan.',
+  },
+  demasiados_flujos: {
+    cuando: 'La cuenta ya tiene abiertos todos los flujos de eventos que se admiten a la vez.',
+    remedio: 'Cierre uno o comparta el que tiene entre sus procesos.',
   },
   error_interno: {
     cuando: 'El servicio falló de una manera no prevista.',

@@ -61,8 +61,7 @@ test('the server is where callers reach the API', () => {
   expect(makeDocument('', {}).servers).toEqual([{ url: '/' }]);
 });
 
-test('every answer that is shown is one that the schema allows', () => {
+test('every JSON answer is shown by one that its schema allows', () => {
   const examples = readExamples();
-  for (const [name, { schema }] of all)
-    if (examples[name]?.answer !== undefined) expect(() => schema?.parse(examples[name]?.answer), name).not.toThrow();
+  for (const [name, { schema }] of all) if (schema !== null) schema.parse(examples[name]?.answer);
 });

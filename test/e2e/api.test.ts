@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Example } from '../../api/openapi/examples.ts';
+import { examplesUrl } from '../../api/openapi/examples.ts';
+import type { Operation } from '../../api/openapi/operation.ts';
+import { problemsOf } from '../../api/openapi/problems-of.ts';
+import { type OperationName, operations } from '../../api/openapi/routes.ts';
+import { problems } from '../../schemas/http/problem.ts';
+import type { Surroundings } from '../integration/api/surroundings.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../support/api.ts';
+import { type ExampleRequest, exampleRequests, targetOf } from '../support/api-examples.ts';
+import { provocations } from '../support/api-problems.ts';
+import { insertEvent, startLoadedApi } from '../support/loaded-api.ts';
+
+// Every route is called with the document's example, and the document shows what it answered.
+
+let around: Surroundings;
+let caller: TestCaller;
+const ids: Record<string, string> = {};
+const shown: Record<string, Example> = {};
+
+beforeAll(async () => {
+  around = await startLoadedApi();
+  caller = await makeCaller(around.pool, around.api.url);
+  await sleep(300);
+});
+afterAll(() => around?.stop());
+
+describe('each operation answers its example', () => {
+  test.each(Object.entries(exampleRequests))('%s', async (name, request) => {
+    const { method, path, status, schema, type }: Operation = operations[name as OperationName];
+    if (name === 'verEventos') await insertEvent(around, caller, Number(ids.lista));
+    const response = await caller.request(targetOf(path, withIds(request)), {
+      method: method.toUpperCase(),
+      ...(request.body === undefined ? {} : { json: request.body }),
+    });
+    const text = await response.text();
+    expect(response.status, text).toBe(status);
+    if (schema === null) {
+      expect(response.headers.get('content-type')?.split(';')[0] ?? undefined).toBe(type);
+      return;
+    }
+    const answer: unknown = JSON.parse(text);
+    schema.parse(answer);
+    keepIds(name, answer);
+    shown[name] = { ...(request.body === undefined ? {} : { body: request.body }), answer: steady(answer) };
+  });
+
+  test('the document shows these answers', async () => {
+    await expect(`${JSON.stringify(shown, null, 1)}\n`).toMatchFileSnapshot(examplesUrl.pathname);
+  });
+});
+
+describe('every code of a problem', () => {
+  const provoked = new Set<string>();
+
+  test.each(provocations)('$code', async ({ code, request }) => {
+    const response = await request({ around, caller });
+    await expectProblem(response, code);
+    provoked.add(code);
+  });
+
+  test('each is explained where its `type` leads', async () => {
+    for (const code of Object.keys(problems)) {
+      const response = await fetch(`${around.api.url}/errores/${code}`);
+      expect(response.status, code).toBe(200);
+      expect(await response.text()).toContain(code);
+    }
+  });
+
+  test('none is left out but a failure of our own, which nothing here provokes', () => {
+    const said = Object.values<Operation>(operations).flatMap((operation) => problemsOf(operation));
+    const ofAddresses = ['ruta_no_encontrada', 'metodo_no_permitido'];
+    expect([...provoked, 'error_interno'].sort()).toEqual([...new Set([...said, ...ofAddresses])].sort());
+  });
+});
+
+function withIds({ parameters = {}, ...rest }: ExampleRequest): ExampleRequest {
+  const named = Object.entries(parameters).map(([name, value]) => [
+    name,
+    value.startsWith('$') ? ids[value.slice(1)]! : value,
+  ]);
+  return { ...rest, parameters: Object.fromEntries(named) };
+}
+
+function keepIds(name: string, answer: unknown): void {
+  const { data, meta } = answer as { data: { id?: unknown }; meta: { consulta_id?: string } };
+  if (name === 'crearLista') ids.lista = String(data.id);
+  if (name === 'crearWebhook') ids.webhook = String(data.id);
+  if (meta.consulta_id !== undefined) ids.consulta_id = meta.consulta_id;
+}
+
+/** What is another with every run, shown as if it were not. Days of the calendar's own data and of the registers stay. */
+const fixed: Readonly<Record<string, unknown>> = {
+  consulta_id: '3f8e8a52-6a1c-4a0e-9d0b-2f6a4c1d7e90',
+  consultado_en: '2026-11-26T10:15:00-05:00',
+  creada_en: '2026-11-26T10:15:00-05:00',
+  creado_en: '2026-11-26T10:15:00-05:00',
+  agregado_en: '2026-11-26T10:15:00-05:00',
+  reinicia_en: '2026-12-01T00:00:00-05:00',
+  secreto: `whsec_${'A'.repeat(43)}=`,
+  usada: 6,
+};
+
+/** Warnings that come and go with the day of the run. */
+const dated = new Set(['dato_atrasado', 'cambio_reciente', 'inhabilitacion_reciente']);
+
+function steady(answer: unknown): unknown {
+  const text = JSON.stringify(answer, (name, value: unknown) => {
+    if (name === 'cubre') return { desde: 2025, hasta: 2027 };
+    if (name === 'advertencias') return (value as { codigo: string }[]).filter(({ codigo }) => !dated.has(codigo));
+    return name in fixed && value !== null ? fixed[name] : value;
+  });
+  return JSON.parse(text.replace(/wh_[0-9a-f]{32}/g, 'wh_00112233445566778899aabbccddeeff'));
+}
