@@ -5,6 +5,8 @@ import type { Taxpayers } from '../queries/taxpayers.ts';
 import type { Rank } from './rank.ts';
 import type { Candidate } from './store.ts';
 
+export type CurrentRows = Pick<Taxpayers, 'find' | 'findMany'>;
+
 /** A company as the daily register has it now; texts as written there. */
 export interface Company {
   ruc: string;
@@ -28,7 +30,7 @@ export function companyNow(ruc: string, rows: readonly StoredRow[]): Company | n
  * company's own row stands at its own place.
  */
 export async function confirm(
-  taxpayers: Taxpayers,
+  taxpayers: CurrentRows,
   candidates: readonly Candidate[],
 ): Promise<{ company: Company; rank: Rank }[]> {
   const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];

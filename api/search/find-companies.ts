@@ -1,8 +1,7 @@
 import { storedCondiciones, storedEstados } from '../../schemas/display-texts.ts';
 import type { SearchQuery } from '../../schemas/http/search.ts';
 import { isCompany } from '../../schemas/ruc.ts';
-import type { Taxpayers } from '../queries/taxpayers.ts';
-import { type Company, companyNow, confirm } from './confirm.ts';
+import { type Company, type CurrentRows, companyNow, confirm } from './confirm.ts';
 import { firstApproximatePlace, type Rank, wordsPlace } from './rank.ts';
 import { byName, byNearWords, byWords, type Completions, type Filters, type Statement } from './statements.ts';
 import type { NameStore } from './store.ts';
@@ -30,7 +29,7 @@ export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | n
 const spareCandidates = 5;
 const maxRounds = 3;
 
-export function makeFindCompanies(parts: { names: NameStore; taxpayers: Taxpayers }): FindCompanies {
+export function makeFindCompanies(parts: { names: NameStore; taxpayers: CurrentRows }): FindCompanies {
   return async (query, limite, after) => {
     const ruc = rucTyped(query.q);
     if (ruc !== null) return after === null ? await byRuc(parts.taxpayers, ruc, query) : nothing;
@@ -57,7 +56,7 @@ type MakeStatement = (asked: { filters: Filters; after: Rank | null; limit: numb
 /** One page being filled, tier after tier. */
 class Page {
   readonly hits: Hit[] = [];
-  readonly #parts: { names: NameStore; taxpayers: Taxpayers };
+  readonly #parts: { names: NameStore; taxpayers: CurrentRows };
   readonly #terms: Terms;
   readonly #filters: Filters;
   readonly #wanted: number;
@@ -65,7 +64,7 @@ class Page {
   /** Set where rounds ran out before the page was full: it ends here, though there is more. */
   #stoppedAt: Rank | null = null;
 
-  constructor(parts: { names: NameStore; taxpayers: Taxpayers }, terms: Terms, filters: Filters, wanted: number) {
+  constructor(parts: { names: NameStore; taxpayers: CurrentRows }, terms: Terms, filters: Filters, wanted: number) {
     this.#parts = parts;
     this.#terms = terms;
     this.#filters = filters;
@@ -107,7 +106,7 @@ class Page {
 }
 
 /** A RUC that is typed is no name: one company or nothing, and never a natural person. */
-async function byRuc(taxpayers: Taxpayers, ruc: string, query: SearchQuery): Promise<FoundCompanies> {
+async function byRuc(taxpayers: CurrentRows, ruc: string, query: SearchQuery): Promise<FoundCompanies> {
   if (!isCompany(ruc)) return nothing;
   const company = companyNow(ruc, await taxpayers.find(ruc));
   if (company === null || !passes(company, filtersOf(query))) return nothing;

@@ -11,7 +11,7 @@ import { ProgressLine } from './progress-line.ts';
 /** Copying a large register is one statement of about a minute. */
 const requestTimeoutMs = 3_600_000;
 
-/** `padron rebuild`: state and history in ClickHouse made anew from the archive, beside those that serve. */
+/** `padron rebuild`: state, history and names in ClickHouse made anew from the archive, beside those that serve. */
 export function registerRebuildCommand(program: Command, context: CommandContext): void {
   program
     .command('rebuild')

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import { Registry } from 'prom-client';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { CompanyNames } from '../../pipelines/consumers/company-names.ts';
@@ -9,6 +8,7 @@ import { padronReducido } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 
 const batchRows = 50_000;
+const sampleOneOf = 100;
 const trades = ['INVERSIONES', 'SERVICIOS', 'TRANSPORTES', 'COMERCIAL', 'CONSTRUCTORA', 'DISTRIBUIDORA', 'CORPORACION'];
 const middles = ['GENERALES', 'DEL PERU', 'DEL SUR', 'Y', 'E HIJOS', 'INTEGRALES', 'SAN', '&', 'GRUPO'];
 const forms = ['S.A.C.', 'S.A.C.', 'S.A.C.', 'E.I.R.L.', 'S.R.L.', 'S.A.', 'SOCIEDAD ANONIMA CERRADA'];
@@ -46,30 +46,31 @@ export function companyName(luck: () => number): string {
   return [...words, pick(forms, luck)].join(' ');
 }
 
-/** What the consumer spends in JavaScript on one company, in microseconds. */
-export interface ConsumerCost {
+export interface LoadedCompanies {
+  /** CPU that the consumer's JavaScript spends on one company, in microseconds. */
   stateMicroseconds: number;
-  namesMicroseconds: number;
+  nameMicroseconds: number;
+  /** Some of their names. */
+  sample: readonly string[];
 }
 
 /** Companies 0 to rows - 1 through the consumer's own handler, in edition 1 of the daily register. */
-export async function loadCompanies(clickhouse: ClickHouseClient, rows: number): Promise<ConsumerCost> {
+export async function loadCompanies(clickhouse: ClickHouseClient, rows: number): Promise<LoadedCompanies> {
   const handle = makeMaterializeHandler(clickhouse, new Registry());
   const luck = makeLuck(1);
   const taxpayers = new TaxpayerRows();
   const names = new CompanyNames();
-  let stateMs = 0;
-  let namesMs = 0;
+  const sample: string[] = [];
+  let stateMicroseconds = 0;
+  let nameMicroseconds = 0;
   for (let start = 0; start < rows; start += batchRows) {
     const count = Math.min(batchRows, rows - start);
-    const messages = Array.from({ length: count }, (_, index) => messageOf(start + index, rows, luck));
-    const startedAt = performance.now();
-    taxpayers.fill('padron_reducido', messages);
-    const filledAt = performance.now();
-    names.fill('padron_reducido', messages);
+    const given = Array.from({ length: count }, () => companyName(luck));
+    sample.push(...given.filter((_, index) => index % sampleOneOf === 0));
+    const messages = given.map((name, index) => messageOf(start + index, rows, name, luck));
+    stateMicroseconds += cpuOf(() => taxpayers.fill('padron_reducido', messages)) / rows;
+    nameMicroseconds += cpuOf(() => names.fill('padron_reducido', messages)) / rows;
     names.wordsAreStored();
-    stateMs += filledAt - startedAt;
-    namesMs += performance.now() - filledAt;
     await handle({
       register: 'padron_reducido',
       topic: 'bench',
@@ -81,13 +82,20 @@ export async function loadCompanies(clickhouse: ClickHouseClient, rows: number):
       isStale: () => false,
     });
   }
-  return { stateMicroseconds: (stateMs * 1_000) / rows, namesMicroseconds: (namesMs * 1_000) / rows };
+  return { stateMicroseconds, nameMicroseconds, sample };
 }
 
-function messageOf(number: number, rows: number, luck: () => number) {
+function cpuOf(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
+
+function messageOf(number: number, rows: number, nombre: string, luck: () => number) {
   const firstTen = `20${String(number * Math.floor(1e8 / rows)).padStart(8, '0')}`;
   const cells: Record<string, string> = {
-    nombre: companyName(luck),
+    nombre,
     estado: luck() < 0.5 ? 'ACTIVO' : 'BAJA DE OFICIO',
     condicion: luck() < 0.9 ? 'HABIDO' : 'NO HABIDO',
     ubigeo: '150101',
