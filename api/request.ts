@@ -3,9 +3,8 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { z } from 'zod';
 import { es } from 'zod/locales';
-import { type Caller, type Identify, type PlanName, requirePlan } from './accounts/callers.ts';
-import { accountSubject } from './metering/counted.ts';
-import type { MinuteSubject } from './metering/minute-limits.ts';
+import { type Caller, type Identify, type PlanName, planRanks, requirePlan } from './accounts/callers.ts';
+import { accountSubject, type MinuteSubject } from './metering/subjects.ts';
 import type { Reservation } from './metering/types.ts';
 import { ApiProblem, maskText } from './problems.ts';
 
@@ -22,13 +21,21 @@ export type ApiContext = RouterContext<RequestState>;
 export type ApiRouter = Router<RequestState>;
 export type ApiMiddleware = (context: ApiContext, next: () => Promise<unknown>) => Promise<unknown>;
 
-/** Token, minute limit, plan: what every route asks before it looks at its input. */
-export function access(identify: Identify, plan: PlanName): ApiMiddleware {
+/**
+ * Token, minute limit, plan: what every route asks before it looks at its input.
+ * @param isExcepted whether a caller whose plan is too low may go on all the same
+ */
+export function access(
+  identify: Identify,
+  plan: PlanName,
+  isExcepted?: (caller: Caller) => Promise<boolean>,
+): ApiMiddleware {
   return async (context, next) => {
     const caller = await identify(context.req.headers.authorization);
     context.state.caller = caller;
     await context.state.countRequest(accountSubject(caller));
-    requirePlan(caller, plan);
+    if (caller.planRank >= planRanks[plan]) return next();
+    if (!(await isExcepted?.(caller))) requirePlan(caller, plan);
     return next();
   };
 }

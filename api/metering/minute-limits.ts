@@ -3,13 +3,7 @@ import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { within } from '../stores.ts';
 import type { Notices } from './notices.ts';
 import { minuteMs, minuteOf } from './periods.ts';
-
-/** Whose requests are counted together: an account, or an address that uses the sandbox token. */
-export interface MinuteSubject {
-  key: string;
-  /** Requests per clock minute. */
-  limit: number;
-}
+import type { MinuteSubject } from './subjects.ts';
 
 export interface MinuteStanding {
   /** false: the minute's requests are used up; this one is not counted. */

@@ -1,6 +1,6 @@
 import type { IdentifyReader } from '../accounts/calendar-callers.ts';
 import type { CurrentCalendar } from '../calendar/store-current.ts';
-import { accountSubject, addressSubject } from '../metering/counted.ts';
+import { accountSubject, addressSubject } from '../metering/subjects.ts';
 import { ApiProblem } from '../problems.ts';
 import type { ApiContext, ApiMiddleware } from '../request.ts';
 
