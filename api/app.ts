@@ -7,15 +7,20 @@ import { type BatchParts, registerBatchRoutes } from './routes/batch.ts';
 import { registerCalendarRoutes } from './routes/calendar.ts';
 import type { CalendarParts } from './routes/calendar-access.ts';
 import { registerCalendarFeeds } from './routes/calendar-feeds.ts';
+import { registerDeliveryRoutes } from './routes/deliveries.ts';
 import { registerDocumentationRoutes } from './routes/documentation.ts';
-import { type EventParts, registerEventRoutes } from './routes/events.ts';
+import { registerEventStreamRoutes, type StreamParts } from './routes/event-stream.ts';
+import { registerEventRoutes } from './routes/events.ts';
 import { type HistoryParts, registerHistoryRoutes } from './routes/history.ts';
 import { registerListRoutes } from './routes/lists.ts';
 import { type MemberParts, registerMemberRoutes } from './routes/members.ts';
+import { registerNoticeRoutes } from './routes/notices.ts';
+import { registerRecoveryRoutes } from './routes/recoveries.ts';
 import { registerSearchRoutes, type SearchParts } from './routes/search.ts';
 import { registerSupplierRoutes, type SupplierParts } from './routes/supplier.ts';
 import { registerTaxpayerRoutes, type TaxpayerParts } from './routes/taxpayer.ts';
-import { registerWebhookRoutes, type WebhookParts } from './routes/webhooks.ts';
+import { registerWebhookActionRoutes, type WebhookParts } from './routes/webhook-actions.ts';
+import { registerWebhookRoutes } from './routes/webhooks.ts';
 
 export interface ApiParts
   extends AccountParts,
@@ -26,7 +31,7 @@ export interface ApiParts
     SearchParts,
     MemberParts,
     WebhookParts,
-    EventParts,
+    StreamParts,
     CalendarParts,
     KoaAppParts {}
 
@@ -48,7 +53,12 @@ export function makeRouter(parts: ApiParts): ApiRouter {
   registerListRoutes(router, parts);
   registerMemberRoutes(router, parts);
   registerWebhookRoutes(router, parts);
+  registerWebhookActionRoutes(router, parts);
+  registerDeliveryRoutes(router, parts);
+  registerRecoveryRoutes(router, parts);
+  registerNoticeRoutes(router, parts);
   registerEventRoutes(router, parts);
+  registerEventStreamRoutes(router, parts);
   registerCalendarFeeds(router, parts);
   registerCalendarRoutes(router, parts);
   return router;

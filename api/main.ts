@@ -13,7 +13,9 @@ import { makeLineLogger, makeLogger } from '../deploy/runtime/log.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
+import { startRecovering } from '../pipelines/watch/recovering.ts';
 import { makeWake } from '../pipelines/watch/wake.ts';
+import { eventChannel, listenForNews } from '../pipelines/watch/work-news.ts';
 import { readUbigeoCatalogue, ubigeoListUrl } from '../schemas/ubigeo/catalogue.ts';
 import { makeIdentifyReader } from './accounts/calendar-callers.ts';
 import { makeIdentify } from './accounts/callers.ts';
@@ -23,6 +25,7 @@ import { readAdditions } from './calendar/store.ts';
 import { makeCalendarSource } from './calendar/store-current.ts';
 import { makeCatalogue } from './catalogue.ts';
 import { apiConfiguration } from './config.ts';
+import { EventStreams } from './event-stream/streams.ts';
 import { startRemovingExpired } from './evidence/expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
 import { makeMeter } from './metering/meter.ts';
@@ -37,7 +40,7 @@ import { makeRegisterChanges } from './queries/register-changes.ts';
 import { makeTaxpayers } from './queries/taxpayers.ts';
 import { makeUnknownUbigeoCounter } from './queries/unknown-ubigeos.ts';
 import { makeReadiness } from './readiness.ts';
-import type { WebhookParts } from './routes/webhooks.ts';
+import type { WebhookParts } from './routes/webhook-actions.ts';
 import { makeRequireNames } from './search/complete-names.ts';
 import { makeFindCompanies } from './search/find-companies.ts';
 import { makeNameStore } from './search/store.ts';
@@ -118,6 +121,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('calendar', calendar.stop);
   await calendar.start();
   lifecycle.onStop('expired answers', startRemovingExpired(pool, expiredEveryMs, log));
+  const wake = makeWakeOne(lifecycle);
+  lifecycle.onStop('recoveries', startRecovering(pool, wake, log));
+  const news = listenForNews(pool, eventChannel, log);
+  lifecycle.onStop('news of events', news.stop);
+  const streams = new EventStreams(pool, news, log);
   const app = makeApp({
     log,
     requestLog: requestLog.log,
@@ -152,7 +160,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     checkTarget: makeCheckTarget(),
     makeSecret: makeWebhookSecret,
     sealSecret: (webhookId, secret) => sealSecret(keyRing, webhookId, secret),
-    wake: makeWakeOne(lifecycle),
+    wake,
+    streams,
   });
 
   const health = {
@@ -181,6 +190,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
         server.closeIdleConnections();
       }),
   );
+  // Before the server, which would wait for them.
+  streams.start();
+  lifecycle.onStop('event streams', () => streams.stop());
   log.info({ port: (server.address() as AddressInfo).port }, 'listening');
 });
 

@@ -1,7 +1,7 @@
 import { type ProblemCode, type ProblemDocument, problems } from '../schemas/http/problem.ts';
 import { maskRuc } from '../schemas/ruc.ts';
 
-type Extensions = Pick<ProblemDocument, 'encontrado' | 'meta' | 'clase' | 'errors' | 'disponible'>;
+type Extensions = Pick<ProblemDocument, 'encontrado' | 'meta' | 'clase' | 'errors' | 'disponible' | 'cursor'>;
 
 /** An answer that is no success: bad input, a missing right, a store that does not answer. `detail` is Spanish. */
 export class ApiProblem extends Error {

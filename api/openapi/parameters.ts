@@ -25,6 +25,15 @@ export const memberParameters = z.strictObject({ lista: listId, ...rucParameter.
 export const webhookParameter = z.strictObject({
   webhook: z.string().meta({ description: 'Id del webhook', example: 'wh_00112233445566778899aabbccddeeff' }),
 });
+export const deliveryParameter = z.strictObject({
+  entrega: z.string().meta({ description: 'Id de la entrega', example: 'en_AAECAwQFBgcICQoLDA0ODw' }),
+});
+export const recoveryParameters = z.strictObject({
+  ...webhookParameter.shape,
+  recuperacion: z
+    .string()
+    .meta({ description: 'Id de la recuperación', example: 're_00112233445566778899aabbccddeeff' }),
+});
 export const checkParameter = z.strictObject({
   consulta_id: z.uuid().meta({ description: 'El `meta.consulta_id` de una consulta de proveedor' }),
 });

@@ -77,7 +77,7 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     remedio: '`meta.cubre` da el primer y el último año.',
   },
   recurso_no_encontrado: {
-    cuando: 'La lista, el webhook o la consulta no existe, o es de otra cuenta.',
+    cuando: 'La lista, el webhook, la entrega, la recuperación o la consulta no existe, o es de otra cuenta.',
     remedio: 'Revise el id con la operación que los lista.',
   },
   ruta_no_encontrada: {
@@ -122,7 +122,8 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     remedio: '`clase` dice cuál de las reglas no cumple.',
   },
   limite_excedido: {
-    cuando: 'La petición pasa de un límite: RUC por lote, listas, webhooks o RUC vigilados de la cuenta.',
+    cuando:
+      'La petición pasa de un límite: RUC por lote, listas, webhooks o RUC vigilados de la cuenta, recuperaciones en curso.',
     remedio: 'El detalle da el límite. No se guardó ni se cobró nada.',
   },
   limite_por_minuto: {

@@ -1,5 +1,6 @@
 import { accountOperations } from './routes/account.ts';
 import { calendarOperations } from './routes/calendar.ts';
+import { deliveryOperations } from './routes/deliveries.ts';
 import { taxpayerOperations } from './routes/taxpayer.ts';
 import { watchOperations } from './routes/watch.ts';
 import { webhookOperations } from './routes/webhooks.ts';
@@ -10,6 +11,7 @@ export const operations = {
   ...calendarOperations,
   ...watchOperations,
   ...webhookOperations,
+  ...deliveryOperations,
   ...accountOperations,
 } as const;
 

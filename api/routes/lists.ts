@@ -16,7 +16,8 @@ import { bodyOf, readBody } from '../body.ts';
 import type { Catalogue } from '../catalogue.ts';
 import { readCursor, writeCursor } from '../cursors.ts';
 import { ApiProblem, notFound } from '../problems.ts';
-import { type ApiContext, type ApiRouter, access, callerOf, parseInput, refuseQuery } from '../request.ts';
+import { type ApiContext, type ApiRouter, callerOf, parseInput, refuseQuery } from '../request.ts';
+import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 
 export const maxLists = 1_000;
@@ -30,9 +31,10 @@ export interface ListParts {
 
 /** Watch lists of the caller's account. Another account's list does not exist for it. */
 export function registerListRoutes(router: ApiRouter, { identify, catalogue, pool }: ListParts): void {
-  const mayWatch = access(identify, 'crecimiento');
+  const watches = mayWatch(identify);
+  const reads = mayReadWatch(identify, pool);
 
-  router.post(listsPath, mayWatch, readBody, async (context) => {
+  router.post(listsPath, watches, readBody, async (context) => {
     refuseQuery(context);
     const { nombre, referencia } = bodyOf(context, newList);
     const wanted = { nombre, referencia: referencia ?? null };
@@ -43,7 +45,7 @@ export function registerListRoutes(router: ApiRouter, { identify, catalogue, poo
     answerPrivately(context, 201, shownList(result.list), meta);
   });
 
-  router.get(listsPath, mayWatch, async (context) => {
+  router.get(listsPath, reads, async (context) => {
     const { limite, cursor } = parseInput(listsQuery, context.query);
     const after = Number(readCursor('listas', cursor, '0'));
     const lists = await pageLists(pool, callerOf(context).accountId, after, limite + 1);
@@ -53,13 +55,13 @@ export function registerListRoutes(router: ApiRouter, { identify, catalogue, poo
     answerPrivately(context, 200, page.map(shownList), { ...meta, cursor: next });
   });
 
-  router.get(`${listsPath}/:lista`, mayWatch, async (context) => {
+  router.get(`${listsPath}/:lista`, reads, async (context) => {
     refuseQuery(context);
     const list = await requireList(pool, context);
     answerPrivately(context, 200, shownList(list), await registerMetaOf(catalogue));
   });
 
-  router.patch(`${listsPath}/:lista`, mayWatch, readBody, async (context) => {
+  router.patch(`${listsPath}/:lista`, watches, readBody, async (context) => {
     refuseQuery(context);
     const patch = bodyOf(context, listPatch);
     const meta = await registerMetaOf(catalogue);
@@ -68,7 +70,7 @@ export function registerListRoutes(router: ApiRouter, { identify, catalogue, poo
     answerPrivately(context, 200, shownList(result.list), meta);
   });
 
-  router.delete(`${listsPath}/:lista`, mayWatch, async (context) => {
+  router.delete(`${listsPath}/:lista`, watches, async (context) => {
     refuseQuery(context);
     if (!(await deleteList(pool, callerOf(context).accountId, listIdOf(context)))) throw notFound('La lista');
     context.status = 204;

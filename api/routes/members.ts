@@ -9,9 +9,10 @@ import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts
 import { statusOf } from '../queries/taxpayer-record.ts';
 import type { StoredRow } from '../queries/taxpayer-rows.ts';
 import type { Taxpayers } from '../queries/taxpayers.ts';
-import { type ApiRouter, access, callerOf, parseInput, refuseQuery } from '../request.ts';
+import { type ApiRouter, callerOf, parseInput, refuseQuery } from '../request.ts';
 import { refusalOfMember, requireCompany } from '../rucs.ts';
 import { type ListParts, listIdOf, listsPath, requireList } from './lists.ts';
+import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 
 export interface MemberParts extends ListParts {
@@ -24,9 +25,10 @@ const path = `${listsPath}/:lista/rucs`;
 /** The RUCs of a list: companies only, also those that the register does not hold yet. */
 export function registerMemberRoutes(router: ApiRouter, parts: MemberParts): void {
   const { catalogue, pool, taxpayers } = parts;
-  const mayWatch = access(parts.identify, 'crecimiento');
+  const watches = mayWatch(parts.identify);
+  const reads = mayReadWatch(parts.identify, pool);
 
-  router.post(path, mayWatch, readBody, async (context) => {
+  router.post(path, watches, readBody, async (context) => {
     refuseQuery(context);
     const body = bodyOf(context, newMembers);
     // A single RUC is refused as a whole request, one of many as an entry of the answer.
@@ -47,7 +49,7 @@ export function registerMemberRoutes(router: ApiRouter, parts: MemberParts): voi
     answerPrivately(context, 200, data, meta);
   });
 
-  router.get(path, mayWatch, async (context) => {
+  router.get(path, reads, async (context) => {
     const { limite, cursor } = parseInput(membersQuery, context.query);
     const after = readCursor('miembros', cursor, '');
     const list = await requireList(pool, context);
@@ -66,7 +68,7 @@ export function registerMemberRoutes(router: ApiRouter, parts: MemberParts): voi
     answerPrivately(context, 200, data, { ...meta, cursor: next });
   });
 
-  router.delete(`${path}/:ruc`, mayWatch, async (context) => {
+  router.delete(`${path}/:ruc`, watches, async (context) => {
     refuseQuery(context);
     const ruc = requireCompany(context.params.ruc ?? '');
     const list = await requireList(pool, context);

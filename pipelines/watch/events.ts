@@ -2,6 +2,7 @@ import type { PoolClient } from '../../deploy/runtime/postgres.ts';
 import { isTold, type Listener, lockAudience } from './audience.ts';
 import { correccionOf, type TakenBack, takeBack, wasTold } from './corrections.ts';
 import { deliveryId, type EventFacts, payloadOf } from './payload.ts';
+import { eventChannel } from './work-news.ts';
 
 /** An event that should stand in its account's history. */
 export interface AccountEvent extends Omit<EventFacts, 'correccion'> {
@@ -58,6 +59,8 @@ export async function writeEvents(
        FROM unnest($1::bigint[], $2::bigint[]) AS n (account_id, position) WHERE p.account_id = n.account_id`,
       [[...positions.keys()], [...positions.values()]],
     );
+    const told = [...new Set(fresh.map(({ accountId }) => String(accountId)))];
+    await client.query('SELECT pg_notify($1, account) FROM unnest($2::text[]) AS account', [eventChannel, told]);
   }
   const hears = (webhook: Listener, event: AccountEvent) =>
     originals === null ? isTold(webhook, event) : wasTold(originals, webhook.id, event);

@@ -7,7 +7,8 @@ export interface EventFilter {
   fromDay?: string | undefined;
   toDay?: string | undefined;
   from?: Date | undefined;
-  to?: Date | undefined;
+  /** Not included. */
+  before?: Date | undefined;
   ruc?: string | undefined;
   evento?: string | undefined;
   list?: number | undefined;
@@ -21,7 +22,8 @@ export interface StoredEvent {
   deliveries: { webhook: string; estado: string }[];
 }
 
-interface EventRow {
+/** An event without its deliveries. */
+export interface EventRow {
   day: string;
   id: string;
   position: number;
@@ -38,13 +40,33 @@ export async function pageEvents(
   filter: EventFilter,
   limit: number,
 ): Promise<StoredEvent[]> {
+  const rows = await pagePayloads(pool, accountId, filter, limit);
+  const deliveries = await deliveriesOf(pool, rows);
+  return rows.map(({ id, position, payload }) => ({ id, position, payload, deliveries: deliveries.get(id) ?? [] }));
+}
+
+/** As pageEvents, what was sent of them alone. */
+export async function pagePayloads(
+  pool: Pool,
+  accountId: number,
+  filter: EventFilter,
+  limit: number,
+): Promise<EventRow[]> {
   const { text, values } = conditions(accountId, filter);
   const { rows } = await pool.query<EventRow>(
     `SELECT day, id, position, payload FROM event WHERE ${text} ORDER BY position LIMIT $${values.length + 1}`,
     [...values, limit],
   );
-  const deliveries = await deliveriesOf(pool, rows);
-  return rows.map(({ id, position, payload }) => ({ id, position, payload, deliveries: deliveries.get(id) ?? [] }));
+  return rows;
+}
+
+/** The position of the account's last event; 0: it has none. */
+export async function lastPosition(pool: Pool, accountId: number): Promise<number> {
+  const { rows } = await pool.query<{ last_position: number }>(
+    'SELECT last_position FROM account_position WHERE account_id = $1',
+    [accountId],
+  );
+  return rows[0]?.last_position ?? 0;
 }
 
 function conditions(accountId: number, filter: EventFilter): { text: string; values: unknown[] } {
@@ -58,7 +80,7 @@ function conditions(accountId: number, filter: EventFilter): { text: string; val
   add('day >=', filter.fromDay);
   add('day <=', filter.toDay);
   add('ocurrido_en >=', filter.from);
-  add('ocurrido_en <=', filter.to);
+  add('ocurrido_en <', filter.before);
   add('ruc =', filter.ruc);
   add('evento =', filter.evento);
   add('list_id =', filter.list);

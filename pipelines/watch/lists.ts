@@ -51,6 +51,15 @@ export async function readList(pool: Pool, accountId: number, id: number): Promi
   return rows[0] ?? null;
 }
 
+/** Whether the account has any list. */
+export async function hasLists(pool: Pool, accountId: number): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'SELECT 1 FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL LIMIT 1',
+    [accountId],
+  );
+  return rowCount !== 0;
+}
+
 /** Lists after the id `after`, in order of id. */
 export async function pageLists(pool: Pool, accountId: number, after: number, limit: number): Promise<WatchList[]> {
   const { rows } = await pool.query<WatchList>(

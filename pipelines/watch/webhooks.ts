@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { EventKind } from '../../schemas/registers.ts';
 import { lockAccount } from './lists.ts';
 
@@ -38,7 +38,7 @@ export type CreateResult =
 
 const columns = `w.id, w.url, w.eventos, w.listas::text[] AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
   w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
-  (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso'))
+  (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)
     + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
 
 /** Row, sealed secret and work row in one transaction: a webhook without any of them could neither sign nor be woken. */
@@ -55,12 +55,8 @@ export async function createWebhook(
       [accountId],
     );
     if (held.rows[0]!.count >= maxWebhooks) return { ok: false, problem: 'too_many' };
-    const lists = await client.query<{ id: number }>(
-      'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
-      [accountId, wanted.listas ?? []],
-    );
-    const unknown = wanted.listas?.find((list) => !lists.rows.some((row) => row.id === list));
-    if (unknown !== undefined) return { ok: false, problem: 'list_not_found', list: unknown };
+    const unknown = await unknownList(client, accountId, wanted.listas ?? []);
+    if (unknown !== null) return { ok: false, problem: 'list_not_found', list: unknown };
     await client.query(
       `INSERT INTO webhook (id, account_id, url, eventos, listas, descripcion, limite_por_segundo, en_vuelo)
        VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, 20), coalesce($8, 10))`,
@@ -84,6 +80,20 @@ export async function createWebhook(
     const { rows } = await client.query<WebhookRow>(`SELECT ${columns} FROM webhook w WHERE w.id = $1`, [wanted.id]);
     return { ok: true, webhook: fromRow(rows[0]!) };
   });
+}
+
+/** The first of these lists that the account does not have; null: it has all. Its lists stay while it is locked. */
+export async function unknownList(
+  client: PoolClient,
+  accountId: number,
+  lists: readonly number[],
+): Promise<number | null> {
+  const { rows } = await client.query<{ id: number }>(
+    'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
+    [accountId, lists],
+  );
+  const known = new Set(rows.map(({ id }) => id));
+  return lists.find((list) => !known.has(list)) ?? null;
 }
 
 /** null: no such webhook of this account. */

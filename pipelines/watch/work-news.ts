@@ -5,20 +5,23 @@ import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
 /** Where raiseWork (work.ts) says that a webhook that somebody works on got more work. */
 export const workChannel = 'delivery_work';
 
+/** Where the writers of events (events.ts) say which account has new ones. */
+export const eventChannel = 'account_events';
+
 /** Tells whoever works on a webhook that there is more to do. A hint and never a promise: who listens still looks again. */
 export interface WorkNews {
-  /** Calls `onNews` at every hint for the webhook until the returned function is called. */
-  listen: (webhookId: string, onNews: () => void) => () => void;
+  /** Calls `onNews` at every hint for the webhook, or account, until the returned function is called. */
+  listen: (about: string, onNews: () => void) => () => void;
   stop: () => Promise<void>;
 }
 
 const reconnectAfterMs = 1_000;
 
 /**
- * Listens on one connection of the pool, however many webhooks are worked on. While that connection is away hints are
- * lost; when it is back everybody is told to look, and in between rounds find work as they did without hints.
+ * Listens on one connection of the pool, however many want to hear. While that connection is away hints are
+ * lost; when it is back everybody is told to look, and in between they find news as they would without hints.
  */
-export function listenForWork(pool: Pool, log: Logger): WorkNews {
+export function listenForNews(pool: Pool, channel: string, log: Logger): WorkNews {
   const listeners = new Map<string, Set<() => void>>();
   const stopping = new AbortController();
   const running = keepListening();
@@ -26,9 +29,9 @@ export function listenForWork(pool: Pool, log: Logger): WorkNews {
   async function keepListening(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await listenOnce(pool, stopping.signal, tell, tellAll);
+        await listenOnce(pool, channel, stopping.signal, tell, tellAll);
       } catch (error) {
-        log.warn({ err: error }, 'hints of new deliveries are away; rounds look by themselves');
+        log.warn({ err: error, channel }, 'hints of news are away; who wants them looks by itself');
         await sleep(reconnectAfterMs, undefined, { signal: stopping.signal }).catch(() => {});
       }
     }
@@ -58,6 +61,7 @@ export function listenForWork(pool: Pool, log: Logger): WorkNews {
 /** Resolves when told to stop, rejects when the connection is lost. */
 async function listenOnce(
   pool: Pool,
+  channel: string,
   stop: AbortSignal,
   tell: (webhookId: string) => void,
   tellAll: () => void,
@@ -74,7 +78,7 @@ async function listenOnce(
       else stop.addEventListener('abort', () => resolve(), { once: true });
     });
     client.on('notification', ({ payload }) => tell(payload ?? ''));
-    await client.query(`LISTEN ${workChannel}`);
+    await client.query(`LISTEN ${channel}`);
     tellAll();
     await Promise.race([stopped, ended]);
   } finally {

@@ -3,7 +3,10 @@ import { eventKinds } from '../registers.ts';
 import { checkRuc } from '../ruc.ts';
 import { answerOf, day, limaTimestamp, limitParameter, rucText } from './envelope.ts';
 
-const moment = z.union([day, z.iso.datetime({ offset: true })], 'debe ser una fecha AAAA-MM-DD o una hora ISO 8601');
+export const moment = z.union(
+  [day, z.iso.datetime({ offset: true })],
+  'debe ser una fecha AAAA-MM-DD o una hora ISO 8601',
+);
 
 /** `desde` and `hasta` are both included; a day means the whole day in Lima. */
 export const eventsQuery = z.strictObject({
@@ -23,6 +26,16 @@ export const eventsQuery = z.strictObject({
   cursor: z.string().optional(),
 });
 export type EventsQuery = z.infer<typeof eventsQuery>;
+
+/** A stream has no pages: it goes on from `Last-Event-ID`, or starts now. */
+export const streamQuery = eventsQuery.pick({ ruc: true, evento: true, lista: true, desde: true, hasta: true });
+/** The position of the last event that the client has. */
+export const streamHeaders = z.strictObject({
+  'Last-Event-ID': z
+    .string()
+    .regex(/^[0-9]{1,15}$/, 'debe ser el id de un evento del flujo')
+    .optional(),
+});
 
 /** Texts as they are shown; of the flags of a list, booleans; null where the RUC was or is not in the register. */
 const value = z.union([z.string(), z.boolean()]).nullable();
@@ -55,6 +68,7 @@ export const deliveryStates = [
   'descartada',
   'cancelada',
 ] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
 
 export const watchedEvent = eventPayload.extend({
   entregas: z.array(z.strictObject({ webhook: z.string(), estado: z.enum(deliveryStates) })),

@@ -21,6 +21,7 @@ export const problems = {
   anio_no_disponible: { status: 404, title: 'El año no está disponible' },
   recurso_no_encontrado: { status: 404, title: 'El recurso no existe' },
   ruta_no_encontrada: { status: 404, title: 'La ruta no existe' },
+  cursor_vencido: { status: 410, title: 'El cursor es más antiguo que lo conservado' },
   metodo_no_permitido: { status: 405, title: 'El método no está permitido en esta ruta' },
   idempotencia_en_curso: { status: 409, title: 'Una petición con la misma clave está en curso' },
   nombre_en_uso: { status: 409, title: 'El nombre ya está en uso' },
@@ -32,6 +33,7 @@ export const problems = {
   limite_excedido: { status: 422, title: 'Se excede un límite de la cuenta' },
   limite_por_minuto: { status: 429, title: 'Se alcanzó el límite de solicitudes por minuto' },
   cuota_agotada: { status: 429, title: 'Se agotó la cuota del mes y el saldo prepago' },
+  demasiados_flujos: { status: 429, title: 'La cuenta tiene abiertos todos los flujos que admite' },
   error_interno: { status: 500, title: 'Error interno' },
   padron_no_disponible: { status: 503, title: 'El padrón aún no está disponible' },
   servicio_no_disponible: { status: 503, title: 'El servicio no está disponible en este momento' },
@@ -62,6 +64,8 @@ export const problemDocument = z.strictObject({
     .optional(),
   /** cuota_agotada: units that are left, fewer than were asked for. */
   disponible: z.int().min(0).optional(),
+  /** cursor_vencido: the oldest cursor that still shows everything after it. */
+  cursor: z.string().optional(),
   /** url_no_permitida: why, as a class. */
   clase: z.string().optional(),
   errors: z.array(z.strictObject({ campo: z.string(), mensaje: z.string() })).optional(),

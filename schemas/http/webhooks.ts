@@ -1,19 +1,32 @@
 import { z } from 'zod';
 import { eventKinds } from '../registers.ts';
-import { answerOf, limaTimestamp, registerMeta } from './envelope.ts';
+import { answerOf, limaTimestamp, limitParameter, pageMeta, registerMeta } from './envelope.ts';
 
 const eventos = z.array(z.enum(eventKinds)).min(1, 'una lista vacía no recibiría nada; omita el campo para todos');
 const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omita el campo para todas').max(1_000);
+
+const descripcion = z.string().trim().max(200, 'admite hasta 200 caracteres');
 
 /** `eventos` and `listas` omitted mean all of them, those made later too. */
 export const newWebhook = z.strictObject({
   url: z.string().min(1),
   eventos: eventos.optional(),
   listas: listas.optional(),
-  descripcion: z.string().trim().max(200, 'admite hasta 200 caracteres').optional(),
+  descripcion: descripcion.optional(),
   limite_por_segundo: z.int().min(1).max(200).optional(),
   en_vuelo: z.int().min(1).max(50).optional(),
 });
+
+/** A field left out stays; null of `eventos` or `listas` means all, of `descripcion` none. */
+export const webhookPatch = z
+  .strictObject({
+    ...newWebhook.shape,
+    url: newWebhook.shape.url.optional(),
+    eventos: eventos.nullable().optional(),
+    listas: listas.nullable().optional(),
+    descripcion: descripcion.nullable().optional(),
+  })
+  .refine((patch) => Object.keys(patch).length > 0, 'no trae ningún campo que cambiar');
 
 export const webhook = z.strictObject({
   id: z.string(),
@@ -44,3 +57,30 @@ export const resumption = z.strictObject({
     .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: z.iso.datetime({ offset: true }) })])
     .default('todos'),
 });
+
+/** For how many hours the secret before the new one still signs, beside it. */
+export const rotation = z.strictObject({ gracia_horas: z.int().min(0).max(168).default(24) });
+export const rotatedSecretAnswer = answerOf(
+  z.strictObject({
+    secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/),
+    anterior_vence_en: limaTimestamp,
+  }),
+  registerMeta,
+);
+
+/** What the account is told about its webhooks besides the events. */
+export const notice = z.strictObject({
+  id: z.int(),
+  aviso: z.enum(['webhook.por_pausar', 'webhook.pausado', 'webhook.reanudado']),
+  webhook: z.string(),
+  ocurrido_en: limaTimestamp,
+  detalle: z.strictObject({
+    porcentaje: z.union([z.literal(50), z.literal(90)]).optional(),
+    primer_fallo_en: limaTimestamp.optional(),
+    causa: z.enum(['fallos', 'respuesta_410', 'cliente']).optional(),
+    fallos_consecutivos: z.int().optional(),
+    liberadas: z.int().optional(),
+  }),
+});
+export const noticesQuery = z.strictObject({ limite: limitParameter(500, 100), cursor: z.string().optional() });
+export const noticesAnswer = answerOf(z.array(notice), pageMeta);

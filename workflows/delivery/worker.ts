@@ -9,7 +9,7 @@ import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../deploy/runtime/secrets.ts';
 import type { WebhookTarget } from '../../pipelines/watch/claim.ts';
 import { deliveryWorkflow, makeWake } from '../../pipelines/watch/wake.ts';
-import { listenForWork, type WorkNews } from '../../pipelines/watch/work-news.ts';
+import { listenForNews, type WorkNews, workChannel } from '../../pipelines/watch/work-news.ts';
 import { type DeliveryActivities, makeDeliveryActivities } from './activities.ts';
 import { slowQueueName } from './messages.ts';
 import { makeDeliveryMetrics } from './metrics.ts';
@@ -70,7 +70,7 @@ export async function makeDeliveryWorker(
   const workers = await makeWorkers(connection, dependencies, settings, activities);
   return {
     run: async () => {
-      news = listenForWork(pool, log);
+      news = listenForNews(pool, workChannel, log);
       const sweep = {
         pool,
         wake: makeWake(dependencies.client, { inParallel: 10, deadlineMs: 10_000 }),

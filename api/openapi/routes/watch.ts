@@ -1,4 +1,4 @@
-import { eventsAnswer, eventsQuery } from '../../../schemas/http/events.ts';
+import { eventsAnswer, eventsQuery, streamHeaders, streamQuery } from '../../../schemas/http/events.ts';
 import {
   listAnswer,
   listPatch,
@@ -134,5 +134,23 @@ export const watchOperations = {
     status: 200,
     schema: eventsAnswer,
     keeping,
+    problems: ['cursor_vencido'],
+  },
+  seguirEventos: {
+    method: 'get',
+    path: '/id/v1/watch/eventos/stream',
+    tag,
+    summary: 'Los eventos a medida que se detectan (Server-Sent Events)',
+    description:
+      'Cada evento trae `id:` (su posición) y `data:` (el mismo cuerpo que recibe un webhook). Con `Last-Event-ID` sigue donde quedó, sin saltos ni repeticiones; sin ella empieza ahora. Un comentario cada 15 segundos; se cierra después de una hora. Hasta 5 a la vez por cuenta.',
+    access,
+    query: streamQuery,
+    headers: streamHeaders,
+    status: 200,
+    schema: null,
+    type: 'text/event-stream',
+    keeping,
+    isGetOnly: true,
+    problems: ['cursor_vencido', 'demasiados_flujos'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

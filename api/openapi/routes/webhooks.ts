@@ -1,9 +1,13 @@
+import { testAnswer } from '../../../schemas/http/deliveries.ts';
 import { noParameters } from '../../../schemas/http/envelope.ts';
 import {
   createdWebhookAnswer,
   newWebhook,
   resumption,
+  rotatedSecretAnswer,
+  rotation,
   webhookAnswer,
+  webhookPatch,
   webhooksAnswer,
 } from '../../../schemas/http/webhooks.ts';
 import type { Operation } from '../operation.ts';
@@ -48,6 +52,53 @@ export const webhookOperations = {
     parameters: webhookParameter,
     status: 200,
     schema: webhookAnswer,
+    keeping,
+    problems: ['recurso_no_encontrado'],
+  },
+  cambiarWebhook: {
+    method: 'patch',
+    path: `${webhooks}/{webhook}`,
+    tag,
+    summary: 'Cambia la URL, los filtros o los límites de un webhook',
+    description:
+      'Un campo omitido se queda como está; `null` en `eventos` o `listas` significa todos. Lo pendiente se envía a la URL del momento.',
+    access,
+    parameters: webhookParameter,
+    body: webhookPatch,
+    status: 200,
+    schema: webhookAnswer,
+    keeping,
+    problems: ['url_no_permitida', 'recurso_no_encontrado'],
+  },
+  probarWebhook: {
+    method: 'post',
+    path: `${webhooks}/{webhook}/prueba`,
+    tag,
+    summary: 'Envía un `ping` a la URL',
+    description:
+      'Una sola vez, sin reintentos, también si el webhook está pausado; no cuenta como fallo ni como éxito. El resultado está en la entrega.',
+    access,
+    parameters: webhookParameter,
+    body: noParameters,
+    isBodyOptional: true,
+    status: 202,
+    schema: testAnswer,
+    keeping,
+    problems: ['url_no_permitida', 'recurso_no_encontrado'],
+  },
+  cambiarSecreto: {
+    method: 'post',
+    path: `${webhooks}/{webhook}/secreto`,
+    tag,
+    summary: 'Da un secreto nuevo',
+    description:
+      'Durante la gracia firman el nuevo y los anteriores, el más nuevo primero, tres como máximo. El secreto se muestra esta única vez.',
+    access,
+    parameters: webhookParameter,
+    body: rotation,
+    isBodyOptional: true,
+    status: 200,
+    schema: rotatedSecretAnswer,
     keeping,
     problems: ['recurso_no_encontrado'],
   },

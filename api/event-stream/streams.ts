@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Logger } from '../../deploy/runtime/log.ts';
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { startRepeating } from '../../deploy/runtime/repeat.ts';
+import { leaveSeat, renewSeats, takeSeat } from '../../pipelines/watch/stream-seats.ts';
+import type { WorkNews } from '../../pipelines/watch/work-news.ts';
+import { Bell } from '../../workflows/delivery/bell.ts';
+import { type Caller, planRanks } from '../accounts/callers.ts';
+import { ApiProblem } from '../problems.ts';
+import { within } from '../stores.ts';
+import type { FeedLimits } from './feed.ts';
+
+export interface StreamLimits extends FeedLimits {
+  maxPerAccount: number;
+  maxOpenMs: number;
+  /** How often open streams are looked at, and how long that may take: both together less than the 5 s of a revocation. */
+  lookMs: number;
+  lookTimeoutMs: number;
+  /** How long the place of a process that died stays taken. */
+  leaseMs: number;
+  /** How long a client that does not read may hold up the end of its stream. */
+  endMs: number;
+}
+
+export const defaultStreamLimits: StreamLimits = {
+  pageRows: 200,
+  commentMs: 15_000,
+  retryMs: 1_000,
+  maxPerAccount: 5,
+  maxOpenMs: 3_600_000,
+  lookMs: 2_000,
+  lookTimeoutMs: 2_000,
+  leaseMs: 15_000,
+  endMs: 500,
+};
+
+/** Aborts when the stream is to end; the bell rings when there may be more events. */
+export interface OpenStream {
+  signal: AbortSignal;
+  bell: Bell;
+}
+
+interface Entry extends OpenStream {
+  id: string;
+  tokenId: string;
+  openedAt: number;
+  /** The account's last position when it was looked at. */
+  seenPosition: number;
+  end(): void;
+}
+
+/** The open streams of this process: their places, their news, and their end. */
+export class EventStreams {
+  readonly limits: StreamLimits;
+  readonly #pool: Pool;
+  readonly #news: Pick<WorkNews, 'listen'>;
+  readonly #log: Logger;
+  readonly #open = new Map<string, Entry>();
+  #stopLooking: () => Promise<void> = async () => {};
+  #isStopped = false;
+
+  constructor(pool: Pool, news: Pick<WorkNews, 'listen'>, log: Logger, limits: StreamLimits = defaultStreamLimits) {
+    this.#pool = pool;
+    this.#news = news;
+    this.#log = log;
+    this.limits = limits;
+  }
+
+  start(): void {
+    this.#stopLooking = startRepeating('event streams', this.limits.lookMs, this.#log, () => this.#look());
+  }
+
+  /** Clients come back to another process with their Last-Event-ID. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#endAll();
+    await this.#stopLooking();
+  }
+
+  /**
+   * Takes a place for the caller until the response closes.
+   * @throws ApiProblem demasiados_flujos
+   */
+  async open({ accountId, tokenId }: Caller, response: ServerResponse): Promise<OpenStream> {
+    const id = randomUUID();
+    const oldest = await takeSeat(this.#pool, { id, accountId }, this.limits);
+    if (oldest !== null) throw this.#tooMany(oldest);
+    const stopped = new AbortController();
+    const bell = new Bell();
+    const unlisten = this.#news.listen(String(accountId), () => bell.ring());
+    const end = () => {
+      stopped.abort();
+      bell.ring();
+    };
+    const entry: Entry = {
+      id,
+      tokenId,
+      openedAt: performance.now(),
+      seenPosition: 0,
+      signal: stopped.signal,
+      bell,
+      end: () => {
+        end();
+        setTimeout(() => response.destroy(), this.limits.endMs).unref();
+      },
+    };
+    const leave = () => {
+      if (!this.#open.delete(id)) return;
+      end();
+      unlisten();
+      leaveSeat(this.#pool, id).catch(() => this.#log.debug('the place of a stream is free when its lease ends'));
+    };
+    this.#open.set(id, entry);
+    response.once('close', leave);
+    // The client may have gone, or this process been told to stop, while the place was taken.
+    if (response.destroyed) leave();
+    if (this.#isStopped) entry.end();
+    return entry;
+  }
+
+  /** What cannot be looked at is ended: a revoked token must not go on reading because PostgreSQL is away. */
+  async #look(): Promise<void> {
+    const entries = [...this.#open.values()];
+    if (entries.length === 0) return;
+    const rule = { leaseMs: this.limits.leaseMs, minRank: planRanks.crecimiento };
+    try {
+      const standings = await within(this.limits.lookTimeoutMs, renewSeats(this.#pool, entries, rule));
+      const known = new Map(standings.map((standing) => [standing.id, standing]));
+      for (const entry of entries) {
+        const standing = known.get(entry.id);
+        const isOld = performance.now() - entry.openedAt >= this.limits.maxOpenMs;
+        if (standing?.isAllowed !== true || isOld) entry.end();
+        else if (standing.lastPosition > entry.seenPosition) {
+          entry.seenPosition = standing.lastPosition;
+          entry.bell.ring();
+        }
+      }
+    } catch (error) {
+      this.#endAll();
+      throw error;
+    }
+  }
+
+  #endAll(): void {
+    for (const entry of this.#open.values()) entry.end();
+  }
+
+  #tooMany(oldest: Date): ApiProblem {
+    const { maxPerAccount, maxOpenMs } = this.limits;
+    const seconds = Math.max(1, Math.ceil((oldest.getTime() + maxOpenMs - Date.now()) / 1_000));
+    return new ApiProblem(
+      'demasiados_flujos',
+      `La cuenta admite hasta ${maxPerAccount} flujos abiertos y los tiene. Cierre uno, o espere a que termine el más antiguo.`,
+      {},
+      { 'Retry-After': String(seconds) },
+    );
+  }
+}

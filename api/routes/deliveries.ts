@@ -1,0 +1,104 @@
+import {
+  type DeliveryPlace,
+  type LoggedAttempt,
+  type LoggedDelivery,
+  pageDeliveries,
+  readAttempts,
+  readDelivery,
+} from '../../pipelines/watch/delivery-log.ts';
+import { resendDelivery } from '../../pipelines/watch/resend.ts';
+import { deliveriesQuery } from '../../schemas/http/deliveries.ts';
+import { noParameters } from '../../schemas/http/envelope.ts';
+import { limaTime } from '../../schemas/lima-time.ts';
+import { answerPrivately } from '../answers.ts';
+import { optionalBodyOf, readBody } from '../body.ts';
+import { readCursor, writeCursor } from '../cursors.ts';
+import { instantAfter, instantFrom } from '../moments.ts';
+import { ApiProblem, notFound } from '../problems.ts';
+import { type ApiRouter, callerOf, parseInput, refuseQuery } from '../request.ts';
+import { mayReadWatch, mayWatch } from './watch-access.ts';
+import { registerMetaOf } from './watch-meta.ts';
+import type { WebhookParts } from './webhook-actions.ts';
+import { requireWebhook, webhooksPath } from './webhook-shown.ts';
+
+export const deliveriesPath = '/id/v1/watch/entregas';
+/** Of one delivery: the last ones. More than a schedule and some resends make. */
+const maxShownAttempts = 200;
+
+/** What was sent to a webhook, how each try went, and sending one again. */
+export function registerDeliveryRoutes(router: ApiRouter, parts: WebhookParts): void {
+  const { catalogue, pool } = parts;
+  const reads = mayReadWatch(parts.identify, pool);
+
+  router.get(`${webhooksPath}/:webhook/entregas`, reads, async (context) => {
+    const { estado, desde, hasta, limite, cursor } = parseInput(deliveriesQuery, context.query);
+    const after = readPlace(cursor);
+    const { id } = await requireWebhook(pool, context);
+    const from = desde === undefined ? undefined : instantFrom(desde);
+    const before = hasta === undefined ? undefined : instantAfter(hasta);
+    const deliveries = await pageDeliveries(pool, id, { estado, from, before, after }, limite + 1);
+    const page = deliveries.slice(0, limite);
+    const next = deliveries.length > limite ? writePlace(page.at(-1)!.place) : null;
+    answerPrivately(context, 200, page.map(shownDelivery), { ...(await registerMetaOf(catalogue)), cursor: next });
+  });
+
+  router.get(`${deliveriesPath}/:entrega`, reads, async (context) => {
+    refuseQuery(context);
+    const delivery = await readDelivery(pool, callerOf(context).accountId, context.params.entrega ?? '');
+    if (delivery === null) throw notFound('La entrega');
+    const attempts = await readAttempts(pool, delivery, maxShownAttempts);
+    const data = { ...shownDelivery(delivery), historial_intentos: attempts.map(shownAttempt) };
+    answerPrivately(context, 200, data, await registerMetaOf(catalogue));
+  });
+
+  router.post(`${deliveriesPath}/:entrega/reenviar`, mayWatch(parts.identify), readBody, async (context) => {
+    refuseQuery(context);
+    optionalBodyOf(context, noParameters);
+    const id = context.params.entrega ?? '';
+    const meta = await registerMetaOf(catalogue);
+    const resent = await resendDelivery(pool, callerOf(context).accountId, id);
+    if (!resent.ok) throw resent.problem === 'cancelled' ? cancelled() : notFound('La entrega');
+    if (resent.estado === 'pendiente') await parts.wake(resent.webhookId);
+    answerPrivately(context, 202, { id, estado: resent.estado }, meta);
+  });
+}
+
+function shownDelivery(delivery: LoggedDelivery) {
+  return {
+    id: delivery.id,
+    evento: delivery.evento,
+    evento_id: delivery.eventId,
+    estado: delivery.estado,
+    intentos: delivery.attempts,
+    creada_en: limaTime(delivery.createdAt),
+    proximo_intento_en: delivery.nextAttemptAt === null ? null : limaTime(delivery.nextAttemptAt),
+  };
+}
+
+function shownAttempt({ number, startedAt, durationMs, httpStatus, failure, response }: LoggedAttempt) {
+  return {
+    numero: number,
+    inicio: limaTime(startedAt),
+    duracion_ms: durationMs,
+    estado_http: httpStatus,
+    fallo: failure,
+    // Whatever bytes an endpoint sends, as text; those that are none become the replacement character.
+    respuesta: response === null ? null : response.toString('utf8'),
+  };
+}
+
+function cancelled(): ApiProblem {
+  const mensaje = 'está cancelada: una corrección retiró lo que decía, o su webhook se borró';
+  return new ApiProblem('parametro_invalido', `La entrega ${mensaje}.`, { errors: [{ campo: 'entrega', mensaje }] });
+}
+
+function writePlace({ createdMicros, id }: DeliveryPlace): string {
+  return writeCursor('entregas', `${createdMicros}.${id}`);
+}
+
+/** @throws ApiProblem parametro_invalido */
+function readPlace(cursor: string | undefined): DeliveryPlace | null {
+  if (cursor === undefined) return null;
+  const [createdMicros, id] = readCursor('entregas', cursor, '').split('.');
+  return { createdMicros: Number(createdMicros), id: id! };
+}

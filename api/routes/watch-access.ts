@@ -1,0 +1,17 @@
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { hasLists } from '../../pipelines/watch/lists.ts';
+import type { Identify, PlanName } from '../accounts/callers.ts';
+import { type ApiMiddleware, access } from '../request.ts';
+
+/** The lowest plan that watches. */
+export const watchPlan: PlanName = 'crecimiento';
+
+/** What changes something, and the stream. */
+export function mayWatch(identify: Identify): ApiMiddleware {
+  return access(identify, watchPlan);
+}
+
+/** What only reads. An account that had the plan and still has lists goes on reading what it has, and changes nothing. */
+export function mayReadWatch(identify: Identify, pool: Pool): ApiMiddleware {
+  return access(identify, watchPlan, ({ accountId }) => hasLists(pool, accountId));
+}

@@ -1,0 +1,38 @@
+import type { TargetProblem } from '../../deploy/runtime/egress/policy.ts';
+import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { readWebhook, type Webhook } from '../../pipelines/watch/webhooks.ts';
+import { limaTime } from '../../schemas/lima-time.ts';
+import { ApiProblem, notFound } from '../problems.ts';
+import { type ApiContext, callerOf } from '../request.ts';
+
+export const webhooksPath = '/id/v1/watch/webhooks';
+
+/** @throws ApiProblem recurso_no_encontrado: not there, or another account's */
+export async function requireWebhook(pool: Pool, context: ApiContext): Promise<Webhook> {
+  const webhook = await readWebhook(pool, callerOf(context).accountId, context.params.webhook ?? '');
+  if (webhook === null) throw notFound('El webhook');
+  return webhook;
+}
+
+export function shownWebhook({ created_at, ultima_entrega_at, pendientes, ...webhook }: Webhook) {
+  return {
+    ...webhook,
+    pendientes,
+    ultima_entrega: ultima_entrega_at === null ? null : limaTime(ultima_entrega_at),
+    creado_en: limaTime(created_at),
+  };
+}
+
+/** Form, port, names and every address of the URL; the checked URL's text, or why not, as a class. */
+export type CheckTarget = (url: string) => Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
+
+/** @throws ApiProblem url_no_permitida */
+export async function requireTarget(checkTarget: CheckTarget, url: string): Promise<string> {
+  const target = await checkTarget(url);
+  if (target.ok) return target.url;
+  // A class and no detail: which address a name has inside a network is nobody's to learn here.
+  throw new ApiProblem('url_no_permitida', 'La URL no se admite como destino de avisos.', {
+    clase: target.problem,
+    errors: [{ campo: 'url', mensaje: target.problem }],
+  });
+}

@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { makeDue } from './resend.ts';
+import { raiseWork } from './work.ts';
+
+/** What a recovery may send again. Held deliveries are a resume's, cancelled ones nobody's. */
+export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
+export type RecoverableState = (typeof recoverableStates)[number];
+
+export interface Recovery {
+  id: string;
+  webhookId: string;
+  from: Date;
+  until: Date;
+  states: RecoverableState[];
+  estado: 'simulada' | 'en_curso' | 'terminada' | 'cancelada';
+  /** Deliveries that it was asked for. */
+  total: number;
+  resent: number;
+  createdAt: Date;
+  finishedAt: Date | null;
+}
+
+export interface NewRecovery {
+  /** Deliveries made from then… */
+  from: Date;
+  /** …until then, both included; null: until now. */
+  until: Date | null;
+  states: readonly RecoverableState[];
+  /** Only counts. */
+  isSimulated: boolean;
+}
+
+export interface RecoveryLimits {
+  /** Deliveries of one transaction. */
+  chunkRows: number;
+  /** While so many are due already it waits, so that a new notice never stands behind all that is recovered. */
+  maxDue: number;
+  waitMs: number;
+}
+
+export const defaultRecoveryLimits: RecoveryLimits = { chunkRows: 500, maxDue: 1_000, waitMs: 1_000 };
+
+const columns = `id, webhook_id AS "webhookId", from_at AS "from", until_at AS "until", states, estado, total, resent,
+  created_at AS "createdAt", finished_at AS "finishedAt"`;
+
+/**
+ * What a recovery is about: $1 webhook, $2 from, $3 until, $4 states, $5 when it was asked for. Tests are nobody's backlog;
+ * what ended after it was asked for is not its business, not even what it sent itself.
+ */
+const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado = ANY($4) AND NOT is_test
+  AND (finished_at IS NULL OR finished_at <= $5)`;
+
+/**
+ * Counts, and writes down what is to be sent again; advanceRecovery does it. Dying after this line loses nothing. A repeat
+ * whose first answer was lost is one more recovery, which finds the same deliveries pending by then and leaves them.
+ * @returns null: the webhook has `maxRunning` under way already
+ */
+export function createRecovery(
+  pool: Pool,
+  webhookId: string,
+  wanted: NewRecovery,
+  maxRunning: number,
+): Promise<Recovery | null> {
+  return inTransaction(pool, async (client) => {
+    await client.query('SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE', [webhookId]);
+    const standing = await client.query<{ running: number; now: string }>(
+      `SELECT count(*) AS running, now()::text AS now FROM recovery WHERE webhook_id = $1 AND estado = 'en_curso'`,
+      [webhookId],
+    );
+    const { running, now } = standing.rows[0]!;
+    if (!wanted.isSimulated && running >= maxRunning) return null;
+    const until = wanted.until ?? now;
+    const id = `re_${randomBytes(16).toString('hex')}`;
+    const { rows } = await client.query<Recovery>(
+      `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, created_at, estado, finished_at, total)
+       SELECT $6, $1, $2::timestamptz, $3::timestamptz, $4::text[], $5::timestamptz, $7::text,
+         CASE WHEN $7 = 'simulada' THEN now() END, (SELECT count(*) FROM delivery WHERE ${recovered})
+       RETURNING ${columns}`,
+      [webhookId, wanted.from, until, wanted.states, now, id, wanted.isSimulated ? 'simulada' : 'en_curso'],
+    );
+    return rows[0]!;
+  });
+}
+
+/** null: no such recovery of this webhook. */
+export async function readRecovery(pool: Pool, webhookId: string, id: string): Promise<Recovery | null> {
+  const { rows } = await pool.query<Recovery>(`SELECT ${columns} FROM recovery WHERE webhook_id = $1 AND id = $2`, [
+    webhookId,
+    id,
+  ]);
+  return rows[0] ?? null;
+}
+
+/** Nothing more is made due; what was, is sent. Repeatable. false: no such recovery of this webhook. */
+export async function cancelRecovery(pool: Pool, webhookId: string, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `UPDATE recovery SET finished_at = CASE WHEN estado = 'en_curso' THEN now() ELSE finished_at END,
+       estado = CASE WHEN estado = 'en_curso' THEN 'cancelada' ELSE estado END
+     WHERE webhook_id = $1 AND id = $2`,
+    [webhookId, id],
+  );
+  return rowCount === 1;
+}
+
+/** Instants as text: a Date would lose the microseconds by which deliveries follow each other. */
+interface Underway {
+  id: string;
+  webhook_id: string;
+  from_at: string;
+  until_at: string;
+  states: RecoverableState[];
+  created_at: string;
+  after_at: string;
+  after_id: string;
+}
+
+/**
+ * One chunk of the recovery that has waited longest and that nobody else works on, in one transaction: how far it is stands
+ * with what it made due. Dying before the commit does nothing, after it the next call goes on there.
+ * @returns null: nothing to do now; else the webhook to wake, or null where nothing became due
+ */
+export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<Underway>(
+      `SELECT id, webhook_id, from_at::text, until_at::text, states, created_at::text,
+         coalesce(after_at, '-infinity')::text AS after_at, coalesce(after_id, '') AS after_id
+       FROM recovery WHERE estado = 'en_curso' AND next_at <= now() ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
+    );
+    const recovery = rows[0];
+    if (recovery === undefined) return null;
+    const webhook = await client.query<{ estado: 'activo' | 'pausado'; deleted: boolean }>(
+      'SELECT estado, deleted_at IS NOT NULL AS deleted FROM webhook WHERE id = $1 FOR SHARE',
+      [recovery.webhook_id],
+    );
+    const { estado, deleted } = webhook.rows[0]!;
+    if (deleted) return finish(client, recovery, 'cancelada');
+    if (await hasEnoughDue(client, recovery, limits.maxDue)) {
+      await client.query('UPDATE recovery SET next_at = now() + make_interval(secs => $2) WHERE id = $1', [
+        recovery.id,
+        limits.waitMs / 1_000,
+      ]);
+      return { wake: null };
+    }
+    return resendChunk(client, recovery, estado === 'pausado', limits.chunkRows);
+  });
+}
+
+async function hasEnoughDue(client: PoolClient, { webhook_id }: Underway, maxDue: number): Promise<boolean> {
+  const { rows } = await client.query<{ count: number }>(
+    `SELECT count(*) FROM (
+       SELECT FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente' AND next_due_at <= now()
+         AND day >= (SELECT open_since FROM webhook_work WHERE webhook_id = $1) LIMIT $2) AS due`,
+    [webhook_id, maxDue],
+  );
+  return rows[0]!.count >= maxDue;
+}
+
+async function resendChunk(
+  client: PoolClient,
+  recovery: Underway,
+  paused: boolean,
+  chunkRows: number,
+): Promise<{ wake: string | null }> {
+  const { webhook_id, from_at, until_at, states, created_at, after_at, after_id } = recovery;
+  const { rows } = await client.query<{ day: string; id: string; created_at: string }>(
+    `SELECT day, id, created_at::text FROM delivery WHERE ${recovered} AND (created_at, id) > ($6, $7)
+     ORDER BY delivery.created_at, id LIMIT $8`,
+    [webhook_id, from_at, until_at, states, created_at, after_at, after_id, chunkRows],
+  );
+  const last = rows.at(-1);
+  if (last === undefined) return finish(client, recovery, 'terminada');
+  const days = [...new Set(rows.map(({ day }) => day))].sort();
+  await raiseWork(client, [webhook_id], days[0]!);
+  const made = await makeDue(client, { days, ids: rows.map(({ id }) => id), paused }, states);
+  await client.query(
+    'UPDATE recovery SET resent = resent + $2, after_at = $3, after_id = $4, next_at = now() WHERE id = $1',
+    [recovery.id, made.size, last.created_at, last.id],
+  );
+  return { wake: paused ? null : webhook_id };
+}
+
+async function finish(
+  client: PoolClient,
+  { id }: Underway,
+  estado: 'terminada' | 'cancelada',
+): Promise<{ wake: null }> {
+  await client.query('UPDATE recovery SET estado = $2, finished_at = now() WHERE id = $1', [id, estado]);
+  return { wake: null };
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { answerOf, limaTimestamp, limitParameter, pageMeta, registerMeta } from './envelope.ts';
+import { deliveryStates, moment } from './events.ts';
+
+const instant = z.iso.datetime({ offset: true, error: 'debe ser una hora ISO 8601' });
+
+/** `desde` and `hasta` are both included and are about when the delivery was made; a day means the whole day in Lima. */
+export const deliveriesQuery = z.strictObject({
+  estado: z.enum(deliveryStates).optional(),
+  desde: moment.optional(),
+  hasta: moment.optional(),
+  limite: limitParameter(500, 100),
+  cursor: z.string().optional(),
+});
+
+export const delivery = z.strictObject({
+  /** `X-Service-Delivery` of every attempt. */
+  id: z.string(),
+  /** One of the seven kinds, or `ping`. */
+  evento: z.string(),
+  evento_id: z.string(),
+  estado: z.enum(deliveryStates),
+  /** How many were made. */
+  intentos: z.int().min(0),
+  creada_en: limaTimestamp,
+  proximo_intento_en: limaTimestamp.nullable(),
+});
+export const deliveriesAnswer = answerOf(z.array(delivery), pageMeta);
+
+export const attempt = z.strictObject({
+  numero: z.int().min(1),
+  inicio: limaTimestamp,
+  duracion_ms: z.int().min(0).nullable(),
+  estado_http: z.int().nullable(),
+  /** A class; null after a success and while it is under way. */
+  fallo: z.string().nullable(),
+  /** The first 16 kB of the body that the endpoint answered with. */
+  respuesta: z.string().nullable(),
+});
+export const deliveryWithAttempts = delivery.extend({ historial_intentos: z.array(attempt) });
+export const deliveryAnswer = answerOf(deliveryWithAttempts, registerMeta);
+
+export const resentAnswer = answerOf(z.strictObject({ id: z.string(), estado: z.enum(deliveryStates) }), registerMeta);
+export const testAnswer = answerOf(z.strictObject({ entrega: z.string() }), registerMeta);
+
+const recoverable = z.enum(['agotada', 'descartada', 'entregada', 'pendiente']);
+
+/** Deliveries made from `desde` to `hasta` (now when left out), both included. */
+export const newRecovery = z
+  .strictObject({
+    desde: instant,
+    hasta: instant.optional(),
+    estados: z
+      .array(recoverable)
+      .min(1, 'una lista vacía no recuperaría nada; omita el campo para agotadas y descartadas')
+      .default(['agotada', 'descartada']),
+    /** Only counts. */
+    simular: z.boolean().default(false),
+  })
+  .refine(({ desde, hasta }) => hasta === undefined || new Date(desde) <= new Date(hasta), {
+    path: ['hasta'],
+    message: 'no puede ser anterior a desde',
+  });
+export const createdRecoveryAnswer = answerOf(z.strictObject({ id: z.string(), total: z.int().min(0) }), registerMeta);
+
+export const recovery = z.strictObject({
+  id: z.string(),
+  estado: z.enum(['simulada', 'en_curso', 'terminada', 'cancelada']),
+  desde: limaTimestamp,
+  hasta: limaTimestamp,
+  estados: z.array(recoverable),
+  /** Deliveries that were found when it was asked for. */
+  total: z.int().min(0),
+  /** Of these, made due so far. */
+  reenviadas: z.int().min(0),
+  /** Of these, no longer in such a state when it was their turn; null until the end. */
+  omitidas: z.int().min(0).nullable(),
+  creada_en: limaTimestamp,
+  terminada_en: limaTimestamp.nullable(),
+});
+export const recoveryAnswer = answerOf(recovery, registerMeta);
