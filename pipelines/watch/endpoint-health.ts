@@ -17,6 +17,7 @@ export interface HealthVerdict {
 }
 
 interface HealthRow {
+  estado: 'activo' | 'pausado';
   fallos_consecutivos: number;
   primer_fallo_at: Date | null;
   agotados_consecutivos: number;
@@ -36,7 +37,7 @@ export function updateHealth(
 ): Promise<PauseCause | null> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<HealthRow>(
-      `SELECT fallos_consecutivos, primer_fallo_at, agotados_consecutivos FROM webhook
+      `SELECT estado, fallos_consecutivos, primer_fallo_at, agotados_consecutivos FROM webhook
        WHERE id = $1 AND deleted_at IS NULL FOR UPDATE`,
       [webhookId],
     );
@@ -53,7 +54,8 @@ export function updateHealth(
       [webhookId, health.failuresInARow, health.firstFailureAt, health.timeoutsInARow, lastSuccessAt],
     );
     if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
-    if (warning !== null && health.firstFailureAt !== null) {
+    // What was under way when its owner paused it may fail still: no pause is to come that one would warn of.
+    if (warning !== null && health.firstFailureAt !== null && row.estado === 'activo') {
       await writeNotice(client, webhookId, {
         kind: 'webhook.por_pausar',
         detail: {
