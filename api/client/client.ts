@@ -1,0 +1,95 @@
+import type { ProblemCode, ProblemDocument } from '../../schemas/http/problem.ts';
+import type { Operation } from '../openapi/operation.ts';
+import { operations } from '../openapi/routes.ts';
+import type { CallOptions, PadronClient } from './types.ts';
+
+export type { AnswerOf, InputOf, PadronClient } from './types.ts';
+export { verifyNotice, WebhookError } from './webhooks.ts';
+
+export interface ClientOptions {
+  /** Where the API is: everything before /id/v1. */
+  baseUrl: string;
+  token: string;
+  /** Of a whole call; 30 s if omitted. */
+  timeoutMs?: number;
+  fetch?: typeof globalThis.fetch;
+}
+
+/** The API answered a problem. `message` is its Spanish detail; branch on `code`. */
+export class PadronError extends Error {
+  override name = 'PadronError';
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly problem: ProblemDocument;
+  /** When a repeat may help; null: repeating does not. */
+  readonly retryAfterSeconds: number | null;
+
+  constructor(problem: ProblemDocument, retryAfterSeconds: number | null) {
+    super(problem.detail);
+    this.code = problem.code;
+    this.status = problem.status;
+    this.problem = problem;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+type Input = Record<string, unknown>;
+
+/**
+ * A client with one method per operation. Answers are typed and not checked: v1 may gain fields, which a client must let pass.
+ * Nothing is repeated by itself: a caller that repeats a batch gives it an `idempotencyKey`.
+ */
+export function makeClient(options: ClientOptions): PadronClient {
+  const methods = Object.entries<Operation>(operations).map(([name, operation]) => [
+    name,
+    (input: Input = {}, call: CallOptions = {}) => ask(operation, input, call, options),
+  ]);
+  return Object.fromEntries(methods) as PadronClient;
+}
+
+async function ask(
+  operation: Operation,
+  input: Input,
+  { signal }: CallOptions,
+  options: ClientOptions,
+): Promise<unknown> {
+  const { baseUrl, token, timeoutMs = 30_000, fetch = globalThis.fetch } = options;
+  const deadline = AbortSignal.timeout(timeoutMs);
+  const { body, idempotencyKey, ...parameters } = input;
+  const response = await fetch(`${baseUrl.replace(/\/+$/, '')}${addressOf(operation, parameters)}`, {
+    method: operation.method.toUpperCase(),
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': String(idempotencyKey) }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    redirect: 'error',
+    signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+  });
+  if (!response.ok) throw await errorOf(response);
+  if (operation.type !== undefined) return response.text();
+  return response.status === 204 ? undefined : response.json();
+}
+
+function addressOf({ path }: Operation, parameters: Input): string {
+  const query = new URLSearchParams();
+  const rest = new Map(Object.entries(parameters).filter(([, value]) => value !== undefined));
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = rest.get(name);
+    if (value === undefined || value === '') throw new TypeError(`${name} is missing`);
+    rest.delete(name);
+    return encodeURIComponent(String(value));
+  });
+  for (const [name, value] of rest) query.set(name, String(value));
+  return query.size === 0 ? filled : `${filled}?${query}`;
+}
+
+/** What stands between a caller and the API may answer, too: that is no problem document. */
+async function errorOf(response: Response): Promise<Error> {
+  const { status, headers } = response;
+  if (!headers.get('content-type')?.startsWith('application/problem+json'))
+    return new Error(`the answer, of status ${status}, is not the API's`);
+  const retryAfter = headers.get('retry-after');
+  return new PadronError((await response.json()) as ProblemDocument, retryAfter === null ? null : Number(retryAfter));
+}

@@ -1,0 +1,89 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { EventPayload } from '../../schemas/http/events.ts';
+
+export type NoticeHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface Notice {
+  /** The same over retries of one delivery: use it to drop repeats. */
+  deliveryId: string;
+  payload: EventPayload;
+}
+
+export interface VerifyOptions {
+  /** How old or how far ahead a notice may be; 300 if omitted. */
+  toleranceSeconds?: number;
+  now?: Date;
+}
+
+/** The notice is not from the service, was changed, or is too old to be a first arrival. */
+export class WebhookError extends Error {
+  override name = 'WebhookError';
+  readonly code:
+    | 'header_missing'
+    | 'secret_malformed'
+    | 'timestamp_outside_tolerance'
+    | 'signature_wrong'
+    | 'body_malformed';
+
+  constructor(code: WebhookError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * Checks a notice as it arrived and reads it. The signature is Standard Webhooks' `v1` over `{delivery}.{seconds}.{body}`, under
+ * the headers X-Service-* or webhook-*, which carry the same values.
+ * @param body the bytes as they came: a body that was parsed and written again has another signature
+ * @param secret `whsec_…`, as the webhook was created with; during a rotation either one
+ * @throws WebhookError
+ */
+export function verifyNotice(
+  body: string | Uint8Array,
+  headers: NoticeHeaders,
+  secret: string,
+  { toleranceSeconds = 300, now = new Date() }: VerifyOptions = {},
+): Notice {
+  const deliveryId = headerOf(headers, 'x-service-delivery', 'webhook-id');
+  const timestamp = headerOf(headers, 'x-service-timestamp', 'webhook-timestamp');
+  const signatures = headerOf(headers, 'x-service-signature', 'webhook-signature');
+  const ageSeconds = Math.abs(now.getTime() / 1_000 - Number(timestamp));
+  // Written so that a timestamp that is no number is refused.
+  if (!/^\d+$/.test(timestamp) || !(ageSeconds <= toleranceSeconds))
+    throw new WebhookError('timestamp_outside_tolerance', 'the timestamp is too far from now');
+  const expected = createHmac('sha256', keyOf(secret)).update(`${deliveryId}.${timestamp}.`).update(body).digest();
+  if (!signatures.split(' ').some((signature) => isEqual(signature, expected)))
+    throw new WebhookError('signature_wrong', 'no signature is of this secret');
+  return { deliveryId, payload: parse(body) };
+}
+
+function isEqual(signature: string, expected: Buffer): boolean {
+  if (!signature.startsWith('v1,')) return false;
+  const given = Buffer.from(signature.slice(3), 'base64');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+function keyOf(secret: string): Buffer {
+  const match = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret);
+  if (match === null) throw new WebhookError('secret_malformed', 'a secret is whsec_ and base64');
+  return Buffer.from(match[1]!, 'base64');
+}
+
+function headerOf(headers: NoticeHeaders, ...names: readonly string[]): string {
+  for (const name of names) {
+    const value =
+      headers instanceof Headers
+        ? headers.get(name)
+        : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+    if (typeof value === 'string' && value !== '') return value;
+  }
+  throw new WebhookError('header_missing', `the header ${names[0]} is missing`);
+}
+
+function parse(body: string | Uint8Array): EventPayload {
+  try {
+    return JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body)) as EventPayload;
+  } catch {
+    throw new WebhookError('body_malformed', 'the body is not JSON');
+  }
+}

@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeClient, PadronError } from '../../api/client/client.ts';
+import { repositoryRoot } from '../../deploy/local/config.ts';
+import { listAnswer } from '../../schemas/http/lists.ts';
+import type { Surroundings } from '../integration/api/surroundings.ts';
+import { makeCaller, type TestCaller } from '../support/api.ts';
+import { company, startLoadedApi } from '../support/loaded-api.ts';
+
+const run = promisify(execFile);
+
+let around: Surroundings;
+let caller: TestCaller;
+
+beforeAll(async () => {
+  around = await startLoadedApi();
+  caller = await makeCaller(around.pool, around.api.url);
+  await sleep(300);
+});
+afterAll(() => around?.stop());
+
+const client = (token = caller.token) => makeClient({ baseUrl: `${around.api.url}/`, token });
+
+test('each operation has its method; input goes to path, query and body', async () => {
+  const padron = client();
+  const { data, meta } = await padron.consultarRuc({ ruc: company });
+  // Types come from the schemas: these lines would not compile with another name or type.
+  const workers: number | null = data.nro_trabajadores;
+  expect([data.ruc, workers, meta.fecha_dato]).toEqual([company, 12, '2026-11-26']);
+  const due = await padron.verProximosVencimientos({
+    digito: 0,
+    desde: '2026-01-01',
+    limite: 2,
+    buen_contribuyente: true,
+  });
+  expect([due.resumen.buen_contribuyente, due.data.length]).toEqual([true, 2]);
+  expect((await padron.verCuenta()).data.plan).toBe('crecimiento');
+  expect(await padron.suscribirFeriados()).toMatch(/^BEGIN:VCALENDAR/);
+  const made = listAnswer.parse(await padron.crearLista({ body: { nombre: 'Del cliente' } }));
+  await padron.agregarRucs({ lista: made.data.id.toString(), body: { ruc: company } });
+  expect(await padron.borrarLista({ lista: made.data.id.toString() })).toBeUndefined();
+});
+
+test('a problem is an error with its code; what is not there is not asked', async () => {
+  const denied = client('pad_live_x').verCuenta();
+  await expect(denied).rejects.toMatchObject({ code: 'token_invalido', status: 401, retryAfterSeconds: null });
+  await expect(denied).rejects.toBeInstanceOf(PadronError);
+  await expect(client().consultarRuc({ ruc: '' })).rejects.toThrow('ruc is missing');
+  const elsewhere = makeClient({
+    baseUrl: 'http://127.0.0.1:1',
+    token: 'x',
+    fetch: async () => new Response('<html>', { status: 502 }),
+  });
+  await expect(elsewhere.verCuenta()).rejects.toThrow('of status 502');
+  await expect(client().verCuenta({}, { signal: AbortSignal.abort() })).rejects.toThrow();
+});
+
+test('the packed package runs the example of the README in an empty project', async () => {
+  const project = mkdtempSync(path.join(tmpdir(), 'padron-client-'));
+  try {
+    await run('npm', ['pack', '--silent', '--pack-destination', project], { cwd: repositoryRoot });
+    const installed = path.join(project, 'node_modules', 'padron');
+    mkdirSync(installed, { recursive: true });
+    await run('tar', ['-xzf', path.join(project, 'padron-0.1.0.tgz'), '-C', installed, '--strip-components=1']);
+    // Its one dependency, which an install would fetch.
+    symlinkSync(path.join(repositoryRoot, 'node_modules', 'zod'), path.join(project, 'node_modules', 'zod'));
+    const example = /^```js\n([\s\S]*?)^```$/m.exec(readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8'))![1]!;
+    writeFileSync(path.join(project, 'example.mjs'), example);
+    const { stdout } = await run(process.execPath, ['example.mjs'], {
+      cwd: project,
+      env: { PATH: process.env.PATH, PADRON_URL: around.api.url, PADRON_TOKEN: caller.token },
+    });
+    expect(stdout.split('\n').slice(0, 3)).toEqual([
+      'COMERCIAL PRUEBA UNO S.A.C. ACTIVO 2026-11-26',
+      '[ true, true ] 2',
+      expect.stringContaining('404 fecha_sin_datos'),
+    ]);
+  } finally {
+    rmSync(project, { recursive: true, force: true });
+  }
+});
