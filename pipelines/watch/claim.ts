@@ -35,7 +35,10 @@ export interface Claim {
   wakeSeq: number;
   /** No open delivery is of an earlier day; null: there is none. */
   openSince: string | null;
-  /** When something is due that is not due yet, by PostgreSQL's clock; null: nothing is. */
+  /**
+   * When something is due that was not due before this claim, by PostgreSQL's clock; null: nothing is, or none was asked for.
+   * By the same now() and snapshot as the claim, so what was not due above is counted here, to the microsecond.
+   */
   nextDueAt: Date | null;
   /** Milliseconds from PostgreSQL's now to nextDueAt. */
   nextDueInMs: number | null;
@@ -60,49 +63,50 @@ export function claimDeliveries(
   prepare: (target: WebhookTarget) => number,
 ): Promise<Claim> {
   return inTransaction(pool, async (client) => {
-    const { wakeSeq, openSince } = await leaseWork(client, webhookId, limits.workLeaseMs);
-    const target = await readTarget(client, webhookId);
-    const nothing = { deliveries: [], nextDueAt: null, nextDueInMs: null };
-    if (target === null) return { ...nothing, target, wakeSeq, openSince };
-    const most = prepare(target);
-    if (openSince === null) return { ...nothing, target, wakeSeq, openSince };
-    const deliveries = most > 0 ? await claim(client, target, openSince, most, limits.deliveryLeaseMs) : [];
-    return { target, deliveries, wakeSeq, openSince, ...(await nextDue(client, target, openSince)) };
+    const work = await leaseWork(client, webhookId, limits.workLeaseMs);
+    const nothing = { ...work, deliveries: [], nextDueAt: null, nextDueInMs: null };
+    if (work.target === null) return nothing;
+    const most = prepare(work.target);
+    if (work.openSince === null || most === 0) return nothing;
+    return { ...work, ...(await claim(client, work.target, work.openSince, most, limits.deliveryLeaseMs)) };
   });
 }
+
+interface LeasedRow {
+  wake_seq: number;
+  open_since: string | null;
+  url: string | null;
+  estado: 'activo' | 'pausado';
+  limite_por_segundo: number;
+  en_vuelo: number;
+  agotados_consecutivos: number;
+  secrets: { key_id: string; sealed: string }[] | null;
+}
+
+/** The lease and the webhook as it is now, in one exchange with the server. */
+const leaseSql = `
+  WITH work AS (
+    INSERT INTO webhook_work AS w (webhook_id, lease_until) VALUES ($1, now() + make_interval(secs => $2))
+    ON CONFLICT (webhook_id) DO UPDATE SET lease_until = EXCLUDED.lease_until RETURNING wake_seq, open_since
+  )
+  SELECT work.wake_seq, work.open_since, h.url, h.estado, h.limite_por_segundo, h.en_vuelo, h.agotados_consecutivos,
+    (SELECT json_agg(json_build_object('key_id', s.key_id, 'sealed', encode(s.sealed, 'base64')) ORDER BY s.number DESC)
+     FROM (SELECT number, key_id, sealed FROM webhook_secret
+           WHERE webhook_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY number DESC LIMIT 3) AS s) AS secrets
+  FROM work LEFT JOIN webhook h ON h.id = $1 AND h.deleted_at IS NULL`;
 
 async function leaseWork(
   client: PoolClient,
   webhookId: string,
   leaseMs: number,
-): Promise<{ wakeSeq: number; openSince: string | null }> {
-  const { rows } = await client.query<{ wake_seq: number; open_since: string | null }>(
-    `INSERT INTO webhook_work AS w (webhook_id, lease_until) VALUES ($1, now() + make_interval(secs => $2))
-     ON CONFLICT (webhook_id) DO UPDATE SET lease_until = EXCLUDED.lease_until RETURNING wake_seq, open_since`,
-    [webhookId, leaseMs / 1_000],
-  );
-  return { wakeSeq: rows[0]!.wake_seq, openSince: rows[0]!.open_since };
+): Promise<Pick<Claim, 'target' | 'wakeSeq' | 'openSince'>> {
+  const { rows } = await client.query<LeasedRow>(leaseSql, [webhookId, leaseMs / 1_000]);
+  const row = rows[0]!;
+  return { wakeSeq: row.wake_seq, openSince: row.open_since, target: targetOf(webhookId, row) };
 }
 
-async function readTarget(client: PoolClient, webhookId: string): Promise<WebhookTarget | null> {
-  const { rows } = await client.query<{
-    url: string;
-    estado: 'activo' | 'pausado';
-    limite_por_segundo: number;
-    en_vuelo: number;
-    agotados_consecutivos: number;
-  }>(
-    `SELECT url, estado, limite_por_segundo, en_vuelo, agotados_consecutivos FROM webhook
-     WHERE id = $1 AND deleted_at IS NULL`,
-    [webhookId],
-  );
-  const row = rows[0];
-  if (row === undefined) return null;
-  const secrets = await client.query<{ key_id: string; sealed: Buffer }>(
-    `SELECT key_id, sealed FROM webhook_secret WHERE webhook_id = $1 AND (expires_at IS NULL OR expires_at > now())
-     ORDER BY number DESC LIMIT 3`,
-    [webhookId],
-  );
+function targetOf(webhookId: string, row: LeasedRow): WebhookTarget | null {
+  if (row.url === null) return null;
   return {
     id: webhookId,
     url: row.url,
@@ -110,14 +114,22 @@ async function readTarget(client: PoolClient, webhookId: string): Promise<Webhoo
     rateLimit: row.limite_por_segundo,
     inFlightLimit: row.en_vuelo,
     timeoutsInARow: row.agotados_consecutivos,
-    secrets: secrets.rows.map(({ key_id, sealed }) => ({ keyId: key_id, sealed })),
+    secrets: (row.secrets ?? []).map(({ key_id, sealed }) => ({
+      keyId: key_id,
+      sealed: Buffer.from(sealed, 'base64'),
+    })),
   };
 }
 
 /**
  * A delivery waits while another of its RUC is under way, while an earlier one was never attempted, and while an earlier
  * one is due as well: so of one RUC at most one is free. en_curso with a next_due_at that has passed is a lease that ran out.
- * Of a paused webhook only its tests are free. The bound on the day stands at every table, so that PostgreSQL plans over the days that matter and not over a year.
+ * Of a paused webhook only its tests are free.
+ *
+ * How it asks is meant to leave PostgreSQL no choice, since its statistics may be of a time when nothing was open. The bound
+ * on the day stands at every table: it plans over the days that matter and not over a year. What goes before a delivery is
+ * asked by next_due_at, which only open ones have, and not by estado, so that no partial index serves; OFFSET 0 keeps it a
+ * question per delivery, which stops with the limit; the update finds by key what is locked already.
  */
 const claimSql = `
   WITH running AS (
@@ -128,22 +140,44 @@ const claimSql = `
       AND (d.is_test OR NOT $6)
       AND NOT EXISTS (
         SELECT FROM delivery o
-        WHERE o.webhook_id = d.webhook_id AND o.day >= $5 AND o.ruc = d.ruc AND o.estado IN ('pendiente', 'en_curso') AND o.id <> d.id
+        WHERE o.webhook_id = d.webhook_id AND o.day >= $5 AND o.ruc = d.ruc AND o.next_due_at IS NOT NULL AND o.id <> d.id
           AND ((o.estado = 'en_curso' AND o.next_due_at > now())
-            OR (o.position < d.position AND (o.intentos = 0 OR o.next_due_at <= now()))))
+            OR (o.position < d.position AND (o.intentos = 0 OR o.next_due_at <= now())))
+        OFFSET 0)
     ORDER BY d.next_due_at, d.position
     LIMIT LEAST($2::bigint, GREATEST(0, $3::bigint - (SELECT n FROM running)))
+    FOR UPDATE OF d
   ), claimed AS (
     UPDATE delivery d SET estado = 'en_curso', intentos = d.intentos + 1, lease_token = gen_random_uuid()::text,
       lease_until = now() + make_interval(secs => $4), next_due_at = now() + make_interval(secs => $4)
-    FROM free WHERE d.day >= $5 AND d.day = free.day AND d.id = free.id AND d.estado IN ('pendiente', 'en_curso')
+    FROM free WHERE d.day >= $5 AND d.day = free.day AND d.id = free.id
     RETURNING d.day, d.id, d.event_id, d.position, d.lease_token, d.intentos, d.fallos_del_ciclo, d.is_test
   ), announced AS (
     INSERT INTO attempt (day, delivery_id, number, started_at, failure)
     SELECT day, id, intentos, now(), 'resultado_desconocido' FROM claimed
   )
-  SELECT c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.payload
-  FROM claimed c JOIN event e ON e.day >= $5 AND e.day = c.day AND e.id = c.event_id ORDER BY c.position`;
+  SELECT next.at AS next_at, ceil(extract(epoch FROM next.at - now()) * 1000) AS next_in_ms,
+    c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.payload
+  FROM (
+    SELECT min(next_due_at) AS at FROM delivery
+    WHERE webhook_id = $1 AND day >= $5 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
+      AND (is_test OR NOT $6)) AS next
+  LEFT JOIN (claimed c JOIN event e ON e.day >= $5 AND e.day = c.day AND e.id = c.event_id) ON true
+  ORDER BY c.position`;
+
+interface ClaimedRow {
+  next_at: Date | null;
+  next_in_ms: string | null;
+  /** null: nothing was claimed, and the row only says what is due next. */
+  day: string | null;
+  id: string;
+  lease_token: string;
+  intentos: number;
+  fallos_del_ciclo: number;
+  is_test: boolean;
+  evento: string;
+  payload: string;
+}
 
 async function claim(
   client: PoolClient,
@@ -151,42 +185,22 @@ async function claim(
   openSince: string,
   most: number,
   leaseMs: number,
-): Promise<ClaimedDelivery[]> {
-  const { rows } = await client.query<{
-    day: string;
-    id: string;
-    lease_token: string;
-    intentos: number;
-    fallos_del_ciclo: number;
-    is_test: boolean;
-    evento: string;
-    payload: string;
-  }>(claimSql, [target.id, most, target.inFlightLimit, leaseMs / 1_000, openSince, target.estado === 'pausado']);
-  return rows.map((row) => ({
-    day: row.day,
-    id: row.id,
-    leaseToken: row.lease_token,
-    attempt: row.intentos,
-    failuresOfCycle: row.fallos_del_ciclo,
-    isTest: row.is_test,
-    event: row.evento,
-    payload: row.payload,
-  }));
-}
-
-/** In the claim's own transaction, so by the same now(): what was not due above is counted here, to the microsecond. */
-async function nextDue(
-  client: PoolClient,
-  target: WebhookTarget,
-  openSince: string,
-): Promise<Pick<Claim, 'nextDueAt' | 'nextDueInMs'>> {
-  const { rows } = await client.query<{ at: Date | null; in_ms: string | null }>(
-    `SELECT at, ceil(extract(epoch FROM at - now()) * 1000) AS in_ms FROM (
-       SELECT min(next_due_at) AS at FROM delivery
-       WHERE webhook_id = $1 AND day >= $2 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
-         AND (is_test OR NOT $3)) AS next`,
-    [target.id, openSince, target.estado === 'pausado'],
-  );
-  const row = rows[0]!;
-  return { nextDueAt: row.at, nextDueInMs: row.in_ms === null ? null : Number(row.in_ms) };
+): Promise<Pick<Claim, 'deliveries' | 'nextDueAt' | 'nextDueInMs'>> {
+  const isPaused = target.estado === 'pausado';
+  const values = [target.id, most, target.inFlightLimit, leaseMs / 1_000, openSince, isPaused];
+  const { rows } = await client.query<ClaimedRow>(claimSql, values);
+  const { next_at, next_in_ms } = rows[0]!;
+  const deliveries = rows
+    .filter((row): row is ClaimedRow & { day: string } => row.day !== null)
+    .map((row) => ({
+      day: row.day,
+      id: row.id,
+      leaseToken: row.lease_token,
+      attempt: row.intentos,
+      failuresOfCycle: row.fallos_del_ciclo,
+      isTest: row.is_test,
+      event: row.evento,
+      payload: row.payload,
+    }));
+  return { deliveries, nextDueAt: next_at, nextDueInMs: next_in_ms === null ? null : Number(next_in_ms) };
 }

@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../deploy/runtime/postgres.ts';
 
 /** How one attempt ended. */
 export interface AttemptResult {
@@ -18,60 +18,54 @@ export interface AttemptResult {
 }
 
 /**
- * Writes results in one transaction. A delivery changes only if its lease is still the one that was sent under; the
- * attempt's row is written in any case, since the attempt did happen. Dying before the commit leaves "outcome unknown",
- * and the receiver gets the same delivery again.
+ * Writes results, all or none, in one exchange with the server. A delivery changes only if its lease is still the one that
+ * was sent under; the attempt's row is written in any case, since the attempt did happen. Dying before the commit leaves
+ * "outcome unknown", and the receiver gets the same delivery again.
  * @returns how many deliveries took their result
  */
-export function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
-  return inTransaction(pool, async (client) => {
-    // Held until the commit against a pause or deletion: else its sweep over pending deliveries could miss these.
-    const webhook = await client.query<{ estado: string; deleted: boolean }>(
-      'SELECT estado, deleted_at IS NOT NULL AS deleted FROM webhook WHERE id = $1 FOR SHARE',
-      [webhookId],
-    );
-    const { estado, deleted } = webhook.rows[0] ?? { estado: 'activo', deleted: true };
-    const afterFailure = deleted ? 'cancelada' : estado === 'pausado' ? 'retenida' : 'pendiente';
-    const updated = await client.query(updateSql, [
-      results.map((result) => result.day),
-      results.map((result) => result.id),
-      results.map((result) => result.leaseToken),
-      results.map((result) => result.success),
-      results.map((result) => result.retryInMs),
-      afterFailure,
-    ]);
-    await client.query(attemptSql, [
-      results.map((result) => result.day),
-      results.map((result) => result.id),
-      results.map((result) => result.attempt),
-      results.map((result) => result.durationMs),
-      results.map((result) => result.httpStatus),
-      results.map((result) => result.failure),
-      results.map((result) => result.response),
-    ]);
-    return updated.rowCount ?? 0;
-  });
+export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
+  const { rows } = await pool.query<{ updated: number }>(recordSql, [
+    webhookId,
+    results.map((result) => result.day),
+    results.map((result) => result.id),
+    results.map((result) => result.leaseToken),
+    results.map((result) => result.success),
+    results.map((result) => result.retryInMs),
+    results.map((result) => result.attempt),
+    results.map((result) => result.durationMs),
+    results.map((result) => result.httpStatus),
+    results.map((result) => result.failure),
+    results.map((result) => result.response),
+  ]);
+  return rows[0]!.updated;
 }
 
-// The days are named once more as a list, so that PostgreSQL plans over these partitions alone.
-const updateSql = `
-  WITH result AS (
-    SELECT day, id, token, retry_ms,
-      CASE WHEN success THEN 'entregada'
-        WHEN $6::text <> 'cancelada' AND retry_ms IS NULL THEN 'agotada'
-        ELSE $6::text END AS estado
-    FROM unnest($1::date[], $2::text[], $3::text[], $4::boolean[], $5::bigint[]) AS r (day, id, token, success, retry_ms)
+// The webhook's row is held until the commit against a pause or deletion: else its sweep over pending deliveries could miss
+// these. Whoever waited for it here sees what it became. The days are named once more as a list, so that PostgreSQL plans
+// over these partitions alone. A delivery has a lease's token while it is en_curso and never else; asking for the estado as
+// well would bring in the index of open deliveries, which old statistics make look empty (claim.ts).
+const recordSql = `
+  WITH hook AS (
+    SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed
+    FROM webhook WHERE id = $1 FOR SHARE
+  ), outcome AS (
+    SELECT r.*, CASE WHEN success THEN 'entregada' WHEN hook.failed <> 'cancelada' AND retry_ms IS NULL THEN 'agotada'
+      ELSE hook.failed END AS estado
+    FROM hook, unnest($2::date[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[],
+      $9::integer[], $10::text[], $11::bytea[])
+      AS r (day, id, token, success, retry_ms, number, duration_ms, http_status, failure, response)
+  ), updated AS (
+    UPDATE delivery d SET
+      estado = o.estado,
+      fallos_del_ciclo = d.fallos_del_ciclo + CASE WHEN o.estado = 'entregada' THEN 0 ELSE 1 END,
+      next_due_at = CASE WHEN o.estado = 'pendiente' THEN clock_timestamp() + make_interval(secs => o.retry_ms / 1000.0) END,
+      finished_at = CASE WHEN o.estado IN ('entregada', 'agotada', 'cancelada') THEN now() END,
+      lease_token = NULL, lease_until = NULL
+    FROM outcome o
+    WHERE d.day = ANY ($2::date[]) AND d.day = o.day AND d.id = o.id AND d.lease_token = o.token
+    RETURNING 1
+  ), kept AS (
+    UPDATE attempt a SET duration_ms = o.duration_ms, http_status = o.http_status, failure = o.failure, response = o.response
+    FROM outcome o WHERE a.day = ANY ($2::date[]) AND a.day = o.day AND a.delivery_id = o.id AND a.number = o.number
   )
-  UPDATE delivery d SET
-    estado = r.estado,
-    fallos_del_ciclo = d.fallos_del_ciclo + CASE WHEN r.estado = 'entregada' THEN 0 ELSE 1 END,
-    next_due_at = CASE WHEN r.estado = 'pendiente' THEN clock_timestamp() + make_interval(secs => r.retry_ms / 1000.0) END,
-    finished_at = CASE WHEN r.estado IN ('entregada', 'agotada', 'cancelada') THEN now() END,
-    lease_token = NULL, lease_until = NULL
-  FROM result r WHERE d.day = ANY ($1::date[]) AND d.day = r.day AND d.id = r.id AND d.lease_token = r.token AND d.estado = 'en_curso'`;
-
-const attemptSql = `
-  UPDATE attempt a SET duration_ms = r.duration_ms, http_status = r.http_status, failure = r.failure, response = r.response
-  FROM unnest($1::date[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::bytea[])
-    AS r (day, id, number, duration_ms, http_status, failure, response)
-  WHERE a.day = ANY ($1::date[]) AND a.day = r.day AND a.delivery_id = r.id AND a.number = r.number`;
+  SELECT count(*) AS updated FROM updated`;

@@ -16,12 +16,15 @@ const options = z
     namespace: z.string(),
     keyRing: z.string(),
     caPem: z.string(),
+    /** The product's own limits instead of a test's short ones. */
+    settings: z.enum(['quick', 'default']).default('quick'),
+    poolSize: z.number().default(5),
   })
   .parse(JSON.parse(process.argv[2]!));
 
 const connection = await NativeConnection.connect({ address: options.temporalAddress });
 const worker = await makeDeliveryWorker(connection, {
-  pool: makePool(options.databaseUrl, 'killed-worker', 5),
+  pool: makePool(options.databaseUrl, 'delivery-worker', options.poolSize),
   client: await makeTemporal(options.temporalAddress, options.namespace),
   namespace: options.namespace,
   keyRing: parseKeyRing(options.keyRing),
@@ -29,7 +32,7 @@ const worker = await makeDeliveryWorker(connection, {
   version: '0.0.0-test',
   log: pino({ level: 'silent' }),
   metrics: new Registry(),
-  settings: quickSettings,
+  settings: options.settings === 'quick' ? quickSettings : {},
 });
 process.stdout.write('running\n');
 await worker.run();

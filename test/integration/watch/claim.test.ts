@@ -3,6 +3,7 @@ import { type ClaimedDelivery, claimDeliveries } from '../../../pipelines/watch/
 import { pauseWebhook, resumeWebhook } from '../../../pipelines/watch/deliveries.ts';
 import { recordResults } from '../../../pipelines/watch/record.ts';
 import { releaseWork } from '../../../pipelines/watch/work.ts';
+import { holdDeliveries } from '../../support/delivery-work.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../support/watch-bench.ts';
 
 const oldDay = new Date('2026-10-20T10:00:00Z');
@@ -135,4 +136,27 @@ it('a secret that does not open claims nothing', async () => {
   await expect(failing).rejects.toThrow('no key');
   const { rows } = await bench.pool.query('SELECT estado, intentos FROM delivery WHERE webhook_id = $1', [webhook]);
   expect(rows).toEqual([{ estado: 'pendiente', intentos: 0 }]);
+});
+
+it('a claim of few is quick beside thousands that are due, whatever the statistics say', async () => {
+  const webhook = await webhookFor([]);
+  const account = (await bench.pool.query('SELECT account_id AS id FROM webhook WHERE id = $1', [webhook])).rows[0].id;
+  await holdDeliveries(bench, [{ id: webhook, account }], 4_000);
+  // As the server itself may do while all is held: then nothing looks open.
+  await bench.pool.query('ANALYZE delivery');
+  await resumeWebhook(bench.pool, webhook);
+  const began = performance.now();
+  const first = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  await recordResults(
+    bench.pool,
+    webhook,
+    first.deliveries.map((delivery) => result(delivery, true)),
+  );
+  const second = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  // The plan that this is about takes minutes.
+  expect(performance.now() - began).toBeLessThan(3_000);
+  const positions = [...first.deliveries, ...second.deliveries].map(
+    ({ payload }) => (JSON.parse(payload) as { posicion: number }).posicion,
+  );
+  expect(positions).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 });

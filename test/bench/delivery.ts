@@ -1,0 +1,189 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { startStack } from '../../deploy/local/stack.ts';
+import { type DeliveryStage, makeDeliveryStage } from '../support/delivery-stage.ts';
+import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery-work.ts';
+import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
+import { ProcessWatch } from './process-watch.ts';
+
+const folder = resolve('.local/bench/delivery');
+const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2 };
+const perSecond = 200;
+const sampleMs = 500;
+const pageBytes = 4_096;
+
+/**
+ * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000), `--only
+ * throughput|latency|hanging|held`. One worker with the product's limits; PostgreSQL, Temporal and
+ * the receivers share the machine. Every receiver is HTTPS, every notice is signed, recorded and kept.
+ */
+export async function run(args: string[]): Promise<void> {
+  const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
+  const wanted = (part: string) => only === undefined || only === part;
+  const endpoints = numberOption(args, 'endpoints', 100);
+  const seconds = numberOption(args, 'seconds', 20);
+  const runs = numberOption(args, 'runs', 3);
+  console.log(`machine: ${describeMachine()}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  if (['throughput', 'latency', 'hanging', 'held'].some(wanted)) {
+    const directory = join(folder, 'stack');
+    const stack = await startStack({ directory, engines: ['postgres', 'temporal'], addresses: {} });
+    try {
+      const staged = async (work: (stage: DeliveryStage) => Promise<void>) => {
+        const stage = await makeDeliveryStage(stack.endpoints);
+        await work(stage).finally(() => stage.close());
+      };
+      const deliveries = numberOption(args, 'deliveries', 20_000);
+      if (wanted('throughput')) await staged((stage) => throughput(stage, endpoints, deliveries, runs));
+      if (wanted('latency')) await staged((stage) => latency(stage, endpoints, seconds, runs));
+      if (wanted('hanging')) await staged((stage) => hanging(stage, endpoints, seconds, runs));
+      if (wanted('held')) await staged((stage) => held(stage, endpoints, numberOption(args, 'held', 100_000)));
+    } finally {
+      await stack.stop();
+    }
+  }
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function throughput(stage: DeliveryStage, endpoints: number, deliveries: number, runs: number): Promise<void> {
+  const each = Math.ceil(deliveries / endpoints);
+  const rates: number[] = [];
+  const watch = new ProcessWatch(processName);
+  for (let index = 0; index < runs; index += 1) {
+    const webhooks = await makeWebhooks(stage, pathsOf(`t${index}`, endpoints));
+    await holdDeliveries(stage, webhooks, each);
+    const began = clock();
+    await resumeAll(stage, webhooks);
+    const last = await allArrived(stage, each * endpoints);
+    rates.push((each * endpoints) / ((last - began) / 1_000));
+  }
+  print(`deliveries per second of one worker, ${endpoints} endpoints`, rates, (median) => median >= goals.perSecond, 0);
+  const { handshakes } = await stage.take();
+  const sent = each * endpoints * runs;
+  const cpu = [...watch.stop()].map(([name, { cpuSeconds }]) => `${name} ${((cpuSeconds / sent) * 1_000).toFixed(2)}`);
+  console.log(`  CPU ms per delivery: ${cpu.join(', ')}; ${handshakes} TLS handshakes for ${sent} deliveries`);
+}
+
+async function latency(stage: DeliveryStage, endpoints: number, seconds: number, runs: number): Promise<void> {
+  const found: number[][] = [];
+  const webhooks = await makeWebhooks(stage, pathsOf('l', endpoints));
+  await announceAndTime(stage, webhooks, 2); // warms up
+  for (let index = 0; index < runs; index += 1) found.push(await announceAndTime(stage, webhooks, seconds));
+  const title = `look-up shows the change → first byte, at ${perSecond}/s (ms)`;
+  print(`${title}, p50`, found.map(quantile(0.5)), (median) => median <= goals.p50Ms, 0);
+  print(`${title}, p99`, found.map(quantile(0.99)), (median) => median <= goals.p99Ms, 0);
+}
+
+/** The same with and without one endpoint of all that never answers, in turn. */
+async function hanging(stage: DeliveryStage, endpoints: number, seconds: number, runs: number): Promise<void> {
+  const paths = pathsOf('h', endpoints - 1);
+  const quick = await makeWebhooks(stage, [...paths, '/h-last']);
+  const mixed = await makeWebhooks(stage, [...paths.map((path) => `${path}-m`), '/hang']);
+  await announceAndTime(stage, quick, 2);
+  const alone: number[] = [];
+  const beside: number[] = [];
+  for (let index = 0; index < runs; index += 1) {
+    alone.push(quantile(0.99)(await announceAndTime(stage, quick, seconds)));
+    beside.push(quantile(0.99)(await announceAndTime(stage, mixed, seconds)));
+  }
+  print(`p99 of all ${endpoints} endpoints when all answer (ms)`, alone, null, 0);
+  print(`p99 of the others when one of ${endpoints} hangs (ms)`, beside, null, 0);
+  const growth = spreadOf(beside).median / spreadOf(alone).median;
+  console.log(`  grows × ${growth.toFixed(2)}, goal ≤ ${goals.growth}: ${growth <= goals.growth ? 'met' : 'missed'}`);
+}
+
+async function held(stage: DeliveryStage, endpoints: number, deliveries: number): Promise<void> {
+  const each = Math.ceil(deliveries / endpoints);
+  const webhooks = await makeWebhooks(stage, pathsOf('r', endpoints));
+  await holdDeliveries(stage, webhooks, each);
+  const rssMb: number[] = [];
+  const timer = setInterval(() => rssMb.push(residentMb(stage.workerPid)), sampleMs);
+  const began = clock();
+  await resumeAll(stage, webhooks);
+  const last = await allArrived(stage, each * endpoints);
+  clearInterval(timer);
+  const seconds = (last - began) / 1_000;
+  console.log(`\n${each * endpoints} held deliveries resumed in ${seconds.toFixed(1)} s, each once`);
+  const third = Math.max(1, Math.floor(rssMb.length / 3));
+  const middle = (values: number[]) => spreadOf(values).median.toFixed(0);
+  console.log(`  worker's memory MB, min / median / max: ${formatSpread(spreadOf(rssMb), 0)}`);
+  console.log(
+    `  median of its second and last third: ${middle(rssMb.slice(third, 2 * third))}, ${middle(rssMb.slice(-third))}`,
+  );
+}
+
+/** Waits for all, checks that each came once, and says when the last did. */
+async function allArrived(stage: DeliveryStage, count: number): Promise<number> {
+  const arrivals = await stage.arrivals(count, 1_800_000);
+  const distinct = new Set(arrivals.map(({ deliveryId }) => deliveryId)).size;
+  if (arrivals.length !== count || distinct !== count) {
+    throw new Error(`${arrivals.length} notices came, ${distinct} of them different, instead of ${count}`);
+  }
+  return Math.max(...arrivals.map(({ at }) => at));
+}
+
+/** The waits in ms of all notices that were answered. */
+async function announceAndTime(
+  stage: DeliveryStage,
+  webhooks: readonly { account: number; path: string }[],
+  seconds: number,
+): Promise<number[]> {
+  const accounts = webhooks.map(({ account }) => account);
+  const shown = await announceAtRate(stage, accounts, perSecond, seconds);
+  const rucs = [...shown.keys()];
+  // In announceAtRate company n belongs to account n modulo their number.
+  const answered = rucs.filter((_, index) => webhooks[index % webhooks.length]!.path !== '/hang');
+  const found = await stage.arrivals(answered.length, 30_000);
+  const rucOf = await companiesOf(
+    stage,
+    found.map(({ deliveryId }) => deliveryId),
+  );
+  const waits = found
+    .filter(({ path }) => path !== '/hang')
+    .map(({ deliveryId, at }) => at - shown.get(rucOf.get(deliveryId)!)!);
+  if (waits.length !== answered.length) throw new Error(`${waits.length} notices instead of ${answered.length}`);
+  return waits;
+}
+
+async function companiesOf(stage: DeliveryStage, deliveries: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await stage.pool.query<{ id: string; ruc: string }>(
+    'SELECT id, ruc FROM delivery WHERE id = ANY ($1)',
+    [deliveries],
+  );
+  return new Map(rows.map(({ id, ruc }) => [id, ruc]));
+}
+
+function processName(command: string): string {
+  if (/receivers-process/.test(command)) return 'receivers';
+  if (/worker-process/.test(command)) return 'worker';
+  if (/temporal/.test(command)) return 'temporal';
+  return /postgres/.test(command) ? 'postgres' : 'bench';
+}
+
+function pathsOf(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `/${prefix}-${index}`);
+}
+
+function quantile(share: number): (values: readonly number[]) => number {
+  return (values) => [...values].sort((one, other) => one - other)[Math.ceil(values.length * share) - 1]!;
+}
+
+function clock(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+function residentMb(pid: number): number {
+  return (Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * pageBytes) / 1e6;
+}
+
+function print(
+  title: string,
+  values: readonly number[],
+  isMet: ((median: number) => boolean) | null,
+  digits = 1,
+): void {
+  const spread = spreadOf(values);
+  const goal = isMet === null ? '' : `, goal ${isMet(spread.median) ? 'met' : 'missed'}`;
+  console.log(`\n${title}, min / median / max: ${formatSpread(spread, digits)}${goal}`);
+}
