@@ -1,3 +1,4 @@
+import { startOfLimaDay } from '../../schemas/lima-time.ts';
 import { isRegisterName, type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { CommandError } from './context.ts';
 
@@ -26,6 +27,14 @@ export function dayOf(text: string): string {
   const day = new Date(`${text}T00:00:00Z`);
   if (!Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text) return text;
   throw new CommandError(`"${text}" is not a day.`, 'Write it as YYYY-MM-DD.');
+}
+
+/** The beginning of a day in Lima (YYYY-MM-DD), or an instant of ISO 8601 with its offset. */
+export function instantOf(text: string): Date {
+  if (/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return startOfLimaDay(dayOf(text));
+  const instant = new Date(text);
+  if (/T.*(Z|[+-][0-9]{2}:[0-9]{2})$/.test(text) && !Number.isNaN(instant.getTime())) return instant;
+  throw new CommandError(`"${text}" is no time.`, 'Write YYYY-MM-DD, or for example 2026-11-20T09:00:00-05:00.');
 }
 
 /** A text that is not empty, without the spaces around it. */

@@ -16,6 +16,7 @@ const nouns: Readonly<Record<string, () => Promise<RegisterCommands>>> = {
   verify: async () => (await import('./verify.ts')).registerVerifyCommand,
   rebuild: async () => (await import('./rebuild.ts')).registerRebuildCommand,
   replay: async () => (await import('./replay.ts')).registerReplayCommand,
+  deliveries: async () => (await import('./deliveries.ts')).registerDeliveriesCommands,
   calendar: async () => (await import('./calendar.ts')).registerCalendarCommands,
   rejects: async () => (await import('./rejects.ts')).registerRejectsCommand,
 };

@@ -12,6 +12,12 @@ export interface Backlog {
   webhooksPaused: number;
 }
 
+const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
+  count(*) FILTER (WHERE estado = 'pendiente' AND next_due_at > now()) AS waiting,
+  count(*) FILTER (WHERE estado = 'en_curso' AND next_due_at > now()) AS "inFlight",
+  count(*) FILTER (WHERE estado = 'retenida') AS held,
+  extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
+
 /**
  * The days before the oldest open one are left out, as everywhere (README, rule 8), but for what is held: that is counted
  * over the small index of held deliveries. A lease that ran out counts as due: it is.
@@ -20,12 +26,10 @@ export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(
     `WITH since AS (SELECT coalesce(min(open_since), current_date) AS day FROM webhook_work),
      open AS (
-       SELECT count(*) FILTER (WHERE next_due_at <= now()) AS due,
-         count(*) FILTER (WHERE estado = 'pendiente' AND next_due_at > now()) AS waiting,
-         count(*) FILTER (WHERE estado = 'en_curso' AND next_due_at > now()) AS "inFlight",
-         extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"
-       FROM delivery WHERE estado IN ('pendiente', 'en_curso') AND day >= (SELECT day FROM since))
-     SELECT open.*, (SELECT count(*) FROM delivery WHERE estado = 'retenida') AS held,
+       SELECT ${countedByState} FROM delivery
+       WHERE estado IN ('pendiente', 'en_curso') AND day >= (SELECT day FROM since))
+     SELECT open.due, open.waiting, open."inFlight", open."oldestDueSeconds",
+       (SELECT count(*) FROM delivery WHERE estado = 'retenida') AS held,
        (SELECT count(*) FROM webhook WHERE estado = 'pausado' AND deleted_at IS NULL) AS "webhooksPaused"
      FROM open`,
   );
@@ -50,14 +54,39 @@ export async function backlogByWebhook(pool: Pool, maxWebhooks: number): Promise
     `SELECT w.id AS "webhookId", w.account_id AS "accountId", w.estado, w.fallos_consecutivos AS "failuresInARow",
        d.due, d.waiting, d."inFlight", d.held, d."oldestDueSeconds"
      FROM webhook w JOIN (
-       SELECT webhook_id, count(*) FILTER (WHERE next_due_at <= now()) AS due,
-         count(*) FILTER (WHERE estado = 'pendiente' AND next_due_at > now()) AS waiting,
-         count(*) FILTER (WHERE estado = 'en_curso' AND next_due_at > now()) AS "inFlight",
-         count(*) FILTER (WHERE estado = 'retenida') AS held,
-         extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"
+       SELECT webhook_id, ${countedByState}
        FROM delivery WHERE estado IN ('pendiente', 'en_curso', 'retenida') GROUP BY webhook_id) AS d ON d.webhook_id = w.id
      ORDER BY d."oldestDueSeconds" DESC NULLS LAST, d.held DESC, w.id LIMIT $1`,
     [maxWebhooks],
   );
   return rows;
+}
+
+/** A webhook for operators: whose it is, how it stands. Its URL stays out: it may hold a secret of the customer. */
+export interface EndpointState extends WebhookBacklog {
+  pausedBy: string | null;
+  firstFailureAt: Date | null;
+  lastDeliveredAt: Date | null;
+  deletedAt: Date | null;
+  rateLimitPerSecond: number;
+  inFlightLimit: number;
+  /** Until then a worker looks at it; null: nobody does. */
+  workedOnUntil: Date | null;
+}
+
+/** null: there is no such webhook. Deleted ones are shown. */
+export async function readEndpoint(pool: Pool, webhookId: string): Promise<EndpointState | null> {
+  const { rows } = await pool.query<EndpointState>(
+    `SELECT h.id AS "webhookId", h.account_id AS "accountId", h.estado, h.pausado_por AS "pausedBy",
+       h.fallos_consecutivos AS "failuresInARow", h.primer_fallo_at AS "firstFailureAt",
+       h.ultima_entrega_at AS "lastDeliveredAt", h.deleted_at AS "deletedAt",
+       h.limite_por_segundo AS "rateLimitPerSecond", h.en_vuelo AS "inFlightLimit",
+       CASE WHEN w.lease_until > now() THEN w.lease_until END AS "workedOnUntil", d.*
+     FROM webhook h LEFT JOIN webhook_work w ON w.webhook_id = h.id CROSS JOIN LATERAL (
+       SELECT ${countedByState} FROM delivery
+       WHERE webhook_id = h.id AND estado IN ('pendiente', 'en_curso', 'retenida')) AS d
+     WHERE h.id = $1`,
+    [webhookId],
+  );
+  return rows[0] ?? null;
 }

@@ -36,6 +36,16 @@ export async function resendDelivery(pool: Pool, accountId: number, id: string):
   });
 }
 
+/** For operators, who know a delivery by its id alone. null: there is none. */
+export async function accountOfDelivery(pool: Pool, id: string): Promise<number | null> {
+  const day = await dayOfDelivery(pool, id);
+  const { rows } = await pool.query<{ account_id: number }>(
+    'SELECT account_id FROM delivery WHERE day = $1 AND id = $2',
+    [day, id],
+  );
+  return rows[0]?.account_id ?? null;
+}
+
 const resendable: readonly DeliveryState[] = ['pendiente', 'entregada', 'agotada', 'retenida', 'descartada'];
 
 async function stateOf(client: PoolClient, day: string, id: string): Promise<DeliveryState> {
