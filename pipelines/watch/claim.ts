@@ -32,6 +32,8 @@ export interface Claim {
   /** null: deleted. */
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
+  /** Nothing that is due was left, so nothing can start before there is more work or nextDueAt has come. */
+  tookAll: boolean;
   wakeSeq: number;
   /** No open delivery is of an earlier day; null: there is none. */
   openSince: string | null;
@@ -64,10 +66,11 @@ export function claimDeliveries(
 ): Promise<Claim> {
   return inTransaction(pool, async (client) => {
     const work = await leaseWork(client, webhookId, limits.workLeaseMs);
-    const nothing = { ...work, deliveries: [], nextDueAt: null, nextDueInMs: null };
+    const nothing = { ...work, deliveries: [], tookAll: false, nextDueAt: null, nextDueInMs: null };
     if (work.target === null) return nothing;
     const most = prepare(work.target);
-    if (work.openSince === null || most === 0) return nothing;
+    if (work.openSince === null) return { ...nothing, tookAll: true };
+    if (most === 0) return nothing;
     return { ...work, ...(await claim(client, work.target, work.openSince, most, limits.deliveryLeaseMs)) };
   });
 }
@@ -157,6 +160,10 @@ const claimSql = `
     SELECT day, id, intentos, now(), 'resultado_desconocido' FROM claimed
   )
   SELECT next.at AS next_at, ceil(extract(epoch FROM next.at - now()) * 1000) AS next_in_ms,
+    NOT EXISTS (
+      SELECT FROM delivery d
+      WHERE d.webhook_id = $1 AND d.day >= $5 AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
+        AND (d.is_test OR NOT $6) AND d.id <> ALL (SELECT id FROM free)) AS took_all,
     c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.payload
   FROM (
     SELECT min(next_due_at) AS at FROM delivery
@@ -168,6 +175,7 @@ const claimSql = `
 interface ClaimedRow {
   next_at: Date | null;
   next_in_ms: string | null;
+  took_all: boolean;
   /** null: nothing was claimed, and the row only says what is due next. */
   day: string | null;
   id: string;
@@ -185,11 +193,11 @@ async function claim(
   openSince: string,
   most: number,
   leaseMs: number,
-): Promise<Pick<Claim, 'deliveries' | 'nextDueAt' | 'nextDueInMs'>> {
+): Promise<Pick<Claim, 'deliveries' | 'tookAll' | 'nextDueAt' | 'nextDueInMs'>> {
   const isPaused = target.estado === 'pausado';
   const values = [target.id, most, target.inFlightLimit, leaseMs / 1_000, openSince, isPaused];
   const { rows } = await client.query<ClaimedRow>(claimSql, values);
-  const { next_at, next_in_ms } = rows[0]!;
+  const { next_at, next_in_ms, took_all } = rows[0]!;
   const deliveries = rows
     .filter((row): row is ClaimedRow & { day: string } => row.day !== null)
     .map((row) => ({
@@ -202,5 +210,10 @@ async function claim(
       event: row.evento,
       payload: row.payload,
     }));
-  return { deliveries, nextDueAt: next_at, nextDueInMs: next_in_ms === null ? null : Number(next_in_ms) };
+  return {
+    deliveries,
+    tookAll: took_all,
+    nextDueAt: next_at,
+    nextDueInMs: next_in_ms === null ? null : Number(next_in_ms),
+  };
 }

@@ -61,18 +61,22 @@ async function throughput(stage: DeliveryStage, endpoints: number, deliveries: n
   print(`deliveries per second of one worker, ${endpoints} endpoints`, rates, (median) => median >= goals.perSecond, 0);
   const { handshakes } = await stage.take();
   const sent = each * endpoints * runs;
-  const cpu = [...watch.stop()].map(([name, { cpuSeconds }]) => `${name} ${((cpuSeconds / sent) * 1_000).toFixed(2)}`);
-  console.log(`  CPU ms per delivery: ${cpu.join(', ')}; ${handshakes} TLS handshakes for ${sent} deliveries`);
+  console.log(
+    `  CPU ms per delivery: ${cpuPerDelivery(watch, sent)}; ${handshakes} TLS handshakes for ${sent} deliveries`,
+  );
 }
 
 async function latency(stage: DeliveryStage, endpoints: number, seconds: number, runs: number): Promise<void> {
   const found: number[][] = [];
   const webhooks = await makeWebhooks(stage, pathsOf('l', endpoints));
   await announceAndTime(stage, webhooks, 2); // warms up
+  const watch = new ProcessWatch(processName);
   for (let index = 0; index < runs; index += 1) found.push(await announceAndTime(stage, webhooks, seconds));
+  const cpu = cpuPerDelivery(watch, perSecond * seconds * runs);
   const title = `look-up shows the change → first byte, at ${perSecond}/s (ms)`;
   print(`${title}, p50`, found.map(quantile(0.5)), (median) => median <= goals.p50Ms, 0);
   print(`${title}, p99`, found.map(quantile(0.99)), (median) => median <= goals.p99Ms, 0);
+  console.log(`  CPU ms per delivery: ${cpu}; the bench's own is that of the consumer, in its place`);
 }
 
 /** The same with and without one endpoint of all that never answers, in turn. */
@@ -159,6 +163,11 @@ function processName(command: string): string {
   if (/worker-process/.test(command)) return 'worker';
   if (/temporal/.test(command)) return 'temporal';
   return /postgres/.test(command) ? 'postgres' : 'bench';
+}
+
+function cpuPerDelivery(watch: ProcessWatch, deliveries: number): string {
+  const each = [...watch.stop()].map(([name, { cpuSeconds }]) => [name, (cpuSeconds / deliveries) * 1_000] as const);
+  return each.map(([name, ms]) => `${name} ${ms.toFixed(2)}`).join(', ');
 }
 
 function pathsOf(prefix: string, count: number): string[] {

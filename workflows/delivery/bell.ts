@@ -13,9 +13,9 @@ export class Bell {
     this.#rang = false;
   }
 
-  /** Until it rings, at once if it did since it was silenced; `ms` at most. */
-  async wait(ms: number): Promise<void> {
-    if (this.#rang) return;
+  /** Until it rings, at once if it did since it was silenced; `ms` at most. False: the time is up and it did not ring. */
+  async wait(ms: number): Promise<boolean> {
+    if (this.#rang) return true;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {
@@ -24,5 +24,6 @@ export class Bell {
       };
     });
     this.#wake = null;
+    return this.#rang;
   }
 }

@@ -43,6 +43,10 @@ export interface RoundDependencies {
 /** What a round does when nothing of it is under way and no result waits. */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
+function isFinal(idle: Idle): boolean {
+  return idle === 'ended' || idle === 'moves' || idle === 'has nothing';
+}
+
 /**
  * Sends what a webhook has due, up to the limits of its rate and of what may be in flight, until nothing can start now or
  * the time is up. Results are recorded as they come, several in one transaction when they come together.
@@ -65,6 +69,10 @@ export class Round {
   /** The endpoint's rounds belong on the other queue: this one claims nothing. */
   #moves = false;
   #lingersUntil: number;
+  /** The last claim, while it is sure that another would find nothing: everything was taken, and no news came since. */
+  #seen: { claim: Claim; nextDueAtMs: number } | null = null;
+  /** Hints so far: one that comes while a claim is asked forbids to trust that claim. */
+  #news = 0;
 
   constructor(dependencies: RoundDependencies, input: DeliverInput, stop: AbortSignal) {
     this.#dependencies = dependencies;
@@ -78,7 +86,11 @@ export class Round {
 
   async run(): Promise<RoundResult> {
     const ring = () => this.#bell.ring();
-    const unlisten = this.#dependencies.news.listen(this.#webhookId, ring);
+    const unlisten = this.#dependencies.news.listen(this.#webhookId, () => {
+      this.#news += 1;
+      this.#seen = null;
+      ring();
+    });
     this.#stop.addEventListener('abort', ring);
     try {
       for (;;) {
@@ -100,17 +112,30 @@ export class Round {
     this.#bell.silence();
     await this.#recordResults();
     const ended = this.#stop.aborted || Date.now() >= this.#endsAt;
-    const claim = await this.#claim(ended);
+    const claim = ended || this.#seen === null ? await this.#claim(ended) : this.#seen.claim;
     // An attempt may have ended while the claim was asked: its result comes first, or it would be lost with the round.
     if (this.#underway.hasResults) return null;
     if (this.#underway.running > 0) {
-      await this.#bell.wait(this.#dependencies.limits.lookAgainMs);
+      await this.#wait(this.#dependencies.limits.lookAgainMs);
       return null;
     }
-    if (this.#outcomes.length === 0) return this.#tryToEnd(claim, ended);
+    const idle = this.#idle(claim, ended);
+    if (isFinal(idle) && claim === this.#seen?.claim) {
+      // The end is decided by how things stand now.
+      this.#seen = null;
+      return null;
+    }
+    const mustSettle = isFinal(idle) || this.#outcomes.some(({ success }) => !success);
+    if (this.#outcomes.length === 0 || !mustSettle) return this.#endOrWait(idle, claim);
     // May pause the webhook: the next claim sees it.
     await this.#settleHealth();
     return null;
+  }
+
+  /** Until something rings, so long at most, or until something is due: then it looks again. */
+  async #wait(ms: number): Promise<void> {
+    const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - Date.now();
+    if (!(await this.#bell.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
   }
 
   /**
@@ -129,6 +154,7 @@ export class Round {
     const { pool, limits, openSecrets, rule } = this.#dependencies;
     let secrets: readonly string[] = [];
     this.#asked = 0;
+    const newsBefore = this.#news;
     const claim = await claimDeliveries(pool, this.#webhookId, limits, (target) => {
       secrets = openSecrets(target);
       this.#perSecond = target.rateLimit;
@@ -138,6 +164,8 @@ export class Round {
       this.#asked = Math.max(0, Math.min(free, allowance(this.#rate, Date.now(), target.rateLimit)));
       return this.#asked;
     });
+    const nextDueAtMs = Date.now() + (claim.nextDueInMs ?? Number.POSITIVE_INFINITY);
+    this.#seen = claim.tookAll && newsBefore === this.#news ? { claim, nextDueAtMs } : null;
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = Date.now() + limits.lingerMs;
     // Dying from here on: the attempts stand as "outcome unknown", and are due again when their leases end.
@@ -158,6 +186,8 @@ export class Round {
       if (!isTest) this.#outcomes.push({ success, status: httpStatus, timedOut: failure === 'tiempo_agotado', at });
       if (success) this.#delivered += 1;
       else this.#failed += 1;
+      // Its next try is due at a time that the last claim does not know.
+      if (!success) this.#seen = null;
     }
     // At once, while others may still be under way: nothing more may start.
     if (this.#outcomes.some(({ status }) => status === 410)) await this.#settleHealth();
@@ -169,6 +199,7 @@ export class Round {
     const outcomes = this.#outcomes;
     this.#outcomes = [];
     const lastSuccess = outcomes.findLast(({ success }) => success)?.at ?? null;
+    this.#seen = null;
     const paused = await updateHealth(pool, this.#webhookId, lastSuccess, (health) => judge(health, outcomes, rule));
     if (paused === null) return;
     metrics.paused.inc({ cause: paused });
@@ -176,8 +207,8 @@ export class Round {
   }
 
   /** Ends the round, or waits for what keeps it from ending: a slot of the rate limit, or work that may still come. */
-  async #tryToEnd(claim: Claim, ended: boolean): Promise<RoundResult | null> {
-    switch (this.#idle(claim, ended)) {
+  async #endOrWait(idle: Idle, claim: Claim): Promise<RoundResult | null> {
+    switch (idle) {
       case 'ended':
       case 'moves':
         // There may be more: the lease stays, and the workflow starts the next round at once.
@@ -186,7 +217,7 @@ export class Round {
         await this.#rest(Math.max(1, waitMs(this.#rate, Date.now(), this.#perSecond)));
         return null;
       case 'lingers':
-        await this.#bell.wait(Math.min(this.#lingerMs(), claim.nextDueInMs ?? Number.POSITIVE_INFINITY));
+        await this.#wait(this.#lingerMs());
         return null;
       case 'has nothing': {
         if (!(await releaseWork(this.#dependencies.pool, this.#webhookId, claim))) return null;
