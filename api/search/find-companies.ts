@@ -4,7 +4,7 @@ import { isCompany } from '../../schemas/ruc.ts';
 import { type Company, type CurrentRows, companyNow, confirm } from './confirm.ts';
 import { firstApproximatePlace, type Rank, wordsPlace } from './rank.ts';
 import { byName, byNearWords, byWords, type Completions, type Filters, type Statement } from './statements.ts';
-import type { NameStore } from './store.ts';
+import type { Candidate, NameStore } from './store.ts';
 import { rucTyped, type Terms, termsOf } from './terms.ts';
 
 export interface Hit {
@@ -35,73 +35,63 @@ export function makeFindCompanies(parts: { names: NameStore; taxpayers: CurrentR
     if (ruc !== null) return after === null ? await byRuc(parts.taxpayers, ruc, query) : nothing;
     const terms = termsOf(query.q);
     if (terms === null) return nothing;
-    const page = new Page(parts, terms, filtersOf(query), limite + 1);
-    if (after === null || after.place < wordsPlace) await page.fill((asked) => byName({ terms, ...asked }), after);
-    if (!page.isFull && (after === null || after.place <= wordsPlace)) {
-      const completions = await page.completions();
-      await page.fill((asked) => byWords({ terms, ...asked }, completions), after);
+    const proposals = new Proposals(parts.names, terms, filtersOf(query), after === null ? limite : 0);
+    const hits: Hit[] = [];
+    let from = after;
+    // One hit more than the page tells whether there is a next one.
+    for (let round = 0; round < maxRounds; round += 1) {
+      const { candidates, isLast } = await proposals.next(from, limite + 1 - hits.length, hits.length);
+      hits.push(...(await confirm(parts.taxpayers, candidates)));
+      if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
+      if (isLast) return { hits, next: null };
+      from = candidates.at(-1)!.rank;
     }
-    const tiersBefore = page.hits.length;
-    // Only where what was typed gave less than one page in all: a page further on is never filled up with guesses.
-    const mayGuess = after === null ? tiersBefore < limite : after.place >= firstApproximatePlace;
-    if (!page.isFull && mayGuess) await page.guess(after);
-    return page.cut(limite);
+    return { hits, next: from };
   };
 }
 
 const nothing: FoundCompanies = { hits: [], next: null };
 
-type MakeStatement = (asked: { filters: Filters; after: Rank | null; limit: number }) => Statement;
-
-/** One page being filled, tier after tier. */
-class Page {
-  readonly hits: Hit[] = [];
-  readonly #parts: { names: NameStore; taxpayers: CurrentRows };
+/** What the index says, tier after tier. */
+class Proposals {
+  readonly #names: NameStore;
   readonly #terms: Terms;
   readonly #filters: Filters;
-  readonly #wanted: number;
+  /** Guesses are made only where everything before them is less than this. */
+  readonly #guessBelow: number;
   #completions: Promise<Completions> | undefined;
-  /** Set where rounds ran out before the page was full: it ends here, though there is more. */
-  #stoppedAt: Rank | null = null;
 
-  constructor(parts: { names: NameStore; taxpayers: CurrentRows }, terms: Terms, filters: Filters, wanted: number) {
-    this.#parts = parts;
+  constructor(names: NameStore, terms: Terms, filters: Filters, guessBelow: number) {
+    this.#names = names;
     this.#terms = terms;
     this.#filters = filters;
-    this.#wanted = wanted;
+    this.#guessBelow = guessBelow;
   }
 
-  get isFull(): boolean {
-    return this.hits.length >= this.#wanted || this.#stoppedAt !== null;
-  }
-
-  completions(): Promise<Completions> {
-    this.#completions ??= this.#parts.names.completions(this.#terms.last.word);
-    return this.#completions;
-  }
-
-  async guess(after: Rank | null): Promise<void> {
-    const [completions, near] = await Promise.all([this.completions(), this.#parts.names.nearWords(this.#terms)]);
-    if (near.length === 0) return;
-    await this.fill((asked) => byNearWords({ terms: this.#terms, ...asked }, completions, near), after);
-  }
-
-  async fill(statement: MakeStatement, after: Rank | null): Promise<void> {
-    let from = after;
-    for (let round = 0; round < maxRounds; round += 1) {
-      const limit = this.#wanted - this.hits.length + spareCandidates;
-      const candidates = await this.#parts.names.candidates(statement({ filters: this.#filters, after: from, limit }));
-      this.hits.push(...(await confirm(this.#parts.taxpayers, candidates)));
-      if (this.hits.length >= this.#wanted || candidates.length < limit) return;
-      from = candidates.at(-1)!.rank;
+  /** A tier is asked while those before it have not given `enough`. `given`: confirmed hits before these. */
+  async next(
+    after: Rank | null,
+    enough: number,
+    given: number,
+  ): Promise<{ candidates: readonly Candidate[]; isLast: boolean }> {
+    const limit = enough + spareCandidates;
+    const found: Candidate[] = [];
+    const place = after?.place ?? 0;
+    const ask = async (statement: Statement) => void found.push(...(await this.#names.candidates(statement)));
+    const asked = () => ({ terms: this.#terms, filters: this.#filters, after, limit: limit - found.length });
+    if (place < wordsPlace) await ask(byName(asked()));
+    if (found.length < enough && place <= wordsPlace) await ask(byWords(asked(), await this.#ends()));
+    const mayGuess = place >= firstApproximatePlace || given + found.length < this.#guessBelow;
+    if (found.length < enough && mayGuess) {
+      const [ends, near] = await Promise.all([this.#ends(), this.#names.nearWords(this.#terms)]);
+      if (near.length > 0) await ask(byNearWords(asked(), ends, near));
     }
-    this.#stoppedAt = from;
+    return { candidates: found, isLast: found.length < enough };
   }
 
-  cut(limite: number): FoundCompanies {
-    const hits = this.hits.slice(0, limite);
-    const isMore = this.hits.length > limite;
-    return { hits, next: isMore ? hits.at(-1)!.rank : this.#stoppedAt };
+  #ends(): Promise<Completions> {
+    this.#completions ??= this.#names.completions(this.#terms.last.word);
+    return this.#completions;
   }
 }
 

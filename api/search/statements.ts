@@ -44,9 +44,9 @@ export function byName({ terms, ...asked }: Asked): Statement {
 
 /** Names with all the words in any order. */
 export function byWords({ terms, ...asked }: Asked, completions: Completions): Statement {
-  const statement = new Draft({ base: terms.base });
+  const statement = new Draft({});
   const conditions = [...wholeWords(statement, terms.whole), lastWord(statement, terms, completions)];
-  return statement.finish(terms, asked, `${wordsPlace}`, ['NOT startsWith(name, {base:String})', ...conditions]);
+  return statement.finish(terms, asked, `${wordsPlace}`, [notByName(statement, terms), ...conditions]);
 }
 
 /** Names with all the words, of which at least one is written otherwise; those of the tiers before are left out. */
@@ -55,7 +55,7 @@ export function byNearWords(
   completions: Completions,
   near: readonly NearWords[],
 ): Statement {
-  const statement = new Draft({ base: terms.base });
+  const statement = new Draft({});
   const all = [...terms.whole, terms.last];
   const conditions: string[] = [];
   const edits: string[] = [];
@@ -75,10 +75,17 @@ export function byNearWords(
   const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
   const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastPlace}))`;
   return statement.finish(terms, asked, place, [
-    'NOT startsWith(name, {base:String})',
+    notByName(statement, terms),
     ...conditions,
     `NOT (${earlier.join(' AND ')})`,
   ]);
+}
+
+/** What the tiers by name have given. Whole names are read only for what is longer than the column of their beginnings. */
+function notByName(statement: Draft, { base }: Terms): string {
+  const begin = `startsWith(begin, ${statement.text(base.slice(0, beginLength))})`;
+  if (base.length <= beginLength) return `NOT ${begin}`;
+  return `NOT (${begin} AND startsWith(name, ${statement.text(base)}))`;
 }
 
 function wholeWords(statement: Draft, terms: readonly Term[]): string[] {
@@ -103,6 +110,8 @@ function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more 
   return `(${choices.join(' OR ')})`;
 }
 
+/** Of company_name.begin, in characters. */
+const beginLength = 16;
 const shown = 'name, form, toString(ruc) AS ruc_text, estado, condicion, ubigeo, standing, length';
 
 class Draft {

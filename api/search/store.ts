@@ -33,6 +33,8 @@ const maxMistypedWords = 8;
 const settings = {
   max_threads: 1,
   wait_end_of_query: 1,
+  // With it the best rows are sifted before the index of words is read, so every name is: ten times the work (26.7).
+  use_top_k_dynamic_filtering: 0,
   max_execution_time: 2,
   max_rows_to_read: '20000000',
   max_memory_usage: String(512 * 1024 * 1024),
