@@ -14,10 +14,16 @@ export const retentionBlock = z.object({
   EVENT_RETENTION_MONTHS: wholeNumber(1, 120).default(defaultRetentionRule.eventMonths),
   /** Days that attempts and what receivers answered are kept. */
   ATTEMPT_RETENTION_DAYS: wholeNumber(1, 3_650).default(defaultRetentionRule.attemptDays),
+  /** Days that deliveries are held for an account whose plan does not watch any more. */
+  HELD_RETENTION_DAYS: wholeNumber(1, 3_650).default(defaultRetentionRule.heldDays),
 });
 
 export function retentionRuleOf(config: z.output<typeof retentionBlock>): RetentionRule {
-  return { eventMonths: config.EVENT_RETENTION_MONTHS, attemptDays: config.ATTEMPT_RETENTION_DAYS };
+  return {
+    eventMonths: config.EVENT_RETENTION_MONTHS,
+    attemptDays: config.ATTEMPT_RETENTION_DAYS,
+    heldDays: config.HELD_RETENTION_DAYS,
+  };
 }
 
 export interface UpkeepParts {

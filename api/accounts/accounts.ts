@@ -1,5 +1,7 @@
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { followPlan } from '../../pipelines/watch/plan-hold.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
+import { watchPlan } from './callers.ts';
 import { addContract, type ContractDays, contractInForce, openContracts } from './contracts.ts';
 
 export interface Account {
@@ -55,10 +57,21 @@ function accountOf({ contracts, ...account }: AccountRow): Account {
   return { ...account, contract: contractInForce(contracts, limaDay(new Date())) };
 }
 
-/** Repeatable. Every API process knows within 5 seconds. false: no such account. */
-export async function changePlan(pool: Pool, accountId: number, plan: string): Promise<boolean> {
-  const { rowCount } = await pool.query('UPDATE account SET plan = $2 WHERE id = $1', [accountId, plan]);
-  return rowCount !== 0;
+/**
+ * Repeatable. Every API process knows within 5 seconds. Webhooks of an account that loses or regains watching stop or go
+ * on with it. false: no such account.
+ */
+export function changePlan(pool: Pool, accountId: number, plan: string): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ watches: boolean }>(
+      `UPDATE account SET plan = $2 WHERE id = $1
+       RETURNING (SELECT rank FROM plan WHERE name = $2) >= (SELECT rank FROM plan WHERE name = $3) AS watches`,
+      [accountId, plan, watchPlan],
+    );
+    if (rows[0] === undefined) return false;
+    await followPlan(client, accountId, rows[0].watches);
+    return true;
+  });
 }
 
 /** Names of the plans, lowest first. */

@@ -21,6 +21,9 @@ export interface Caller {
 export const planRanks = { free: 1, micro: 2, crecimiento: 3, empresa: 4 } as const;
 export type PlanName = keyof typeof planRanks;
 
+/** The lowest plan that watches. */
+export const watchPlan: PlanName = 'crecimiento';
+
 interface TokenState {
   account_id: number;
   secret_sha256: Buffer;

@@ -1,10 +1,7 @@
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { hasLists } from '../../pipelines/watch/lists.ts';
-import type { Identify, PlanName } from '../accounts/callers.ts';
+import { type Identify, watchPlan } from '../accounts/callers.ts';
 import { type ApiMiddleware, access } from '../request.ts';
-
-/** The lowest plan that watches. */
-export const watchPlan: PlanName = 'crecimiento';
 
 /** What changes something, and the stream. */
 export function mayWatch(identify: Identify): ApiMiddleware {

@@ -14,9 +14,10 @@ export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): 
   return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));
 }
 
-export async function pauseIn(client: PoolClient, webhookId: string, cause: PauseCause): Promise<boolean> {
+/** `plan`: the account's plan does not watch any more (plan-hold.ts); the webhook then names no cause. */
+export async function pauseIn(client: PoolClient, webhookId: string, cause: PauseCause | 'plan'): Promise<boolean> {
   const { rows } = await client.query<{ fallos_consecutivos: number }>(
-    `UPDATE webhook SET estado = 'pausado', pausado_por = $2
+    `UPDATE webhook SET estado = 'pausado', pausado_por = NULLIF($2, 'plan')
      WHERE id = $1 AND estado = 'activo' AND deleted_at IS NULL RETURNING fallos_consecutivos`,
     [webhookId, cause],
   );
@@ -32,7 +33,7 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
 }
 
 export interface Resumed {
-  /** False: there is no such webhook, or it was not paused. */
+  /** False: there is no such webhook, it was not paused, or the account's plan does not watch. */
   resumed: boolean;
   /** Held deliveries that are due now. */
   released: number;
@@ -44,27 +45,29 @@ export interface Resumed {
  * work to the sweeper. Repeating it releases nothing twice.
  */
 export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
-  return inTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(
-      `UPDATE webhook SET estado = 'activo', pausado_por = NULL, fallos_consecutivos = 0, primer_fallo_at = NULL
-       WHERE id = $1 AND estado = 'pausado' AND deleted_at IS NULL`,
-      [webhookId],
-    );
-    if (rowCount !== 1) return { resumed: false, released: 0 };
-    const oldest = await client.query<{ day: string }>(
-      `SELECT coalesce(min(day), current_date) AS day FROM delivery WHERE webhook_id = $1 AND estado = 'retenida'`,
-      [webhookId],
-    );
-    await raiseWork(client, [webhookId], oldest.rows[0]!.day);
-    const released = await client.query(
-      `UPDATE delivery SET estado = 'pendiente', next_due_at = now(), fallos_del_ciclo = 0
-       WHERE webhook_id = $1 AND estado = 'retenida'`,
-      [webhookId],
-    );
-    const liberadas = released.rowCount ?? 0;
-    await writeNotice(client, webhookId, { kind: 'webhook.reanudado', detail: { liberadas } });
-    return { resumed: true, released: liberadas };
-  });
+  return inTransaction(pool, (client) => resumeIn(client, webhookId));
+}
+
+export async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed> {
+  const { rowCount } = await client.query(
+    `UPDATE webhook SET estado = 'activo', pausado_por = NULL, fallos_consecutivos = 0, primer_fallo_at = NULL
+     WHERE id = $1 AND estado = 'pausado' AND plan_held_since IS NULL AND deleted_at IS NULL`,
+    [webhookId],
+  );
+  if (rowCount !== 1) return { resumed: false, released: 0 };
+  const oldest = await client.query<{ day: string }>(
+    `SELECT coalesce(min(day), current_date) AS day FROM delivery WHERE webhook_id = $1 AND estado = 'retenida'`,
+    [webhookId],
+  );
+  await raiseWork(client, [webhookId], oldest.rows[0]!.day);
+  const released = await client.query(
+    `UPDATE delivery SET estado = 'pendiente', next_due_at = now(), fallos_del_ciclo = 0
+     WHERE webhook_id = $1 AND estado = 'retenida'`,
+    [webhookId],
+  );
+  const liberadas = released.rowCount ?? 0;
+  await writeNotice(client, webhookId, { kind: 'webhook.reanudado', detail: { liberadas } });
+  return { resumed: true, released: liberadas };
 }
 
 /** Marks the webhook deleted and cancels what was not sent. Attempts under way end by themselves. False: not there. */

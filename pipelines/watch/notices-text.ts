@@ -45,8 +45,9 @@ function partsOf(notice: Notice): { title: string; lines: string[] } {
   }
 }
 
-const causes: Readonly<Record<PauseCause, string>> = {
+const causes: Readonly<Record<PauseCause | 'plan', string>> = {
   fallos: 'fallaron muchas entregas seguidas',
   respuesta_410: 'el receptor respondió 410 (Gone)',
   cliente: 'se pidió con su token',
+  plan: 'su plan ya no incluye la vigilancia; lo retenido se guarda 30 días',
 };

@@ -8,7 +8,7 @@ export type Notice =
       /** How far the failures have gone towards the pause. */
       detail: { porcentaje: 50 | 90; fallos_consecutivos: number; primer_fallo_en: string };
     }
-  | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
+  | { kind: 'webhook.pausado'; detail: { causa: PauseCause | 'plan'; fallos_consecutivos: number } }
   | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
 
 export type NoticeKind = Notice['kind'];

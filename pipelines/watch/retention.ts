@@ -1,13 +1,16 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { discardHeldByPlan } from './plan-hold.ts';
 
 export interface RetentionRule {
   /** Whole months that events and their deliveries are kept, counted from the detection day. */
   eventMonths: number;
   /** Days that attempts are kept, counted from their start. */
   attemptDays: number;
+  /** Days that a delivery is held for an account whose plan does not watch any more. */
+  heldDays: number;
 }
 
-export const defaultRetentionRule: RetentionRule = { eventMonths: 13, attemptDays: 90 };
+export const defaultRetentionRule: RetentionRule = { eventMonths: 13, attemptDays: 90, heldDays: 30 };
 
 export interface Removed {
   /** Detection days whose events and deliveries went as a whole. */
@@ -17,6 +20,8 @@ export interface Removed {
   /** Days whose attempts went. */
   attemptDays: string[];
   notices: number;
+  /** Deliveries given up that were held for an account without the plan. */
+  discarded: number;
 }
 
 /**
@@ -31,7 +36,8 @@ const lockTimeoutMs = 200;
  * the next run.
  */
 export async function removeExpired(pool: Pool, rule: RetentionRule, stop?: AbortSignal): Promise<Removed> {
-  const removed: Removed = { days: [], keptDays: [], attemptDays: [], notices: 0 };
+  const removed: Removed = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
+  removed.discarded = await discardHeldByPlan(pool, rule.heldDays, stop);
   for (const day of await daysPast(pool, 'event', `${rule.eventMonths} months`)) {
     if (stop?.aborted) return removed;
     const outcome = await underLockTimeout(pool, (client) => removeDay(client, day));
@@ -61,13 +67,18 @@ async function daysPast(pool: Pool, parent: 'event' | 'attempt', age: string): P
   return rows.map(({ day }) => day);
 }
 
-/** null: somebody held a lock for too long, both waited for each other, or another process removed the day. Nothing was changed. */
+/** null: another process is at it or removed the day, somebody held a lock for too long, or both waited for each other. Nothing was changed. */
 async function underLockTimeout<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result | null> {
   try {
     return await inTransaction(pool, async (client) => {
+      // Of two workers at the same day each would keep the other from its lock.
+      const turn = await client.query<{ ours: boolean }>(
+        `SELECT pg_try_advisory_xact_lock(hashtext('watch_retention')) AS ours`,
+      );
+      if (!turn.rows[0]!.ours) return null;
       await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
       return work(client);
     });

@@ -20,3 +20,7 @@ CREATE INDEX IF NOT EXISTS notice_at ON notice (at);
 
 -- The highest position of an event of the account that the retention removed: a cursor before it may have missed one.
 ALTER TABLE account_position ADD COLUMN IF NOT EXISTS removed_through bigint NOT NULL DEFAULT 0;
+
+-- Since when the account's plan does not watch; such a webhook is paused. pausado_por is null where nothing else paused it.
+ALTER TABLE webhook ADD COLUMN IF NOT EXISTS plan_held_since timestamptz;
+CREATE INDEX IF NOT EXISTS webhook_plan_held ON webhook (plan_held_since) WHERE plan_held_since IS NOT NULL;
