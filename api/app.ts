@@ -46,9 +46,9 @@ export function makeRouter(parts: ApiParts): ApiRouter {
   registerDocumentationRoutes(router, parts);
   registerAccountRoutes(router, parts);
   registerSearchRoutes(router, parts);
+  registerBatchRoutes(router, parts);
   registerTaxpayerRoutes(router, parts);
   registerHistoryRoutes(router, parts);
-  registerBatchRoutes(router, parts);
   registerSupplierRoutes(router, parts);
   registerListRoutes(router, parts);
   registerMemberRoutes(router, parts);

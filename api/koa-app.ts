@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Logger } from '../deploy/runtime/log.ts';
 import { countRequest } from './metering/counted.ts';
 import type { MinuteLimits } from './metering/minute-limits.ts';
-import { ApiProblem } from './problems.ts';
+import { ApiProblem, methodNotAllowed } from './problems.ts';
 import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from './request.ts';
 import { makeRequestRecord } from './request-record.ts';
 import { answerProblem } from './unexpected.ts';
@@ -48,10 +48,6 @@ export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestSt
 /** What no route answered: another method of a known path, or an unknown path. Asked before any token. */
 async function noRoute(context: { method: string } & Pick<ApiContext, 'matched'>): Promise<void> {
   const methods = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
-  if (methods.size > 0) {
-    const allowed = [...methods].sort().join(', ');
-    const detail = `${context.method} no está permitido aquí; se admite: ${allowed}.`;
-    throw new ApiProblem('metodo_no_permitido', detail, {}, { Allow: allowed });
-  }
+  if (methods.size > 0) throw methodNotAllowed(context.method, [...methods].sort());
   throw new ApiProblem('ruta_no_encontrada', 'Esta ruta no existe en la versión 1 de la API.');
 }

@@ -52,6 +52,12 @@ export function notFound(what: string): ApiProblem {
   return new ApiProblem('recurso_no_encontrado', `${what} no existe.`);
 }
 
+export function methodNotAllowed(method: string, allowed: readonly string[]): ApiProblem {
+  const names = allowed.join(', ');
+  const detail = `${method} no está permitido aquí; se admite: ${names}.`;
+  return new ApiProblem('metodo_no_permitido', detail, {}, { Allow: names });
+}
+
 /** The body of RFC 9457 with the members that local clients read. */
 export function problemBody(
   problem: ApiProblem,

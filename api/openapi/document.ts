@@ -79,7 +79,11 @@ function shownOperation(name: string, operation: Operation, examples: Examples):
     summary: operation.summary,
     description,
     ...(operation.access === 'calendario_ics' ? { security: [{ token: [] }, { tokenEnDireccion: [] }] } : {}),
-    requestParams: { ...(path && { path }), ...(query && { query: withTexts(query) }), ...(header && { header }) },
+    requestParams: {
+      ...(path && { path }),
+      ...(query && { query: withTexts(query) }),
+      ...(header && { header: withTexts(header) }),
+    },
     ...(body === undefined
       ? {}
       : {

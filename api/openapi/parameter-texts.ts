@@ -3,7 +3,7 @@ import type { z } from 'zod';
 const cursor = 'El `meta.cursor` de la página anterior';
 const dayExample = '2026-11-26';
 
-/** What each query parameter means: a name means the same in every route that has it. Days are judged by the routes. */
+/** What a parameter means wherever its schema does not say it itself: a name means the same in every route. Days are judged by the routes. */
 const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   q: { description: 'De 3 a 100 letras o dígitos de la razón social', example: 'comercial prueba', minLength: 3 },
   limite: { description: 'Cuántos resultados trae una página' },
@@ -22,12 +22,13 @@ const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   ruc: { description: 'Solo los eventos de este RUC', pattern: '^[0-9]{11}$' },
   evento: { description: 'Solo los eventos de esta clase' },
   lista: { description: 'Solo los eventos de esta lista' },
+  'Last-Event-ID': { description: 'Posición del último evento que se tiene; sin ella el flujo empieza ahora' },
   token: { description: 'Solo el token de pruebas; uno propio va en la cabecera Authorization y aquí se rechaza' },
 };
 
 /** The same parameters with what they mean. */
 export function withTexts(query: z.ZodObject): z.ZodObject {
   const shape = Object.entries(query.shape as Record<string, z.ZodType>);
-  const shown = shape.map(([name, schema]) => [name, schema.meta({ ...schema.meta(), ...parameterTexts[name] })]);
+  const shown = shape.map(([name, schema]) => [name, schema.meta({ ...parameterTexts[name], ...schema.meta() })]);
   return query.safeExtend(Object.fromEntries(shown));
 }

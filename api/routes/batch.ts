@@ -9,7 +9,7 @@ import { readIdempotencyKey } from '../idempotency/key.ts';
 import { metered, reserve } from '../metering/metered.ts';
 import { chargeInTransaction } from '../metering/reservation.ts';
 import type { Meter, Reservation } from '../metering/types.ts';
-import { ApiProblem, registerNotLoaded, storeUnavailable } from '../problems.ts';
+import { ApiProblem, methodNotAllowed, registerNotLoaded, storeUnavailable } from '../problems.ts';
 import type { RecordAnswers } from '../queries/audit.ts';
 import { type BatchPlan, batchEntries, planBatch } from '../queries/batch-entries.ts';
 import type { FindRecord } from '../queries/find-record.ts';
@@ -18,6 +18,8 @@ import { type ApiContext, type ApiRouter, access, callerOf, refuseQuery } from '
 import { requireContract } from '../rucs.ts';
 
 export const batchPath = '/id/v1/ruc/batch';
+/** Name of the layer that refuses what is no POST. */
+export const otherMethods = 'other methods';
 
 export interface BatchParts {
   identify: Identify;
@@ -49,6 +51,10 @@ export function registerBatchRoutes(router: ApiRouter, parts: BatchParts): void 
     const plan = planBatch(rucs, callerOf(context).contract !== null);
     if (key === null) return answerBytes(context, 200, await answerNew(context, plan, parts));
     await answerOnce(context, plan, key, parts);
+  });
+  // `ruc/{ruc}` fits this path too: it would tell a GET that "batch" is no RUC.
+  router.all(otherMethods, batchPath, (context) => {
+    throw methodNotAllowed(context.method, ['POST']);
   });
 }
 

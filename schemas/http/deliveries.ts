@@ -6,7 +6,7 @@ const instant = z.iso.datetime({ offset: true, error: 'debe ser una hora ISO 860
 
 /** `desde` and `hasta` are both included and are about when the delivery was made; a day means the whole day in Lima. */
 export const deliveriesQuery = z.strictObject({
-  estado: z.enum(deliveryStates).optional(),
+  estado: z.enum(deliveryStates).optional().meta({ description: 'Estado de la entrega' }),
   desde: moment.optional(),
   hasta: moment.optional(),
   limite: limitParameter(500, 100),

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { defaultRetentionRule, removeExpired } from '../../pipelines/watch/retention.ts';
 import type { ProblemCode } from '../../schemas/http/problem.ts';
 import type { Surroundings } from '../integration/api/surroundings.ts';
 import { makeCaller, requestsOf, type TestCaller } from './api.ts';
 import { sandboxToken, strangerToken } from './calendar-app.ts';
 import { company, person, unknownCompany } from './loaded-api.ts';
+import { insertList, writeChanges } from './watch-events.ts';
 
 interface Stage {
   around: Surroundings;
@@ -19,6 +21,7 @@ export interface Provocation {
 
 const batch = '/id/v1/ruc/batch';
 const lists = '/id/v1/watch/listas';
+const events = '/id/v1/watch/eventos';
 
 const get = (code: ProblemCode, target: string): Provocation => ({
   code,
@@ -127,6 +130,31 @@ export const provocations: readonly Provocation[] = [
       await makePlan(around, 'vacio', { rank: 12, lookups: 0, perMinute: 600 });
       const empty = await makeCaller(around.pool, around.api.url, { plan: 'vacio' });
       return empty.request(`/id/v1/ruc/${company}`);
+    },
+  },
+  {
+    code: 'demasiados_flujos',
+    async request({ around }) {
+      const by = await makeCaller(around.pool, around.api.url);
+      // As other processes hold them.
+      await around.pool.query(
+        `INSERT INTO event_stream (id, account_id, lease_until)
+         SELECT gen_random_uuid()::text, $1, now() + interval '1 minute' FROM generate_series(1, 5)`,
+        [by.accountId],
+      );
+      return by.request(`${events}/stream`);
+    },
+  },
+  {
+    code: 'cursor_vencido',
+    async request({ around }) {
+      const by = await makeCaller(around.pool, around.api.url);
+      const list = await insertList(around.pool, by);
+      const detectedAt = new Date('2025-01-10T12:00:00Z');
+      await writeChanges(around.pool, by, { list, edition: 1, rucs: [company, unknownCompany], detectedAt });
+      const page = (await (await by.request(`${events}?limite=1`)).json()) as { meta: { cursor: string } };
+      await removeExpired(around.pool, defaultRetentionRule);
+      return by.request(`${events}?cursor=${page.meta.cursor}`);
     },
   },
   {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../api/openapi/operation.ts';
 import { type OperationName, operations } from '../../../api/openapi/routes.ts';
+import { createdRecoveryAnswer, testAnswer } from '../../../schemas/http/deliveries.ts';
 import { createdWebhookAnswer } from '../../../schemas/http/webhooks.ts';
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../../support/api-examples.ts';
@@ -17,7 +18,8 @@ let micro: TestCaller;
 const ids: Record<string, string> = {};
 
 const all = Object.entries<Operation>(operations) as [OperationName, Operation][];
-const reading = all.filter(([, { method }]) => method === 'get');
+// A stream's answer has no end.
+const reading = all.filter(([, { method, type }]) => method === 'get' && type !== 'text/event-stream');
 const writing = all.filter(([, { body }]) => body !== undefined);
 
 beforeAll(async () => {
@@ -34,6 +36,11 @@ beforeAll(async () => {
   ids.lista = String(list.data.id);
   const webhook = await (await post('/id/v1/watch/webhooks', { url: publicUrl })).json();
   ids.webhook = createdWebhookAnswer.parse(webhook).data.id;
+  const ping = await (await post(`/id/v1/watch/webhooks/${ids.webhook}/prueba`, {})).json();
+  ids.entrega = testAnswer.parse(ping).data.entrega;
+  const { body } = exampleRequests.crearRecuperacion;
+  const recovery = await (await post(`/id/v1/watch/webhooks/${ids.webhook}/recuperaciones`, body)).json();
+  ids.recuperacion = createdRecoveryAnswer.parse(recovery).data.id;
   const check = (await (await caller.request(`/id/v1/proveedor/${company}`)).json()) as {
     meta: { consulta_id: string };
   };
@@ -141,9 +148,13 @@ describe('what is refused', () => {
     }
   });
 
-  /** Of every path of the table that fits the address: `ruc/batch` fits `ruc/{ruc}` too, where a GET is told that it is no RUC. */
+  /** Of the path that the address is, else of those that it fits. */
   function methodsAt(address: string): string[] {
-    const fitting = all.filter(([, { path }]) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(address));
+    const exact = all.filter(([, { path }]) => path === address);
+    const fitting =
+      exact.length > 0
+        ? exact
+        : all.filter(([, { path }]) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(address));
     const methods = fitting.flatMap(([, { method, isGetOnly }]) =>
       method === 'get' && isGetOnly !== true ? ['GET', 'HEAD'] : [method.toUpperCase()],
     );
