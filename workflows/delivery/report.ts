@@ -12,6 +12,11 @@ export function reportAttempt(
 ): AttemptResult {
   metrics.attempts.inc({ result: result.failure ?? 'entregada' });
   metrics.seconds.observe(result.durationMs / 1_000);
+  if (delivery.attempt === 1 && !delivery.isTest) {
+    // By the clocks of two workers: good to what these differ.
+    const startedMs = Date.now() - result.durationMs;
+    metrics.sinceChange.observe(Math.max(0, startedMs - delivery.occurredAt.getTime()) / 1_000);
+  }
   log.info(
     {
       webhook: webhookId,

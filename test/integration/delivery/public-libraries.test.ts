@@ -53,6 +53,7 @@ async function send(body: string, secrets: readonly string[]): Promise<Notice> {
     failuresOfCycle: 0,
     isTest: false,
     event: 'ping',
+    occurredAt: new Date(),
     payload: body,
   });
   expect(result).toMatchObject({ success: true, httpStatus: 204 });

@@ -1,0 +1,43 @@
+import { Registry } from 'prom-client';
+import { expect, it } from 'vitest';
+import { makeDeliveryMetrics } from '../../../../workflows/delivery/metrics.ts';
+import { reportAttempt } from '../../../../workflows/delivery/report.ts';
+import { silentLog } from '../../../support/watch-bench.ts';
+
+function report(
+  parts: { attempt: number; isTest?: boolean; secondsAgo: number; failure?: string | null },
+  registry: Registry,
+) {
+  const { attempt, isTest = false, secondsAgo, failure = null } = parts;
+  const metrics = metricsOf(registry);
+  const occurredAt = new Date(Date.now() - secondsAgo * 1_000);
+  const common = { day: '2026-11-27', id: 'en_1', leaseToken: 't', attempt, isTest };
+  const delivery = { ...common, failuresOfCycle: 0, event: 'ruc.baja', occurredAt, payload: '{}' };
+  const success = failure === null;
+  const result = { ...common, durationMs: 20, success, httpStatus: 204, failure, response: null, retryInMs: null };
+  reportAttempt({ log: silentLog, metrics }, 'wh_1', delivery, result);
+}
+
+const made = new Map<Registry, ReturnType<typeof makeDeliveryMetrics>>();
+function metricsOf(registry: Registry) {
+  const known = made.get(registry) ?? makeDeliveryMetrics(registry);
+  made.set(registry, known);
+  return known;
+}
+
+it('the time from the change to the first attempt is counted once per notice, of retries and tests not at all', async () => {
+  const registry = new Registry();
+  report({ attempt: 1, secondsAgo: 3 }, registry);
+  report({ attempt: 2, secondsAgo: 400, failure: 'tiempo_agotado' }, registry);
+  report({ attempt: 1, isTest: true, secondsAgo: 400 }, registry);
+  // A clock that is behind gives no negative time.
+  report({ attempt: 1, secondsAgo: -5 }, registry);
+  const text = await registry.metrics();
+  expect(text).toMatch(/padron_delivery_since_change_seconds_bucket\{le="2"\} 1/);
+  expect(text).toMatch(/padron_delivery_since_change_seconds_bucket\{le="5"\} 2/);
+  expect(text).toMatch(/padron_delivery_since_change_seconds_count 2/);
+  expect(text).toMatch(/padron_delivery_attempts_total\{result="entregada"\} 3/);
+  expect(text).toMatch(/padron_delivery_attempts_total\{result="tiempo_agotado"\} 1/);
+  // No label grows with customers.
+  expect(text).not.toMatch(/wh_1|en_1/);
+});
