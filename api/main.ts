@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
 import { makeClickhouse } from '../deploy/runtime/clickhouse.ts';
 import { parseConfiguration } from '../deploy/runtime/config.ts';
@@ -44,6 +43,7 @@ import type { WebhookParts } from './routes/webhook-actions.ts';
 import { makeRequireNames } from './search/complete-names.ts';
 import { makeFindCompanies } from './search/find-companies.ts';
 import { makeNameStore } from './search/store.ts';
+import { serve } from './serve.ts';
 import { makeFindSupplier } from './supplier/find-supplier.ts';
 import { makeFindRecentChanges } from './supplier/recent-changes.ts';
 import { supplierThresholdsOf } from './supplier/thresholds.ts';
@@ -84,10 +84,10 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
   const notices = makeNotices(pool, config.DATABASE_URL, log);
-  lifecycle.onStop('notices', notices.stop);
+  lifecycle.onStop('notices', () => notices.stop());
   const minuteLimits = makeMinuteLimits(pool, notices);
   const meter = makeMeter(pool, notices, log);
-  lifecycle.onStop('meter', meter.stop);
+  lifecycle.onStop('meter', () => meter.stop());
   notices.start();
   meter.start();
   const catalogue = makeCatalogue(pool);
@@ -170,30 +170,19 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     metrics,
   };
   const answer = app.callback();
-  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, (request, response) => {
+  const listener: RequestListener = (request, response) => {
     if (request.url?.startsWith('/id/')) return void answer(request, response);
     answerHealth(health, request, response).then(
       (answered) => answered || void answer(request, response),
       () => response.writeHead(500).end(),
     );
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(config.HTTP_PORT, config.HTTP_HOST, resolve);
-  });
-  // Requests under way are answered; idle connections end at once.
-  lifecycle.onStop(
-    'http',
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeIdleConnections();
-      }),
-  );
+  };
+  const serving = await serve(listener, config.HTTP_HOST, config.HTTP_PORT);
+  lifecycle.onStop('http', serving.stop);
   // Before the server, which would wait for them.
   streams.start();
   lifecycle.onStop('event streams', () => streams.stop());
-  log.info({ port: (server.address() as AddressInfo).port }, 'listening');
+  log.info({ port: serving.port }, 'listening');
 });
 
 // Connected with the first use, so that the API starts and answers look-ups without Temporal.

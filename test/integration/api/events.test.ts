@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { inTransaction } from '../../../deploy/runtime/postgres.ts';
-import { type AccountEvent, writeEvents } from '../../../pipelines/watch/events.ts';
 import { eventId } from '../../../pipelines/watch/payload.ts';
+import { defaultRetentionRule, removeExpired } from '../../../pipelines/watch/retention.ts';
 import { eventsAnswer } from '../../../schemas/http/events.ts';
-import { limaDay } from '../../../schemas/lima-time.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { insertEdition } from '../../support/served-register.ts';
+import { insertList, writeChanges } from '../../support/watch-events.ts';
 import { type Surroundings, startSurroundings } from './surroundings.ts';
 
 const path = '/id/v1/watch/eventos';
@@ -24,35 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => around.stop());
 
-async function makeList(by: TestCaller): Promise<number> {
-  const { rows } = await around.pool.query<{ id: number }>(
-    'INSERT INTO watch_list (account_id, nombre) VALUES ($1, gen_random_uuid()::text) RETURNING id',
-    [by.accountId],
-  );
-  return rows[0]!.id;
-}
-
-/** Writes events as the watch consumer does: in one transaction, positions from the account's counter. */
-async function write(by: TestCaller, list: number, edition: number, rucs: string[], detectedAt: Date): Promise<void> {
-  const events = rucs.map(
-    (ruc): AccountEvent => ({
-      id: eventId('padron_reducido', edition, ruc, 'estado', list),
-      accountId: by.accountId,
-      register: 'padron_reducido',
-      edition,
-      ruc,
-      field: { evento: 'ruc.estado_cambiado', campo: 'estado', antes: 'ACTIVO', despues: 'SUSPENSIÓN TEMPORAL' },
-      list: { id: list, nombre: 'Lista', referencia: null },
-      fechaDato: limaDay(detectedAt),
-      ocurridoEn: detectedAt,
-    }),
-  );
-  await inTransaction(around.pool, async (client) => {
-    const day = limaDay(detectedAt);
-    await client.query('SELECT ensure_event_day($1)', [day]);
-    await writeEvents(client, day, detectedAt, events, null);
-  });
-}
+const makeList = (by: TestCaller) => insertList(around.pool, by);
+const write = (by: TestCaller, list: number, edition: number, rucs: string[], detectedAt: Date) =>
+  writeChanges(around.pool, by, { list, edition, rucs, detectedAt });
 
 async function read(by: TestCaller, query: string) {
   const response = await by.request(`${path}?${query}`);
@@ -171,4 +144,26 @@ test('a reader that follows the cursor while four writers commit in any order mi
   await writers;
   const total = lists.length * rounds * rucs.length;
   expect(seen).toEqual(Array.from({ length: total }, (_, index) => index + 1));
+});
+
+test('a cursor before what the retention removed is told so, and given the oldest that still shows everything', async () => {
+  const by = await makeCaller(around.pool, around.api.url);
+  const list = await makeList(by);
+  const old = new Date('2025-01-10T12:00:00Z');
+  await write(by, list, 1, [firstRuc, secondRuc], old);
+  await write(by, list, 2, [firstRuc], new Date('2026-11-26T12:00:00Z'));
+  const first = await read(by, 'limite=1');
+  expect(first.data.map((event) => event.posicion)).toEqual([1]);
+  await removeExpired(around.pool, defaultRetentionRule);
+
+  const response = await by.request(`${path}?cursor=${first.meta.cursor}`);
+  const problem = await expectProblem(response, 'cursor_vencido');
+  const onward = await read(by, `cursor=${problem.cursor}`);
+  expect(onward.data.map((event) => event.posicion)).toEqual([3]);
+  // Without a cursor nothing was missed: it starts with the oldest that is kept.
+  const anew = await read(by, '');
+  expect(anew.data.map((event) => event.posicion)).toEqual([3]);
+  expect((await read(by, `cursor=${anew.meta.cursor}`)).data).toEqual([]);
+  const stream = await by.request(`${path}/stream`, { headers: { 'last-event-id': '1' } });
+  expect((await expectProblem(stream, 'cursor_vencido')).cursor).toBe(problem.cursor);
 });

@@ -1,0 +1,43 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Serving {
+  port: number;
+  /** Takes no more connections, and ends them all once the requests under way are answered. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Listens. The stop closes connections by itself: the server would wait for those that have not sent a request yet, which
+ * clients and balancers open ahead, until their keep-alive is over.
+ * @throws what the port's owner makes it throw
+ */
+export async function serve(listener: RequestListener, host: string, port: number): Promise<Serving> {
+  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, listener);
+  let underway = 0;
+  let isStopping = false;
+  const closeWhenAnswered = () => {
+    if (isStopping && underway === 0) server.closeAllConnections();
+  };
+  server.prependListener('request', (_, response) => {
+    underway += 1;
+    response.once('close', () => {
+      underway -= 1;
+      closeWhenAnswered();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+        isStopping = true;
+        closeWhenAnswered();
+      }),
+  };
+}
