@@ -67,7 +67,10 @@ const queryTimeoutMs = 130_000;
 
 function readConfiguration(): Configuration {
   try {
-    return parseConfiguration(schema, process.env);
+    const configuration = parseConfiguration(schema, process.env);
+    // What the schema cannot say of two settings together; nothing is opened by it.
+    makeMailer(configuration);
+    return configuration;
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createdWebhookAnswer } from '../../../schemas/http/webhooks.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
+import { refusedTargets } from '../../support/egress-rows.ts';
+import { type Surroundings, startSurroundings } from './surroundings.ts';
+
+// research/webhooks.md, section 5, on every path that takes or tries a URL. Row 31 alone asks public name servers: it is with
+// the unit tests (deploy/runtime/egress).
+const urls = refusedTargets.filter(({ row }) => row !== 31).map(({ url }) => url);
+const webhooks = '/id/v1/watch/webhooks';
+const publicUrl = 'https://93.184.216.34/avisos';
+let around: Surroundings;
+let caller: TestCaller;
+let webhook: string;
+
+beforeAll(async () => {
+  around = await startSurroundings({ PUBLIC_BASE_URL: 'https://api.padron.pe' });
+  caller = await makeCaller(around.pool, around.api.url, { plan: 'empresa' });
+  const made = await caller.request(webhooks, { method: 'POST', json: { url: publicUrl } });
+  webhook = createdWebhookAnswer.parse(await made.json()).data.id;
+});
+afterAll(() => around.stop());
+
+/** A class, and neither an address nor what a name server said. */
+async function expectRefused(response: Response, url: string): Promise<void> {
+  const problem = await expectProblem(response, 'url_no_permitida');
+  expect(problem.clase, url).toMatch(/^[a-z_]+$/);
+  expect(problem.detail).toBe('La URL no se admite como destino de avisos.');
+}
+
+test('creating', async () => {
+  for (const url of urls) await expectRefused(await caller.request(webhooks, { method: 'POST', json: { url } }), url);
+});
+
+test('changing: refused, and the URL before stays', async () => {
+  for (const url of urls) {
+    await expectRefused(await caller.request(`${webhooks}/${webhook}`, { method: 'PATCH', json: { url } }), url);
+  }
+  const { rows } = await around.pool.query('SELECT url FROM webhook WHERE id = $1', [webhook]);
+  expect(rows).toEqual([{ url: publicUrl }]);
+});
+
+test('trying one that stands in the table, in whatever way it came there', async () => {
+  for (const url of urls) {
+    await around.pool.query('UPDATE webhook SET url = $2 WHERE id = $1', [webhook, url]);
+    await expectRefused(await caller.request(`${webhooks}/${webhook}/prueba`, { method: 'POST' }), url);
+  }
+  const { rows } = await around.pool.query('SELECT 1 FROM delivery WHERE webhook_id = $1', [webhook]);
+  expect(rows).toEqual([]);
+});
