@@ -1,33 +1,76 @@
 import { parseArgs } from 'node:util';
+import { runDeliveryChaos } from './delivery.ts';
+import { faultsOf } from './delivery-ledger.ts';
 import { runChaos } from './publication.ts';
 
 const help = `npm run chaos -- publication [--rows N]
+npm run chaos -- delivery [--seconds S] [--every S]
 
-Publishes two days of an invented register on a stack of its own; in the middle of each it kills -9 the worker, the
-consumers, Kafka and the ClickHouse process, one after another, and starts each again. Then it compares state, history
-and notices with an undisturbed run. Exit code 0 only if nothing differs.
+publication: publishes two days of an invented register on a stack of its own; in the middle of each it kills -9 the worker,
+the consumers, Kafka and the ClickHouse process, one after another, and starts each again. Then it compares state, history
+and notices with an undisturbed run.
+
+delivery: changes of watched companies keep coming, while worker, consumers, Kafka, PostgreSQL, Temporal and receiver are
+killed with -9 in turn. Then every notice must have come, and the ledger says how often.
+
+Exit code 0 only if nothing differs.
 
   npm run chaos -- publication                 800000 rows
-  npm run chaos -- publication --rows 100000`;
+  npm run chaos -- publication --rows 100000
+  npm run chaos -- delivery                    10 minutes, a kill every 20 s
+  npm run chaos -- delivery --seconds 120`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { help: { type: 'boolean', short: 'h' }, rows: { type: 'string', default: '800000' } },
+  options: {
+    help: { type: 'boolean', short: 'h' },
+    rows: { type: 'string', default: '800000' },
+    seconds: { type: 'string', default: '600' },
+    every: { type: 'string', default: '20' },
+  },
 });
-const rows = Number(values.rows);
+const [rows, seconds, every] = [values.rows, values.seconds, values.every].map(Number) as [number, number, number];
+const log = (line: string) => console.log(line);
+const startedAt = Date.now();
 
-if (values.help || positionals[0] !== 'publication' || !Number.isInteger(rows) || rows < 3_000) {
+if (values.help) {
   console.log(help);
-  process.exitCode = values.help ? 0 : 2;
+} else if (positionals[0] === 'publication' && Number.isInteger(rows) && rows >= 3_000) {
+  await publication();
+} else if (positionals[0] === 'delivery' && seconds >= 10 && every >= 1) {
+  await delivery();
 } else {
-  const startedAt = Date.now();
-  const report = await runChaos(rows, (line) => console.log(line));
+  console.log(help);
+  process.exitCode = 2;
+}
+
+async function publication(): Promise<void> {
+  const report = await runChaos(rows, log);
   console.table(report.kills);
   console.log(
     `notices: ${report.notices.expected} expected, ${report.notices.arrived} arrived, ${report.notices.repeated} of them again under the same delivery id`,
   );
   console.log(`rows: ${report.rows.state} in the state, ${report.rows.history} changes in the history`);
-  console.log(`${report.faults.length} faults after ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
-  for (const fault of report.faults) console.log(`  ${fault}`);
-  process.exitCode = report.faults.length === 0 ? 0 : 1;
+  conclude(report.faults);
+}
+
+async function delivery(): Promise<void> {
+  const sizes = { editionEverySeconds: 5, customers: 20, companies: 10 };
+  const { kills, ledger } = await runDeliveryChaos({ seconds, killEverySeconds: every, ...sizes }, log);
+  console.table(kills);
+  const { lost, uncalledFor, repeatedUnexplained, unrecorded, ...counts } = ledger;
+  console.table({
+    ...counts,
+    repeatedUnexplained: repeatedUnexplained.length,
+    lost: lost.length,
+    uncalledFor: uncalledFor.length,
+    unrecorded: unrecorded.length,
+  });
+  conclude(faultsOf(ledger));
+}
+
+function conclude(faults: readonly string[]): void {
+  console.log(`${faults.length} faults after ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
+  for (const fault of faults.slice(0, 50)) console.log(`  ${fault}`);
+  process.exitCode = faults.length === 0 ? 0 : 1;
 }

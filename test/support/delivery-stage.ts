@@ -30,8 +30,7 @@ export async function makeDeliveryStage(endpoints: Endpoints): Promise<DeliveryS
   const namespace = await freshNamespace(endpoints);
   const client = await makeTemporal(endpoints.TEMPORAL_ADDRESS, namespace);
   const authority = await makeAuthority('Receivers');
-  const receivers = start(receiversFile, await authority.issue({ names: ['127.0.0.1'] }));
-  const [{ port }] = (await once(receivers, 'message')) as [{ port: number }];
+  const { receivers, port } = await startReceivers(await authority.issue({ names: ['127.0.0.1'] }));
   const worker = start(workerFile, {
     databaseUrl: bench.databaseUrl,
     temporalAddress: endpoints.TEMPORAL_ADDRESS,
@@ -70,6 +69,18 @@ export async function makeDeliveryStage(endpoints: Endpoints): Promise<DeliveryS
       await bench.close();
     },
   };
+}
+
+/** Resolves when they listen. */
+export async function startReceivers(options: {
+  certificatePem: string;
+  keyPem: string;
+  port?: number;
+  ledgerFile?: string;
+}): Promise<{ receivers: ChildProcess; port: number }> {
+  const receivers = start(receiversFile, options);
+  const [{ port }] = (await once(receivers, 'message')) as [{ port: number }];
+  return { receivers, port };
 }
 
 function start(file: string, options: object): ChildProcess {

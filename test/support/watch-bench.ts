@@ -48,10 +48,32 @@ export async function makeWatchBench(endpoints: Endpoints): Promise<WatchBench> 
   const database = await freshDatabase(endpoints);
   await migratePostgres(database.DATABASE_URL);
   const pool = makePool(database.DATABASE_URL, 'watch-bench', 20);
-  let next = 0;
   return {
+    ...makeWatchRows(pool),
     pool,
     databaseUrl: database.DATABASE_URL,
+    handler: (overrides = {}) =>
+      makeWatchHandler({
+        pool,
+        lastKnownRows: async () => new Map(),
+        materialisedOffset: async () => Number.MAX_SAFE_INTEGER,
+        wake: async () => {},
+        log: silentLog,
+        metrics: makeWatchMetrics(new Registry()),
+        limits: { holdMs: 2_000, holdPollMs: 10 },
+        ...overrides,
+      }),
+    close: async () => {
+      await pool.end();
+      await database.drop();
+    },
+  };
+}
+
+/** Accounts, lists, webhooks and editions in a database that stands already. */
+export function makeWatchRows(pool: Pool): Pick<WatchBench, 'account' | 'list' | 'webhook' | 'edition'> {
+  let next = 0;
+  return {
     account: async () => {
       const { rows } = await pool.query<{ id: number }>(
         `INSERT INTO account (name, plan) VALUES ('Prueba', 'crecimiento') RETURNING id`,
@@ -98,21 +120,6 @@ export async function makeWatchBench(endpoints: Endpoints): Promise<WatchBench> 
          VALUES ($1, $2, $3, $4, $5, $6, $6, 'x', 1, '{}', 0, '{}')`,
         [register, number, corrects === undefined ? rows[0]!.id : null, corrects, fechaDato, detectedAt],
       );
-    },
-    handler: (overrides = {}) =>
-      makeWatchHandler({
-        pool,
-        lastKnownRows: async () => new Map(),
-        materialisedOffset: async () => Number.MAX_SAFE_INTEGER,
-        wake: async () => {},
-        log: silentLog,
-        metrics: makeWatchMetrics(new Registry()),
-        limits: { holdMs: 2_000, holdPollMs: 10 },
-        ...overrides,
-      }),
-    close: async () => {
-      await pool.end();
-      await database.drop();
     },
   };
 }
