@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => around?.stop());
 
-const runSeconds = 30;
+const runSeconds = 20;
 
 // What the document promises, asked with what its schemas allow and with what they do not. That every allowed value is accepted
 // is not asked: a RUC needs the right check digit, which no schema says. Tokens are the conventions' suite's.

@@ -122,6 +122,8 @@ function steady(answer: unknown): unknown {
   });
   const id = '00112233445566778899aabbccddeeff';
   return JSON.parse(
-    text.replace(/"(wh|re|ping)_[0-9a-f]{32}"/g, `"$1_${id}"`).replace(/"en_[\w-]{22}"/g, '"en_AAECAwQFBgcICQoLDA0ODw"'),
+    text
+      .replace(/"(wh|re|ping)_[0-9a-f]{32}"/g, `"$1_${id}"`)
+      .replace(/"en_[\w-]{22}"/g, '"en_AAECAwQFBgcICQoLDA0ODw"'),
   );
 }
