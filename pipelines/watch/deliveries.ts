@@ -1,8 +1,6 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
-import { writeNotice } from './notices.ts';
+import { type PauseCause, writeNotice } from './notices.ts';
 import { raiseWork } from './work.ts';
-
-export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente';
 
 /*
  * Everything that changes a webhook's state locks its row first, then its work row, then its deliveries. Writers of
@@ -14,8 +12,7 @@ export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): 
   return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));
 }
 
-/** `plan`: the account's plan does not watch any more (plan-hold.ts); the webhook then names no cause. */
-export async function pauseIn(client: PoolClient, webhookId: string, cause: PauseCause | 'plan'): Promise<boolean> {
+export async function pauseIn(client: PoolClient, webhookId: string, cause: PauseCause): Promise<boolean> {
   const { rows } = await client.query<{ fallos_consecutivos: number }>(
     `UPDATE webhook SET estado = 'pausado', pausado_por = NULLIF($2, 'plan')
      WHERE id = $1 AND estado = 'activo' AND deleted_at IS NULL RETURNING fallos_consecutivos`,

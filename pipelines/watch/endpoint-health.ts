@@ -1,6 +1,6 @@
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
-import { type PauseCause, pauseIn } from './deliveries.ts';
-import { writeNotice } from './notices.ts';
+import { pauseIn } from './deliveries.ts';
+import { type PauseCause, writeNotice } from './notices.ts';
 
 /** What is stored with the webhook of how its attempts went. */
 export interface StoredHealth {

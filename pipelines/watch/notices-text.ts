@@ -1,6 +1,5 @@
 import { limaTime } from '../../schemas/lima-time.ts';
-import type { PauseCause } from './deliveries.ts';
-import type { Notice } from './notices.ts';
+import type { Notice, PauseCause } from './notices.ts';
 
 /** A notice as it is mailed. Pure. Names a webhook by its id alone: a URL may hold a secret, a description a person. */
 export function textOf(notice: Notice, webhookId: string, at: Date): { subject: string; text: string } {
@@ -45,7 +44,7 @@ function partsOf(notice: Notice): { title: string; lines: string[] } {
   }
 }
 
-const causes: Readonly<Record<PauseCause | 'plan', string>> = {
+const causes: Readonly<Record<PauseCause, string>> = {
   fallos: 'fallaron muchas entregas seguidas',
   respuesta_410: 'el receptor respondió 410 (Gone)',
   cliente: 'se pidió con su token',

@@ -1,5 +1,7 @@
 import type { PoolClient } from '../../deploy/runtime/postgres.ts';
-import type { PauseCause } from './deliveries.ts';
+
+/** `plan`: the account's plan does not watch any more (plan-hold.ts); the webhook itself then names no cause. */
+export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
 
 /** What an account is told about its webhooks besides the events: in `avisos` and by mail. Keys of `detail` are the API's. */
 export type Notice =
@@ -8,7 +10,7 @@ export type Notice =
       /** How far the failures have gone towards the pause. */
       detail: { porcentaje: 50 | 90; fallos_consecutivos: number; primer_fallo_en: string };
     }
-  | { kind: 'webhook.pausado'; detail: { causa: PauseCause | 'plan'; fallos_consecutivos: number } }
+  | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
   | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
 
 export type NoticeKind = Notice['kind'];
