@@ -49,6 +49,21 @@ describe('lists', () => {
     expect(problem.detail).toContain('crecimiento');
   });
 
+  test('at most 1,000 per account, also when several are made at once; a deleted one makes room', async () => {
+    const by = await makeCaller(around.pool, around.api.url);
+    await around.pool.query(
+      "INSERT INTO watch_list (account_id, nombre) SELECT $1, 'lista ' || n FROM generate_series(1, 997) n",
+      [by.accountId],
+    );
+    const make = (nombre: string) => by.request(listas, { method: 'POST', json: { nombre } });
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => make(`otra ${index}`)));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
+    await expectProblem(answers.find(({ status }) => status !== 201)!, 'limite_excedido');
+    const first = listsAnswer.parse(await (await by.request(`${listas}?limite=1`)).json()).data[0]!;
+    expect((await by.request(`${listas}/${first.id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await make('en su lugar')).status).toBe(201);
+  });
+
   test('made, read, changed, deleted; before any edition the date is null', async () => {
     const made = await caller.request(listas, {
       method: 'POST',
