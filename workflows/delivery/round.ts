@@ -112,7 +112,8 @@ export class Round {
     this.#bell.silence();
     await this.#recordResults();
     const ended = this.#stop.aborted || Date.now() >= this.#endsAt;
-    const claim = ended || this.#seen === null ? await this.#claim(ended) : this.#seen.claim;
+    const known = ended ? null : this.#seen;
+    const claim = known?.claim ?? (await this.#claim(ended));
     // An attempt may have ended while the claim was asked: its result comes first, or it would be lost with the round.
     if (this.#underway.hasResults) return null;
     if (this.#underway.running > 0) {
@@ -120,7 +121,7 @@ export class Round {
       return null;
     }
     const idle = this.#idle(claim, ended);
-    if (isFinal(idle) && claim === this.#seen?.claim) {
+    if (isFinal(idle) && known !== null) {
       // The end is decided by how things stand now.
       this.#seen = null;
       return null;
