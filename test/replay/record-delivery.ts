@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { DeliveryActivities } from '../../workflows/delivery/activities.ts';
-import type { RoundResult } from '../../workflows/delivery/messages.ts';
+import { type RoundResult, slowQueueName } from '../../workflows/delivery/messages.ts';
 import { writeHistory } from '../support/histories.ts';
 
 const [address, name] = process.argv.slice(2);
@@ -33,6 +33,7 @@ const stories: Record<string, { rounds: RoundResult[]; wakeAfterRound?: number; 
   retried: { rounds: [round(300, { failed: 1 }), round(700, { failed: 1 }), round(0), round(null)] },
   woken: { rounds: [round(60_000), round(null)], wakeAfterRound: 1 },
   'woken-at-the-end': { rounds: [round(null), round(null)], wakeDuringRound: 1 },
+  slow: { rounds: [round(0, { slow: true }), round(300, { slow: true }), round(0), round(null)] },
   paused: { rounds: [round(200), round(null, { webhook: 'pausado' })] },
 };
 
@@ -52,6 +53,8 @@ const worker = await Worker.create({
   workflowsPath: fileURLToPath(new URL('../../workflows/delivery/workflow.ts', import.meta.url)),
   activities: { deliverRound } satisfies DeliveryActivities,
 });
+const slowWorker = await Worker.create({ connection, taskQueue: slowQueueName, activities: { deliverRound } });
+const slowRunning = slowWorker.run();
 await worker.runUntil(async () => {
   for (const [title, next] of Object.entries(stories)) {
     story = next;
@@ -68,5 +71,7 @@ await worker.runUntil(async () => {
     writeHistory(`${folder}/delivery-${name}-${title}.json`, await first.fetchHistory());
   }
 });
+slowWorker.shutdown();
+await slowRunning;
 await connection.close();
 await client.connection.close();
