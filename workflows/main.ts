@@ -55,6 +55,8 @@ const schema = z.object({
   RECONCILE_CRON: z.string().min(1).default(defaultReconcileCron),
   /** Days after which raw publications go from the archive, but for those that a register stands on; unset: never. */
   ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
+  /** Which build of the delivery code this is (workflows/delivery/README.md); unset: deploys are not told apart. */
+  DELIVERY_BUILD_ID: z.string().min(1).max(100).optional(),
   /** How often open work without a workflow is looked for. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
   /** How long a step may go on after the process was told to stop. */
@@ -124,6 +126,7 @@ await lifecycle.run(async () => {
     keyRing: configuration.WEBHOOK_SECRET_KEYS,
     policy: webhookEgressPolicy(configuration),
     version,
+    buildId: configuration.DELIVERY_BUILD_ID,
     log,
     metrics,
     workflowBundle,

@@ -23,7 +23,7 @@ export interface DeliveryBench extends WatchBench {
   attempts: (delivery: string) => Promise<AttemptRow[]>;
   /** Polls until the check holds; its last failure is thrown after the deadline. */
   eventually: (check: () => Promise<void>, timeoutMs?: number) => Promise<void>;
-  startWorker: (settings?: Partial<DeliverySettings>) => Promise<() => Promise<void>>;
+  startWorker: (settings?: Partial<DeliverySettings>, buildId?: string) => Promise<() => Promise<void>>;
 }
 
 export interface DeliveryRow {
@@ -86,7 +86,7 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
       return rows;
     },
     eventually,
-    startWorker: async (settings = {}) => {
+    startWorker: async (settings = {}, buildId) => {
       const worker = await makeDeliveryWorker(native, {
         pool: bench.pool,
         client,
@@ -94,6 +94,7 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
         keyRing,
         policy: { allowPrivateTargets: true, extraCaPem: authority.caPem },
         version: '0.0.0-test',
+        buildId,
         log: silentLog,
         metrics: new Registry(),
         settings: { ...quickSettings, ...settings },

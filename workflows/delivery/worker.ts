@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
-import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { type NativeConnection, Worker, type WorkerDeploymentOptions, type WorkflowBundle } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
 import { makeEgressDispatcher } from '../../deploy/runtime/egress/dispatcher.ts';
 import type { EgressPolicy } from '../../deploy/runtime/egress/policy.ts';
@@ -28,6 +28,11 @@ export interface DeliveryWorkerDependencies {
   version: string;
   log: Logger;
   metrics: Registry;
+  /**
+   * Which build of the delivery code this is. Given: runs that are open go over to whatever build an operator makes the
+   * current one, never back and forth between two during a deploy. Left out: any worker takes any task.
+   */
+  buildId?: string | undefined;
   settings?: Partial<DeliverySettings>;
   /** Made once for all queues (workflows/bundle.ts); left out, the worker makes its own. */
   workflowBundle?: WorkflowBundle;
@@ -94,7 +99,7 @@ export async function makeDeliveryWorker(
 
 async function makeWorkers(
   connection: NativeConnection,
-  { namespace, workflowBundle }: DeliveryWorkerDependencies,
+  { namespace, workflowBundle, buildId }: DeliveryWorkerDependencies,
   settings: DeliverySettings,
   activities: DeliveryActivities,
 ): Promise<Worker[]> {
@@ -105,6 +110,7 @@ async function makeWorkers(
     // Rounds are told at once that the worker stops, and have time for what is in flight.
     shutdownGraceTime: 0,
     shutdownForceTime: settings.stopMs,
+    ...(buildId === undefined ? {} : { workerDeploymentOptions: deploymentOf(buildId) }),
   };
   const ordinary = await Worker.create({
     ...common,
@@ -123,6 +129,18 @@ async function makeWorkers(
     maxConcurrentActivityTaskExecutions: settings.slowActivitySlots,
   });
   return [ordinary, slow];
+}
+
+/** The name under which operators set the current build: `temporal worker deployment set-current-version`. */
+export const deliveryDeployment = 'padron-delivery';
+
+function deploymentOf(buildId: string): WorkerDeploymentOptions {
+  return {
+    version: { deploymentName: deliveryDeployment, buildId },
+    useWorkerVersioning: true,
+    // A webhook's run may be open for days, and its code replays what earlier builds did (test/replay): it need not stay.
+    defaultVersioningBehavior: 'AUTO_UPGRADE',
+  };
 }
 
 /** Until all have stopped; when one fails, the others stop too. */
