@@ -404,16 +404,16 @@ describe('recoveries', () => {
     await expect
       .poll(
         async () => (await around.pool.query('SELECT estado FROM recovery WHERE id = $1', [`r-${id}`])).rows[0].estado,
-        { timeout: 5_000 },
+        { timeout: 15_000 },
       )
       .toBe('cancelada');
   });
 
-  /** A recovery that the running API does not look at for a minute. */
+  /** A recovery that the running API first looks at some seconds from now: until then its webhook is deleted. */
   async function insertRunning(webhook: string): Promise<void> {
     await around.pool.query(
-      `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, estado, total)
-       VALUES ($1, $2, $3, now(), '{agotada}', 'en_curso', 0)`,
+      `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, estado, total, next_at)
+       VALUES ($1, $2, $3, now(), '{agotada}', 'en_curso', 0, now() + interval '4 seconds')`,
       [`r-${webhook}`, webhook, desde],
     );
   }
