@@ -24,7 +24,7 @@ export interface AttemptResult {
  * @returns how many deliveries took their result
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
-  const { rows } = await pool.query<{ updated: number }>(recordSql, [
+  const values = [
     webhookId,
     results.map((result) => result.day),
     results.map((result) => result.id),
@@ -36,7 +36,8 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
     results.map((result) => result.httpStatus),
     results.map((result) => result.failure),
     results.map((result) => result.response),
-  ]);
+  ];
+  const { rows } = await pool.query<{ updated: number }>({ name: 'record-results', text: recordSql, values });
   return rows[0]!.updated;
 }
 

@@ -1,20 +1,21 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { startStack } from '../../deploy/local/stack.ts';
+import { startDeliveryChain } from '../support/delivery-chain.ts';
 import { type DeliveryStage, makeDeliveryStage } from '../support/delivery-stage.ts';
 import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery-work.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 const folder = resolve('.local/bench/delivery');
-const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2 };
+const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2, editionSeconds: 60 };
 const perSecond = 200;
 const sampleMs = 500;
 const pageBytes = 4_096;
 
 /**
- * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000), `--only
- * throughput|latency|hanging|held`. One worker with the product's limits; PostgreSQL, Temporal and
+ * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000), `--watched
+ * N` (10,000), `--only throughput|latency|hanging|held|edition`. One worker with the product's limits; PostgreSQL, Temporal and
  * the receivers share the machine. Every receiver is HTTPS, every notice is signed, recorded and kept.
  */
 export async function run(args: string[]): Promise<void> {
@@ -43,7 +44,30 @@ export async function run(args: string[]): Promise<void> {
       await stack.stop();
     }
   }
+  if (wanted('edition')) await edition(numberOption(args, 'watched', 10_000), runs);
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** On the whole product. What lies before, download end to the records in Kafka, is part of `npm run bench -- daily`. */
+async function edition(watched: number, runs: number): Promise<void> {
+  const customers = Math.min(watched, 50);
+  const sizes = { customers, companies: Math.ceil(watched / customers), rate: 200 };
+  const { receiver, load, stop } = await startDeliveryChain(sizes, () => undefined);
+  try {
+    const seconds: number[] = [];
+    for (let index = 0; index < runs; index += 1) {
+      const began = performance.now();
+      await load.publishEdition();
+      await receiver.waitForAll(load.expected, 600_000);
+      seconds.push((performance.now() - began) / 1_000);
+    }
+    const missing = load.expected.size - new Set(receiver.arrivals()).size;
+    if (missing !== 0) throw new Error(`${missing} notices did not come`);
+    const title = `an edition of ${watched} watched changes, records written to Kafka → last notice (s)`;
+    print(title, seconds, (median) => median <= goals.editionSeconds);
+  } finally {
+    await stop();
+  }
 }
 
 async function throughput(stage: DeliveryStage, endpoints: number, deliveries: number, runs: number): Promise<void> {

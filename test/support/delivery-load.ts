@@ -5,8 +5,8 @@ import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { encodeChange } from '../../pipelines/stream/codec.ts';
 import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
 import { changesTopic } from '../../schemas/registers.ts';
-import { inventedRuc } from '../support/stream.ts';
-import { change, makeWatchRows, row, silentLog } from '../support/watch-bench.ts';
+import { inventedRuc } from './stream.ts';
+import { change, makeWatchRows, row, silentLog } from './watch-bench.ts';
 
 const register = 'padron_reducido';
 const retryMs = 500;

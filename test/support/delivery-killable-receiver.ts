@@ -1,0 +1,57 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeAuthority } from '../../deploy/local/demo/authority.ts';
+import { startReceivers } from './delivery-stage.ts';
+
+const lookEveryMs = 200;
+
+/** Writes every delivery id to a file before it answers, so that a kill loses nothing of what was answered. */
+export class KillableReceiver {
+  readonly #options: Parameters<typeof startReceivers>[0];
+  readonly caPem: string;
+  readonly origin: string;
+  #process: ChildProcess;
+
+  private constructor(
+    options: Parameters<typeof startReceivers>[0],
+    caPem: string,
+    started: { receivers: ChildProcess; port: number },
+  ) {
+    this.#options = { ...options, port: started.port };
+    this.caPem = caPem;
+    this.origin = `https://127.0.0.1:${started.port}`;
+    this.#process = started.receivers;
+  }
+
+  static async start(ledgerFile: string): Promise<KillableReceiver> {
+    const authority = await makeAuthority('Receivers');
+    const options = { ...(await authority.issue({ names: ['127.0.0.1'] })), ledgerFile };
+    return new KillableReceiver(options, authority.caPem, await startReceivers(options));
+  }
+
+  /** Delivery ids in the order in which they came, repeats included. */
+  arrivals(): string[] {
+    return readFileSync(this.#options.ledgerFile!, 'utf8').split('\n').filter(Boolean);
+  }
+
+  async kill(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const ended = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await ended;
+  }
+
+  async restart(): Promise<void> {
+    this.#process = (await startReceivers(this.#options)).receivers;
+  }
+
+  /** Until each of these has come, or the time is up. */
+  async waitForAll(expected: ReadonlySet<string>, timeoutMs: number): Promise<void> {
+    for (const until = Date.now() + timeoutMs; Date.now() < until; await sleep(lookEveryMs)) {
+      const arrived = new Set(this.arrivals());
+      if ([...expected].every((id) => arrived.has(id))) return;
+    }
+  }
+}
