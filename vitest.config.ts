@@ -1,8 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/closing-line.ts';
 
-// Three kinds of test by what they need: nothing, the time-skipping Temporal server, or the local stack. Files that use
-// engines run one after another, since two cores carry the engines as well; the kinds run in this order.
+// Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
+// their own. Files that share the stack take names of their own in it, and two run at a time, since much of their time is
+// waiting; whole products run one after another. The kinds run in this order.
 const oneFileAtATime = { fileParallelism: false, testTimeout: 120_000, hookTimeout: 180_000 };
 
 export default defineConfig({
@@ -23,9 +24,19 @@ export default defineConfig({
       {
         test: {
           name: 'engines',
-          include: ['test/{contract,integration,e2e,chaos}/**/*.test.ts'],
+          include: ['test/{contract,integration}/**/*.test.ts', 'test/e2e/api*.test.ts'],
           globalSetup: ['test/support/stack.ts'],
           sequence: { groupOrder: 2 },
+          ...oneFileAtATime,
+          fileParallelism: true,
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'whole',
+          include: ['test/e2e/chain.test.ts', 'test/chaos/**/*.test.ts'],
+          sequence: { groupOrder: 3 },
           ...oneFileAtATime,
         },
       },
