@@ -248,9 +248,10 @@ describe('a store that cannot tell', () => {
       await materialize(lost.clickhouse, [changeOf(1, null, acme)]);
       await lost.clickhouse.command({ query: 'TRUNCATE TABLE company_name' });
       await insertEdition(lost.pool, { number: 1, fechaDato: '2026-11-26' });
+      // Until the process knows of the edition the same search is 503 too, for another reason: a look-up tells.
       await expect
-        .poll(async () => (await reader.request('/id/v1/ruc/buscar?q=acme')).status, { timeout: 5_000 })
-        .toBe(503);
+        .poll(async () => (await reader.request(`/id/v1/ruc/${acme.ruc}`)).status, { timeout: 5_000 })
+        .toBe(200);
       await expectProblem(await reader.request('/id/v1/ruc/buscar?q=acme'), 'padron_no_disponible');
       lost.clickhouseLine.cut();
       await expectProblem(await reader.request('/id/v1/ruc/buscar?q=acme'), 'servicio_no_disponible');
