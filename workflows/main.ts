@@ -26,9 +26,8 @@ import { webhookBlock, webhookEgressPolicy } from '../deploy/runtime/webhook-con
 import { openArchive } from '../pipelines/archive/open.ts';
 import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
-import { checkStream } from '../pipelines/stream/prepare.ts';
+import { checkStreams } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/schema-registry.ts';
-import { registerNames } from '../schemas/registers.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultPublicationSettings, type PublicationDependencies } from './publication/parts.ts';
@@ -162,9 +161,7 @@ async function publicationDependencies(
   const registry = connectRegistry(configuration.SCHEMA_REGISTRY_URL);
   const prefix = configuration.KAFKA_TOPIC_PREFIX;
   const { pool } = engines;
-  for (const register of registerNames) {
-    await checkStream({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix }, register);
-  }
+  await checkStreams({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix });
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka', () => offsets.close());
   // The official sites are asked on their own ports; what a webhook may name is another matter.
