@@ -35,19 +35,28 @@ const publishTimeoutMs = 600_000;
 const noticeTimeoutMs = 180_000;
 
 /**
- * Publishes two days of a register of `rows` rows and, in the middle of each, kills -9 every victim in turn and starts
- * it again. Afterwards state, history and notices must be those of an undisturbed run.
+ * Publishes two days of a register of `rows` rows and, in the middle of each, kills -9 every victim (`secondDay`: those of
+ * the second) in turn and starts it again. Afterwards state, history and notices must be those of an undisturbed run.
  */
-export async function runChaos(rows: number, log: (line: string) => void): Promise<ChaosReport> {
+export async function runChaos(
+  rows: number,
+  log: (line: string) => void,
+  secondDay: readonly Victim[] = victims,
+): Promise<ChaosReport> {
   const directory = mkdtempSync(path.join(tmpdir(), 'padron-chaos-'));
   try {
-    return await runIn(directory, rows, log);
+    return await runIn(directory, rows, log, secondDay);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-async function runIn(directory: string, rows: number, log: (line: string) => void): Promise<ChaosReport> {
+async function runIn(
+  directory: string,
+  rows: number,
+  log: (line: string) => void,
+  secondDay: readonly Victim[],
+): Promise<ChaosReport> {
   const changes = { inserted: 30, deleted: 30, updated: 65 + Math.round(rows / 250) };
   const days = await writeTwoDays(path.join(directory, 'site'), rows, changes);
   const chain = await startChain({ directory: path.join(directory, 'chain'), log });
@@ -61,8 +70,8 @@ async function runIn(directory: string, rows: number, log: (line: string) => voi
     const webhook = await chain.customer.createWebhook(`${chain.receiver.origin}/avisos`);
     chain.receiver.trust(webhook.secreto);
     const kills = [
-      ...(await publishUnderFire(chain, pool, days.first, 1, log)),
-      ...(await publishUnderFire(chain, pool, days.second, 2, log)),
+      ...(await publishUnderFire(chain, pool, days.first, 1, victims, log)),
+      ...(await publishUnderFire(chain, pool, days.second, 2, secondDay, log)),
     ];
     return await inspect(chain, days, watched, kills);
   } finally {
@@ -76,6 +85,7 @@ async function publishUnderFire(
   pool: Pool,
   day: PublishedDay,
   number: 1 | 2,
+  targets: readonly Victim[],
   log: (line: string) => void,
 ) {
   let isFinal = false;
@@ -87,7 +97,7 @@ async function publishUnderFire(
   const kills: Kill[] = [];
   const fire = (async () => {
     await waitUntil(async () => isFinal || (await isUnderWay(pool, number)), 120_000);
-    for (const victim of victims) {
+    for (const victim of targets) {
       const at = await whereItStands(pool, number);
       if (isFinal) break;
       log(
