@@ -32,7 +32,7 @@ test('a lone look-up waits for nobody', async () => {
 });
 
 test('what comes while a query runs is gathered; never more queries at once than allowed', async () => {
-  const { loader, batches, most } = makeBench({ waitMs: 5, maxKeys: 300, inFlight: 2 }, 30);
+  const { loader, batches, most } = makeBench({ waitMs: 5, maxKeys: 300, inFlight: 2 }, 200);
   const loads: Promise<number>[] = [loader.load(0)];
   for (let key = 1; key <= 40; key += 1) {
     await new Promise((resolve) => setTimeout(resolve, 1));
