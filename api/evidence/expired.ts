@@ -1,5 +1,6 @@
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { startRepeating } from '../../deploy/runtime/repeat.ts';
 
 /** What one look removes at most: a short statement beside look-ups, and the next one goes on. */
 const maxRowsPerTable = 1_000;
@@ -24,17 +25,8 @@ export async function removeExpired(pool: Pool): Promise<number> {
 
 /** Looks every `everyMs`; a look that fails is logged and made again the next time. Returns what stops it. */
 export function startRemovingExpired(pool: Pool, everyMs: number, log: Logger): () => Promise<void> {
-  let running: Promise<void> = Promise.resolve();
-  const timer = setInterval(() => {
-    running = removeExpired(pool).then(
-      (removed) => {
-        if (removed > 0) log.info({ removed }, 'expired answers removed');
-      },
-      (error: unknown) => log.warn({ err: error }, 'expired answers could not be removed'),
-    );
-  }, everyMs);
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+  return startRepeating('expired answers', everyMs, log, async () => {
+    const removed = await removeExpired(pool);
+    if (removed > 0) log.info({ removed }, 'expired answers removed');
+  });
 }

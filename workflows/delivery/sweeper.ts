@@ -1,5 +1,6 @@
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { startRepeating } from '../../deploy/runtime/repeat.ts';
 import type { Wake } from '../../pipelines/watch/wake.ts';
 import { overdueWebhooks } from '../../pipelines/watch/work.ts';
 import type { DeliveryMetrics } from './metrics.ts';
@@ -26,21 +27,5 @@ export async function sweepDeliveries(parts: DeliverySweepParts): Promise<number
 
 /** Sweeps every `everyMs`; a failed sweep is logged and the next one tries again. Returns the stop. */
 export function startDeliverySweeper(parts: DeliverySweepParts, everyMs: number): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve();
-  let busy = false;
-  const timer = setInterval(() => {
-    if (busy) return;
-    busy = true;
-    running = sweepDeliveries(parts)
-      .catch((error: unknown) =>
-        parts.log.error({ err: error }, 'a sweep of webhooks failed; the next one tries again'),
-      )
-      .finally(() => {
-        busy = false;
-      });
-  }, everyMs);
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+  return startRepeating('sweep of webhooks', everyMs, parts.log, () => sweepDeliveries(parts));
 }
