@@ -10,12 +10,11 @@ import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
-import { checkDigit } from '../../schemas/ruc.ts';
 import { liftLimits, startApi } from '../support/api.ts';
 import { insertEdition } from '../support/served-register.ts';
 import { describeMachine, numberOption } from './figures.ts';
 import { openConnection } from './look-up-callers.ts';
-import { loadedRegisters, loadTaxpayers } from './look-up-rows.ts';
+import { loadedRegisters, loadTaxpayers, rucOf } from './look-up-rows.ts';
 import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
@@ -118,12 +117,6 @@ function requestOf(host: string, token: string, rows: number, { isKept }: Load):
     `POST ${batchPath} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${key}` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   );
-}
-
-/** Of the company that has this number in the generated table. */
-function rucOf(number: number, rows: number): string {
-  const firstTen = `20${String(number * Math.floor(1e8 / rows)).padStart(8, '0')}`;
-  return `${firstTen}${checkDigit(firstTen)}`;
 }
 
 function print(latencies: number[], wrong: number, seconds: number, { callers, isKept }: Load): void {

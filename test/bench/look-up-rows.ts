@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { registers } from '../../schemas/registers.ts';
+import { checkDigit } from '../../schemas/ruc.ts';
 
 const chunkRows = 1_000_000;
 const weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
+
+/** Of the company that has this number in the generated table. */
+export function rucOf(number: number, rows: number): string {
+  const firstTen = `20${String(number * Math.floor(1e8 / rows)).padStart(8, '0')}`;
+  return `${firstTen}${checkDigit(firstTen)}`;
+}
 
 /** The name of the company that has this number in the generated table. */
 export function nameOf(number: number): string {

@@ -6,12 +6,11 @@ import { type Stack, startStack } from '../../deploy/local/stack.ts';
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
-import { checkDigit } from '../../schemas/ruc.ts';
 import { liftLimits, type RunningApi, startApi } from '../support/api.ts';
 import { insertEdition } from '../support/served-register.ts';
 import { describeMachine, numberOption } from './figures.ts';
 import { type CallFigures, callFor, type Look } from './look-up-callers.ts';
-import { loadedRegisters, loadTaxpayers, nameOf } from './look-up-rows.ts';
+import { loadedRegisters, loadTaxpayers, nameOf, rucOf } from './look-up-rows.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 const folder = resolve('.local/bench/lookup');
@@ -115,8 +114,7 @@ async function measure(
 }
 
 function lookOf(number: number, rows: number, query: string): Look {
-  const firstTen = `20${String(number * Math.floor(1e8 / rows)).padStart(8, '0')}`;
-  const ruc = `${firstTen}${checkDigit(firstTen)}`;
+  const ruc = rucOf(number, rows);
   return { ruc: `${ruc}${query}`, expected: `"data":{"ruc":"${ruc}","tipo":"20","nombre":"${nameOf(number)}"` };
 }
 
