@@ -16,8 +16,8 @@ export interface DeliveryStage extends WatchBench {
   origin: string;
   /** What arrived since the last call. */
   take: () => Promise<TakenArrivals>;
-  /** Calls `take` until so many have come, or the time is up. */
-  arrivals: (count: number, timeoutMs: number) => Promise<Arrival[]>;
+  /** Calls `take` until so many of those that `isAwaited` have come, or the time is up; gives all that came. */
+  arrivals: (count: number, timeoutMs: number, isAwaited?: (arrival: Arrival) => boolean) => Promise<Arrival[]>;
   workerPid: number;
 }
 
@@ -51,9 +51,9 @@ export async function makeDeliveryStage(endpoints: Endpoints): Promise<DeliveryS
     wake: makeWake(client, { inParallel: 20, deadlineMs: 10_000 }),
     origin: `https://127.0.0.1:${port}`,
     take,
-    arrivals: async (count, timeoutMs) => {
+    arrivals: async (count, timeoutMs, isAwaited = () => true) => {
       const found: Arrival[] = [];
-      for (const until = Date.now() + timeoutMs; found.length < count && Date.now() < until; ) {
+      for (const until = Date.now() + timeoutMs; found.filter(isAwaited).length < count && Date.now() < until; ) {
         await new Promise((resolve) => setTimeout(resolve, pollMs));
         found.push(...(await take()).arrivals);
       }
