@@ -6,8 +6,10 @@ import type { LoopMetrics } from './loop-metrics.ts';
 
 export interface ChangeMessage {
   offset: string;
-  /** In the register's current schema. */
+  /** In the register's current schema, except for the columns of its rows where `columns` says how many they are. */
   value: Buffer;
+  /** Of a record whose rows have the columns of another release (RowColumns `as_written`). */
+  columns?: number;
   headers?: Readonly<Record<string, unknown>>;
 }
 

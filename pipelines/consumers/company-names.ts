@@ -1,6 +1,6 @@
 import { searchedWords } from '../../schemas/names/abbreviations.ts';
 import { type FoldedName, foldName } from '../../schemas/names/folding.ts';
-import { padronReducido, type RegisterName, registers } from '../../schemas/registers.ts';
+import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { AvroCursor } from '../stream/avro-cursor.ts';
 import { headerBytes } from '../stream/codec.ts';
 import type { ChangeBatch } from './loop.ts';
@@ -30,7 +30,7 @@ const digitTwo = 0x32;
 const digitZero = 0x30;
 /** Everything of a row but its texts. */
 const fixedBytes = 32;
-const longestLength = 255;
+export const longestLength = 255;
 /** Words this process knows to be stored; those that stand in many names come first. */
 const maxKnownWords = 200_000;
 
@@ -53,17 +53,14 @@ export class CompanyNames {
   readonly #known = new Set<string>();
   #fresh = new Set<string>();
 
-  /** Replaces what was there by the batch's rows; none for other registers. `columns` as for TaxpayerRows. */
-  fill(
-    register: RegisterName,
-    messages: ChangeBatch['messages'],
-    columns: number = registers[register].columns.length,
-  ): void {
+  /** Replaces what was there by the batch's rows; none for other registers. */
+  fill(register: RegisterName, messages: ChangeBatch['messages']): void {
     this.names.clear();
     this.words.clear();
     this.#fresh = new Set();
     if (register !== padronReducido.name) return;
-    for (const { value } of messages) this.#add(value, columns);
+    const today = padronReducido.columns.length;
+    for (const { value, columns } of messages) this.#add(value, columns ?? today);
   }
 
   /** The words of the last batch are on the disk: they need not be written again. Called after their insert, never before. */
@@ -161,7 +158,7 @@ export class CompanyNames {
 }
 
 /** Active companies that are where they say come first among equal names. */
-function standingOf({ estado, condicion }: Cells): number {
+export function standingOf({ estado, condicion }: Pick<Cells, 'estado' | 'condicion'>): number {
   if (estado !== 'ACTIVO') return 2;
   return condicion === 'HABIDO' ? 0 : 1;
 }

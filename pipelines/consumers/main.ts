@@ -13,7 +13,7 @@ import { connectOffsets } from '../stream/kafka.ts';
 import { checkStreams } from '../stream/prepare.ts';
 import { SchemaArchive } from '../stream/schema-archive.ts';
 import { connectRegistry } from '../stream/schema-registry.ts';
-import { schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
+import { type RecordSchemas, type RowColumns, schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
 import { makeLastKnownRows } from '../watch/last-known.ts';
 import { makeWake } from '../watch/wake.ts';
 import { watchLimits } from './announce.ts';
@@ -27,6 +27,7 @@ import { makeWatchMetrics } from './watch-metrics.ts';
 
 interface Output {
   group: string;
+  schemas: RecordSchemas;
   handle: BatchHandler;
   limits: Partial<LoopLimits>;
 }
@@ -80,11 +81,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const ids = await checkStreams(parts);
   const currentIds = new Map(registerNames.map((register) => [register, ids[register].changes]));
   const archive = new SchemaArchive(config.ARCHIVE_URL);
-  const schemas = new WriterSchemas(schemaSource(registry, archive, prefix), currentIds);
+  const schemas = (rows: RowColumns) => new WriterSchemas(schemaSource(registry, archive, prefix), currentIds, rows);
 
   const makeOutput: Record<ConsumersConfiguration['CONSUMERS'][number], () => Output> = {
     materialize: () => ({
       group: materializeGroup(prefix),
+      schemas: schemas('as_written'),
       handle: makeMaterializeHandler(clickhouse, metrics),
       limits: {},
     }),
@@ -93,6 +95,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       lifecycle.onStop('temporal', () => temporal.connection.close());
       return {
         group: watchGroup(prefix),
+        schemas: schemas('today'),
         handle: behind(
           makeWatchHandler({
             pool,
@@ -119,7 +122,6 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     const loop = await runLoop({
       kafka,
       topics: registerNames.map((register) => ({ register, topic: changesTopic(prefix, register) })),
-      schemas,
       log: log.child({ output: name }),
       metrics: loopMetrics,
       onFailure: (error) => lifecycle.fail(error),

@@ -188,7 +188,7 @@ export class PartitionWork {
         const current = schemas.current(register, value);
         if (current === value) continue;
         read ??= [...messages];
-        read[index] = { ...message, value: await current };
+        read[index] = { ...message, ...(await current) };
       } catch (error) {
         if (error instanceof UndecodableRecord) throw error.at(offset);
         throw error;

@@ -39,21 +39,17 @@ export class TaxpayerRows {
   #columns = 0;
 
   /**
-   * Replaces what was there by the batch's rows. After an error nothing of them may be used. `columns`: of a row in these
-   * records, where they are a change file's of a release that had others.
+   * Replaces what was there by the batch's rows. After an error nothing of them may be used.
    * @throws UndecodableRecord that names the record's offset
    */
-  fill(
-    register: RegisterName,
-    messages: ChangeBatch['messages'],
-    columns: number = registers[register].columns.length,
-  ): void {
+  fill(register: RegisterName, messages: ChangeBatch['messages']): void {
     this.#register = registers[register];
-    this.#columns = columns;
+    const today = this.#register.columns.length;
     this.state.clear();
     this.history.clear();
-    for (const { offset, value } of messages) {
+    for (const { offset, value, columns } of messages) {
       try {
+        this.#columns = columns ?? today;
         this.#add(value);
       } catch (error) {
         if (error instanceof UndecodableRecord) error.offset = offset;

@@ -12,11 +12,12 @@ import type { EditionFile } from './types.ts';
 const maxInsertRows = 50_000;
 const maxInsertBytes = 32 * 1024 * 1024;
 /** Words only come and never go, so there is no second table of them. */
-const wordTable = 'company_word';
+export const wordTable = 'company_word';
 
 interface Message {
   offset: string;
   value: Buffer;
+  columns: number;
 }
 
 /**
@@ -40,7 +41,7 @@ export async function loadEdition(
     for await (const messages of batchesOf(records)) {
       signal.throwIfAborted();
       fill(rows, register, records, messages);
-      companies.fill(register, messages, records.columns.length);
+      companies.fill(register, messages);
       await insertRows(clickhouse, 'history', tables.history, rows.history);
       await insertRows(clickhouse, 'words', wordTable, companies.words);
       companies.wordsAreStored();
@@ -62,7 +63,7 @@ async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
     const block = Buffer.concat([header, records.block]);
     while (records.step()) {
       const value = block.subarray(records.recordAt, records.endAt + headerBytes);
-      messages.push({ offset: String(records.records), value });
+      messages.push({ offset: String(records.records), value, columns: records.columns.length });
     }
     bytes += block.length;
     if (messages.length < maxInsertRows && bytes < maxInsertBytes) continue;
@@ -76,11 +77,11 @@ async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
 function fill(
   rows: TaxpayerRows,
   register: RegisterName,
-  { edition, columns }: ChangeRecords,
+  { edition }: ChangeRecords,
   messages: readonly Message[],
 ): void {
   try {
-    rows.fill(register, messages, columns.length);
+    rows.fill(register, messages);
   } catch (error) {
     if (!(error instanceof UndecodableRecord)) throw error;
     throw new ReplayError('change_file_damaged', `edition ${edition}, record ${error.offset}: ${error.message}`);

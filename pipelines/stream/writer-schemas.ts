@@ -13,8 +13,22 @@ export interface RecordSchemas {
    * @throws UndecodableRecord where its schema is unknown or cannot be read as the current one; StreamError
    *   `registry_unavailable` when nobody could be asked
    */
-  current(register: RegisterName, value: Buffer): Buffer | Promise<Buffer>;
+  current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord>;
 }
+
+/** A record of another release with the fields of this one. */
+export interface TranslatedRecord {
+  value: Buffer;
+  /** Cells of a row in it. */
+  columns: number;
+}
+
+/**
+ * Which columns the rows of a translated record have: `today`, by name, for whoever reads what they say; `as_written` for
+ * whoever stores them: a row that is read again must be the one that was stored at first, and each edition's columns are in
+ * the catalogue.
+ */
+export type RowColumns = 'today' | 'as_written';
 
 /** Text of a register's schema by its registry id; null: neither the registry nor the archive knows it. */
 export type SchemaSource = (register: RegisterName, id: number) => Promise<string | null>;
@@ -29,7 +43,7 @@ export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, p
   };
 }
 
-type Translate = (value: Buffer) => Buffer;
+type Translate = (value: Buffer) => TranslatedRecord;
 
 /**
  * Records are kept for ever, so a topic holds those of earlier releases too. They are resolved to the current schema as
@@ -38,6 +52,7 @@ type Translate = (value: Buffer) => Buffer;
 export class WriterSchemas implements RecordSchemas {
   readonly #source: SchemaSource;
   readonly #currentIds: ReadonlyMap<RegisterName, number>;
+  readonly #rows: RowColumns;
   readonly #textOf: (register: RegisterName) => string;
   readonly #translations = new Map<string, Promise<Translate>>();
 
@@ -45,14 +60,16 @@ export class WriterSchemas implements RecordSchemas {
   constructor(
     source: SchemaSource,
     currentIds: ReadonlyMap<RegisterName, number>,
+    rows: RowColumns,
     textOf: (register: RegisterName) => string = schemaText,
   ) {
     this.#source = source;
     this.#currentIds = currentIds;
+    this.#rows = rows;
     this.#textOf = textOf;
   }
 
-  current(register: RegisterName, value: Buffer): Buffer | Promise<Buffer> {
+  current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord> {
     const id = schemaIdOf(value);
     if (id === this.#currentIds.get(register)) return value;
     return this.#translation(register, id).then((translate) => translate(value));
@@ -84,10 +101,13 @@ export class WriterSchemas implements RecordSchemas {
     const writer: unknown = JSON.parse(text);
     const reader: unknown = JSON.parse(this.#textOf(register));
     if (fullName(writer) !== fullName(reader)) throw new UndecodableRecord(`schema id ${id} is of another register`);
-    const newer = columnsOf(writer).filter((name) => !columnsOf(reader).includes(name));
+    const columns = columnsOf(writer);
+    const newer = namesOf(columns).filter((name) => !namesOf(columnsOf(reader)).includes(name));
     // Reading on would drop these cells from the state, and no later edition would bring them back.
     if (newer.length > 0)
       throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer.join()}`);
+    // In place: the list is that of the schema itself.
+    if (this.#rows === 'as_written') columnsOf(reader).splice(0, Infinity, ...columns);
     return translation(writer, reader, id, currentId);
   }
 }
@@ -102,10 +122,11 @@ function translation(writer: unknown, reader: unknown, id: number, currentId: nu
     throw new UndecodableRecord(`schema id ${id} cannot be read as the current one`);
   }
   const header = schemaHeader(currentId);
+  const columns = columnsOf(reader).length;
   return (value) => {
     try {
       const record: unknown = readerType.fromBuffer(value.subarray(headerBytes), resolver as never);
-      return Buffer.concat([header, readerType.toBuffer(record)]);
+      return { value: Buffer.concat([header, readerType.toBuffer(record)]), columns };
     } catch {
       // avsc's own text quotes bytes of the record, which may be a person's name.
       throw new UndecodableRecord(`not of its schema ${id}`);
@@ -124,8 +145,12 @@ interface NamedField {
 }
 
 /** Columns of the row, which is spelled out where it is first used. */
-function columnsOf(schema: unknown): string[] {
+function columnsOf(schema: unknown): NamedField[] {
   const { fields } = schema as { fields: NamedField[] };
   const before = fields.find(({ name }) => name === 'before')?.type as [unknown, { fields: NamedField[] }] | undefined;
-  return before?.[1].fields.map(({ name }) => name) ?? [];
+  return before?.[1].fields ?? [];
+}
+
+function namesOf(fields: readonly NamedField[]): string[] {
+  return fields.map(({ name }) => name);
 }

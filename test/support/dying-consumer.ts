@@ -29,7 +29,7 @@ await runLoop({
   kafka: makeKafka(config.KAFKA_BROKERS, 'dying', log),
   group: materializeGroup(config.KAFKA_TOPIC_PREFIX),
   topics: [{ topic: changesTopic(config.KAFKA_TOPIC_PREFIX, 'padron_reducido'), register: 'padron_reducido' }],
-  schemas: new WriterSchemas(async () => null, new Map([['padron_reducido', config.SCHEMA_ID]])),
+  schemas: new WriterSchemas(async () => null, new Map([['padron_reducido', config.SCHEMA_ID]]), 'as_written'),
   handle: async (batch) => {
     await handle(batch);
     process.stdout.write(`inserted ${batch.partition} ${batch.messages.length}\n`);

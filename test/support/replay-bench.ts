@@ -22,7 +22,12 @@ import { prepareStream } from '../../pipelines/stream/prepare.ts';
 import { groupPassed } from '../../pipelines/stream/progress.ts';
 import { publishInChild } from '../../pipelines/stream/publish.ts';
 import { SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
-import { schemaSource, WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
+import {
+  type RecordSchemas,
+  type RowColumns,
+  schemaSource,
+  WriterSchemas,
+} from '../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, type RegisterName, registers } from '../../schemas/registers.ts';
 import { makeStreamBench, publishParts, type StreamBench } from './stream.ts';
 
@@ -56,8 +61,8 @@ export class ReplayBench {
     for (const register of used) {
       ids.set(register, (await prepareStream({ kafka, registry, pool, archiveUrl, prefix }, register)).changes);
     }
-    const schemas = new WriterSchemas(schemaSource(registry, new SchemaArchive(archiveUrl), prefix), ids);
-    await bench.#startLoops(used, schemas);
+    const source = schemaSource(registry, new SchemaArchive(archiveUrl), prefix);
+    await bench.#startLoops(used, (rows) => new WriterSchemas(source, ids, rows));
     return bench;
   }
 
@@ -176,7 +181,7 @@ export class ReplayBench {
     await this.stream.close();
   }
 
-  async #startLoops(used: readonly RegisterName[], schemas: WriterSchemas): Promise<void> {
+  async #startLoops(used: readonly RegisterName[], schemasOf: (rows: RowColumns) => RecordSchemas): Promise<void> {
     const { kafka, clickhouse, pool, offsets, prefix, log } = this.stream;
     const metrics = new Registry();
     const watch = makeWatchHandler({
@@ -190,11 +195,15 @@ export class ReplayBench {
       limits: { holdMs: 5_000, holdPollMs: 20 },
     });
     const handlers = [
-      { group: materializeGroup(prefix), handle: makeMaterializeHandler(clickhouse, metrics) },
-      { group: watchGroup(prefix), handle: watch },
+      {
+        group: materializeGroup(prefix),
+        schemas: schemasOf('as_written'),
+        handle: makeMaterializeHandler(clickhouse, metrics),
+      },
+      { group: watchGroup(prefix), schemas: schemasOf('today'), handle: watch },
     ];
     const loopMetrics = makeLoopMetrics(metrics);
-    for (const { group, handle } of handlers) {
+    for (const { group, schemas, handle } of handlers) {
       const topics = used.map((register) => ({ topic: changesTopic(prefix, register), register }));
       const onFailure = (error: Error) => void this.failures.push(error);
       const limits = { sessionTimeoutMs: 6_000, heartbeatMs: 500 };

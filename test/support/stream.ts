@@ -23,7 +23,7 @@ import { prepareStream, type SchemaIds } from '../../pipelines/stream/prepare.ts
 import { type PublishOutcome, publishInChild } from '../../pipelines/stream/publish.ts';
 import { SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
 import { connectRegistry, type SchemaRegistry } from '../../pipelines/stream/schema-registry.ts';
-import { schemaSource, WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
+import { type RecordSchemas, schemaSource, WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from './isolation.ts';
@@ -41,7 +41,7 @@ export interface StreamBench {
   folder: string;
   registers: readonly RegisterName[];
   ids: SchemaIds;
-  schemas: WriterSchemas;
+  schemas: RecordSchemas;
   log: Logger;
   /** The environment of a process that works on the same names. */
   environment: Record<string, string>;
@@ -73,6 +73,7 @@ export async function makeStreamBench(
   const schemas = new WriterSchemas(
     source,
     new Map([...prepared].map(([register, { changes }]) => [register, changes])),
+    'as_written',
   );
   const offsets = await connectOffsets(kafka);
   return {
@@ -168,7 +169,11 @@ export function baseline(count: number, edition = 1): Change[] {
 /** Starts materialize in this process; `around` wraps its handler. Failures of the loop are collected. */
 export async function startMaterialize(
   bench: StreamBench,
-  options: { around?: (handle: BatchHandler) => BatchHandler; limits?: Partial<LoopLimits> } = {},
+  options: {
+    around?: (handle: BatchHandler) => BatchHandler;
+    limits?: Partial<LoopLimits>;
+    schemas?: RecordSchemas;
+  } = {},
 ): Promise<RunningLoop & { failures: Error[]; metrics: Registry }> {
   const metrics = new Registry();
   const failures: Error[] = [];
@@ -177,7 +182,7 @@ export async function startMaterialize(
     kafka: bench.kafka,
     group: materializeGroup(bench.prefix),
     topics: bench.registers.map((register) => ({ topic: changesTopic(bench.prefix, register), register })),
-    schemas: bench.schemas,
+    schemas: options.schemas ?? bench.schemas,
     handle: options.around?.(handle) ?? handle,
     log: bench.log,
     metrics: makeLoopMetrics(metrics),

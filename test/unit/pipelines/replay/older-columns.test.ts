@@ -25,7 +25,7 @@ test('a change file of a release with fewer columns is read, and loaded, with th
     expect(records).toMatchObject({ columns: ['nombre', 'desde'], stateKey: 20_500_000_013, detectedAt: 5 });
     const rows = new TaxpayerRows();
     const value = Buffer.concat([Buffer.alloc(5), records.block]);
-    rows.fill('agentes_retencion', [{ offset: '0', value }], records.columns.length);
+    rows.fill('agentes_retencion', [{ offset: '0', value, columns: records.columns.length }]);
     const state = new RowBinaryReader(rows.state.written());
     expect([state.uint64(), state.uint8(), state.uint64(), state.uint8()]).toEqual([20_500_000_013, 3, 1, 0]);
     expect(state.string()).toBe('["EMPRESA","2020-01-01"]');

@@ -8,7 +8,12 @@ import {
   schemaHeader,
   schemaText,
 } from '../../../../pipelines/stream/codec.ts';
-import { type SchemaSource, WriterSchemas } from '../../../../pipelines/stream/writer-schemas.ts';
+import {
+  type RowColumns,
+  type SchemaSource,
+  type TranslatedRecord,
+  WriterSchemas,
+} from '../../../../pipelines/stream/writer-schemas.ts';
 
 const register = 'agentes_retencion';
 const currentId = 40;
@@ -36,9 +41,15 @@ const asWritten = (schema: Schema, record: object, id: number) =>
 const { detectedAt, ...rest } = change;
 const record = { ...rest, detected_at: detectedAt.getTime() };
 
-function schemasOf(known: Record<number, Schema>, textOf?: () => string) {
+function schemasOf(known: Record<number, Schema>, textOf?: () => string, rows: RowColumns = 'today') {
   const source = vi.fn<SchemaSource>(async (_, id) => (known[id] === undefined ? null : JSON.stringify(known[id])));
-  return { source, schemas: new WriterSchemas(source, new Map([[register, currentId]]), textOf) };
+  return { source, schemas: new WriterSchemas(source, new Map([[register, currentId]]), rows, textOf) };
+}
+
+async function translated(schemas: WriterSchemas, value: Buffer): Promise<TranslatedRecord> {
+  const read = await schemas.current(register, value);
+  if (Buffer.isBuffer(read)) throw new Error('the record was not translated');
+  return read;
 }
 
 it('gives a record of the current schema back as it is, and asks nobody', () => {
@@ -53,9 +64,10 @@ it('brings a record without a later field to the current schema, and asks for it
   earlier.fields = earlier.fields.filter(({ name }) => name !== 'corrects');
   const { source, schemas } = schemasOf({ 7: earlier });
   const value = asWritten(earlier, record, 7);
-  for (const read of await Promise.all([schemas.current(register, value), schemas.current(register, value)])) {
-    expect(read.readInt32BE(1)).toBe(currentId);
-    expect(decodeChange(read, register)).toEqual(change);
+  for (const read of await Promise.all([translated(schemas, value), translated(schemas, value)])) {
+    expect(read.columns).toBe(3);
+    expect(read.value.readInt32BE(1)).toBe(currentId);
+    expect(decodeChange(read.value, register)).toEqual(change);
   }
   expect(source).toHaveBeenCalledOnce();
 });
@@ -64,9 +76,24 @@ it('a column that was added with a default has it in the records from before', a
   const later = currentSchema();
   rowFields(later).push({ name: 'correo', type: 'string', default: '' });
   const { schemas } = schemasOf({ 7: currentSchema() }, () => JSON.stringify(later));
-  const read = await schemas.current(register, asWritten(currentSchema(), record, 7));
-  const decoded = avsc.Type.forSchema(later as never, { wrapUnions: false }).fromBuffer(read.subarray(headerBytes));
+  const read = await translated(schemas, asWritten(currentSchema(), record, 7));
+  expect(read.columns).toBe(4);
+  const decoded = avsc.Type.forSchema(later as never, { wrapUnions: false }).fromBuffer(
+    read.value.subarray(headerBytes),
+  );
   expect(decoded).toMatchObject({ before: { ...row, correo: '' }, after: { ...row, nombre: 'OTRA', correo: '' } });
+});
+
+it('rows that are to be stored keep the columns that they were written with, in a record of today', async () => {
+  const earlier = currentSchema();
+  earlier.fields = earlier.fields.filter(({ name }) => name !== 'corrects');
+  const later = currentSchema();
+  rowFields(later).unshift({ name: 'correo', type: 'string', default: '' });
+  const { schemas } = schemasOf({ 7: earlier }, () => JSON.stringify(later), 'as_written');
+  const read = await translated(schemas, asWritten(earlier, record, 7));
+  expect(read.columns).toBe(3);
+  // Exactly what a record of today's fields with rows of that day would be.
+  expect(decodeChange(read.value, register)).toEqual(change);
 });
 
 it('refuses what it would have to guess or to drop', async () => {
@@ -95,5 +122,5 @@ it('asks again where nobody answered', async () => {
     code: 'registry_unavailable',
     retryable: true,
   });
-  expect(decodeChange(await schemas.current(register, value), register)).toEqual(change);
+  expect(decodeChange((await translated(schemas, value)).value, register)).toEqual(change);
 });
