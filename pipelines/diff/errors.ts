@@ -18,6 +18,8 @@ export const ownFaults = [
   'index_damaged',
   /** The base was read by another parser or with other columns: a re-baseline is needed. */
   'parser_changed',
+  /** A re-baseline: this release cannot read the publication that the head was made from. The new one is not at fault. */
+  'previous_unreadable',
   /** The edition cannot be undone: it holds first rows, or rows in other columns than the head's. */
   'not_correctable',
   /** The row store has outgrown its 32-bit offsets. */
@@ -44,6 +46,16 @@ export class CompareError extends Error {
   /** True when the publication is at fault: it goes to an operator, not to a retry. */
   get isPublicationFault(): boolean {
     return (publicationFaults as readonly string[]).includes(this.code);
+  }
+}
+
+/** Reads the head's publication once more: what is wrong with it now is no fault of the new one. */
+export async function readingPrevious<Result>(read: () => Promise<Result>): Promise<Result> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof CompareError) || !error.isPublicationFault) throw error;
+    throw new CompareError('previous_unreadable', error.message, { cause: error });
   }
 }
 

@@ -8,6 +8,7 @@ import { Classifier } from './classify.ts';
 import type { RowComparer } from './compare-rows.ts';
 import { eachBucket } from './each-bucket.ts';
 import type { EditionWriter } from './edition-writer.ts';
+import { readingPrevious } from './errors.ts';
 import type { LargeModule } from './large-module.ts';
 import { LastLines } from './last-lines.ts';
 import { type OverlayEntry, OverlayReader, rowOfCells } from './overlay-file.ts';
@@ -38,6 +39,7 @@ export interface RebaselineParts {
 /**
  * Second pass of a re-baseline. The head's publication is read again by today's parser; with the head's overlay it is what
  * the new publication is compared with, so that a difference is the world's and not the parser's. Every row is written.
+ * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay); the signal's reason when aborted
  */
 export async function writeRebaseline(
   parts: RebaselineParts,
@@ -49,7 +51,7 @@ export async function writeRebaseline(
   const { publicationPath, overlayPath, knownColumns } = parts.previous;
   const file = join(workDir, attemptName(facts.register, parts.attempt, 'previous'));
   const spill = new Spill(file, limits.maxBucketBytes);
-  const reading = await Reading.open(module, publicationPath, limits);
+  const reading = await readingPrevious(() => Reading.open(module, publicationPath, limits));
   const overlay = await OverlayReader.open(overlayPath);
   try {
     // What is wrong with the head's publication was listed when it was new.
@@ -57,7 +59,8 @@ export async function writeRebaseline(
     const { cells } = module.format;
     const seed = facts.hashSeed;
     const previous = new Classifier({ base: null, known: null, spill, rejects, seed, cells });
-    await classifyPages(reading.start(seed), reading.text.textBytes, previous, report, signal);
+    const pages = reading.start(seed);
+    await readingPrevious(() => classifyPages(pages, reading.text.textBytes, previous, report, signal));
     const known = facts.columns.map((name) => knownColumns.includes(name));
     const rebaseline = new Rebaseline(parts, new LastLines(spill), overlay, known);
     await eachBucket((bucket) => rebaseline.add(bucket), parts.classifier.lines, report, signal);

@@ -1,3 +1,4 @@
+import { CompareError } from '../../pipelines/diff/errors.ts';
 import type { CompareInput } from '../../pipelines/diff/types.ts';
 import { findEdition, publicationUnder } from '../../pipelines/editions/editions.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
@@ -26,6 +27,7 @@ export async function comparePublication(
   }
   const head = await readHead(parts.pool, register);
   if (publication.state === 'comparada' && isAgainst(publication, head.edition)) return { outcome: 'next' };
+  const previous = await previousOf(parts, head);
   const input: CompareInput = {
     register,
     publicationPath: await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! }),
@@ -36,7 +38,7 @@ export async function comparePublication(
     // have existed to be told, and an approval long after the download counts from the approval.
     detectedAt: publication.state_at.getTime(),
     outputDir: parts.workDir,
-    previous: await previousOf(parts, head),
+    previous: previous?.input ?? null,
   };
   try {
     const result = await orRebuild(parts, input, () => parts.compare(input, report, signal), report, signal);
@@ -46,15 +48,22 @@ export async function comparePublication(
     await recordComparison(parts.pool, id, { rows, rejected, duplicates, result: comparison });
     return { outcome: 'next' };
   } catch (error) {
-    return await quarantineFault(parts.pool, id, error);
+    return await quarantineFault(parts.pool, id, previous === null ? error : namingPrevious(error, previous));
   }
+}
+
+interface Previous {
+  publicationId: number;
+  /** The head. */
+  edition: number;
+  input: NonNullable<CompareInput['previous']>;
 }
 
 /**
  * What the head was made from, to be read again by today's parser; null while the head was read by it. The head's overlay
  * holds all in which its state differs from that publication, also where corrections came after it.
  */
-async function previousOf(parts: CompareParts, head: Head): Promise<NonNullable<CompareInput['previous']> | null> {
+async function previousOf(parts: CompareParts, head: Head): Promise<Previous | null> {
   const { register } = head;
   const edition = await findEdition(parts.pool, register, head.edition);
   if (edition === null) return null;
@@ -64,13 +73,22 @@ async function previousOf(parts: CompareParts, head: Head): Promise<NonNullable<
   if (isSame) return null;
   const publication = await publicationUnder(parts.pool, register, head.edition);
   if (publication === null) throw new Error(`edition ${head.edition} of ${register} stands on no publication`);
-  const { sha256 } = publication;
+  const { id: publicationId, sha256 } = publication;
   const overlay = edition.overlay_sha256;
-  return {
+  const input = {
     publicationPath: await parts.archive.localFile({ register, kind: 'publications', sha256 }),
     overlayPath: overlay && (await parts.archive.localFile({ register, kind: 'overlays', sha256: overlay })),
     knownColumns: edition.columns,
   };
+  return { publicationId, edition: head.edition, input };
+}
+
+/** An engine knows files alone: an operator is told which publication it is about, and what helps. */
+function namingPrevious(error: unknown, { publicationId, edition }: Previous): unknown {
+  if (!(error instanceof CompareError) || error.code !== 'previous_unreadable') return error;
+  const old = `publication ${publicationId}, on which edition ${edition} stands`;
+  const help = 'Run a release that reads both; the next publication then needs nobody, this one an approval.';
+  return new CompareError(error.code, `this release cannot read ${old}: ${error.message} ${help}`);
 }
 
 function isAgainst(publication: Publication, edition: number): boolean {

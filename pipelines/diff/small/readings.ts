@@ -1,7 +1,7 @@
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
 import type { SmallText } from '../../registers/module.ts';
 import { registerModules } from '../../registers/modules.ts';
-import { CompareError } from '../errors.ts';
+import { CompareError, readingPrevious } from '../errors.ts';
 import { readPublication } from '../publication.ts';
 import type { PublicationLimits } from '../published-text.ts';
 import type { CompareInput } from '../types.ts';
@@ -26,13 +26,14 @@ export async function readText(register: RegisterName, path: string, limits: Pub
 /**
  * What the head would be had today's parser read it: its publication, and over it the rows in which the state differs from
  * that. Of an overlay's row, columns that the head did not know come from the publication.
+ * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay)
  */
 export async function readPrevious(
   register: RegisterName,
   { publicationPath, overlayPath, knownColumns }: NonNullable<CompareInput['previous']>,
   limits: PublicationLimits,
 ): Promise<PreviousReading> {
-  const text = await readText(register, publicationPath, limits);
+  const text = await readingPrevious(() => readText(register, publicationPath, limits));
   const columns = columnsOf(register);
   const known = columns.map((name) => knownColumns.includes(name));
   const rows = new Map<string, Cells>([...text.rows].map(([key, { cells }]) => [key, cells]));

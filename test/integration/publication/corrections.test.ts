@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../deploy/runtime/postgres.ts';
 import { decodeChanges } from '../../../pipelines/diff/change-file.ts';
+import { CompareError } from '../../../pipelines/diff/errors.ts';
 import { findCorrection, requestCorrection } from '../../../pipelines/editions/corrections.ts';
 import { confirmDate } from '../../../pipelines/editions/data-date.ts';
 import { approvePublication } from '../../../pipelines/editions/decisions.ts';
@@ -8,6 +9,8 @@ import { type Edition, findEdition } from '../../../pipelines/editions/editions.
 import { pauseRegister, readHead, resumeRegister } from '../../../pipelines/editions/heads.ts';
 import { findPublication, type Publication } from '../../../pipelines/editions/publications.ts';
 import { servedEditions } from '../../../pipelines/editions/served.ts';
+import type { SmallFormat } from '../../../pipelines/registers/module.ts';
+import { registerModules } from '../../../pipelines/registers/modules.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../support/list-days.ts';
 import { makeStepBench, type StepBench } from '../../support/step-bench.ts';
 
@@ -166,5 +169,33 @@ describe('an edition that another parser read', () => {
     await expect(
       inTransaction(bench.pool, (client) => requestCorrection(client, register, edition + 1, order)),
     ).rejects.toMatchObject({ code: 'not_correctable' });
+  });
+
+  it('and that this one cannot read at all, keeps the next from being compared: the reason names the old one', async () => {
+    const before = await head();
+    const [old] = (await bench.pool.query('SELECT publication_id FROM edition WHERE number = $1', [before.edition]))
+      .rows;
+    await bench.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
+    const module = registerModules[register];
+    const format = module.format as SmallFormat;
+    const read = (text: Buffer) => {
+      if (!text.includes('ALTERADA CINCUENTA')) return format.read(text);
+      throw new CompareError('header_changed', 'The header changed: it has 9 cells, expected 5.');
+    };
+    module.format = { size: 'small', read };
+    try {
+      const next = await publish((list) => list.set(50, 'OTRA CINCUENTA'));
+      expect(next).toMatchObject({ state: 'en_cuarentena', edition: null });
+      expect(next.state_reason).toBe(
+        `previous_unreadable: this release cannot read publication ${old.publication_id}, on which edition ${before.edition} stands: ` +
+          'The header changed: it has 9 cells, expected 5. Run a release that reads both; the next publication then needs nobody, this one an approval.',
+      );
+      expect(await head()).toMatchObject({ edition: before.edition });
+      module.format = format;
+      const following = await publish((list) => list.set(52, 'ALTERADA'));
+      expect(following).toMatchObject({ state: 'publicada', edition: before.edition + 1 });
+    } finally {
+      module.format = format;
+    }
   });
 });

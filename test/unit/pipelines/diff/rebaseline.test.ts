@@ -2,10 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import avro from 'avsc';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
 import { type DecodedChange, openChangeFile } from '../../../../pipelines/diff/change-file.ts';
 import { ContainerWriter } from '../../../../pipelines/diff/container.ts';
 import { rebuildIndex } from '../../../../pipelines/diff/rebuild.ts';
 import { changeSchema } from '../../../../pipelines/diff/schema.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
@@ -116,6 +118,26 @@ describe('under another parser version', () => {
     expect(await readContainer(result.overlayFile!.path)).toEqual([
       { ruc: rucOf(company), reason: 'bad_line', line: null, row: row(company) },
     ]);
+  });
+
+  it("what is wrong with the head's publication is not said of the new one", async () => {
+    await publishAsBefore([person, company]);
+    const publicationPath = join(bench.folder, 'unknown-header.zip');
+    await writeLines(publicationPath, [header.replace('|UBIGEO|', '|DISTRITO|'), person, company], '\n');
+    const previous = { publicationPath, overlayPath: null, knownColumns: columns };
+    const refused = { code: 'previous_unreadable', isPublicationFault: false, retryable: false };
+    await expect(bench.publish([person, company], '\n', { previous })).rejects.toMatchObject({
+      ...refused,
+      message: 'The header is not the known one: column 5 is not called UBIGEO.',
+    });
+    writeFileSync(publicationPath, 'no zip');
+    await expect(bench.compare({ previous })).rejects.toMatchObject({
+      ...refused,
+      message: expect.stringContaining('It is not a zip'),
+    });
+    // The new one's own fault stays its own.
+    writeFileSync(bench.publicationPath, 'no zip');
+    await expect(bench.compare({ previous })).rejects.toMatchObject({ code: 'zip_invalid', isPublicationFault: true });
   });
 
   it('what only the other parser took or refused is no event', async () => {

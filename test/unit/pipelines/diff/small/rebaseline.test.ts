@@ -76,6 +76,18 @@ describe('a re-baseline', () => {
     });
   });
 
+  it("says of the head's publication, not of the new one, that it cannot be read", async () => {
+    await bench.publish([listHeader, line(same, 'S')]);
+    register.parserVersion = 2;
+    const publicationPath = await bench.write(['Ruc|Nombre|A partir del|Resolucion|', line(same, 'S')]);
+    const previous = { publicationPath, overlayPath: null, knownColumns: known };
+    await expect(bench.publish([listHeader, line(same, 'S')], { previous })).rejects.toMatchObject({
+      code: 'previous_unreadable',
+      isPublicationFault: false,
+      message: 'The header changed: column 2 is not called Nombre/Razon.',
+    });
+  });
+
   it('says nothing of a column that the head did not know', async () => {
     const publicationPath = await bench.write([listHeader, line(same, 'S'), line(changes, 'A')]);
     await bench.compare({ publicationPath });
