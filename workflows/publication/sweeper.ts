@@ -1,6 +1,7 @@
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { startRepeating } from '../../deploy/runtime/repeat.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { readFreshness } from '../../pipelines/editions/freshness.ts';
 import { hasAbandonedDownload } from '../../pipelines/editions/publications.ts';
@@ -83,22 +84,9 @@ export class LateWatch {
 /** Sweeps now and then every `everyMs`; a failed one is logged and the next one tries again. Returns the stop. */
 export function startSweeper(parts: SweepParts, everyMs: number): () => Promise<void> {
   const lateWatch = new LateWatch(parts);
-  let running: Promise<void> = Promise.resolve();
-  let busy = false;
-  const run = () => {
-    if (busy) return;
-    busy = true;
-    running = sweep(parts)
-      .then(() => lateWatch.look())
-      .catch((error) => parts.log.error({ err: error }, 'a sweep failed; the next one tries again'))
-      .finally(() => {
-        busy = false;
-      });
+  const work = async () => {
+    await sweep(parts);
+    await lateWatch.look();
   };
-  run();
-  const timer = setInterval(run, everyMs);
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+  return startRepeating('sweep of publications', everyMs, parts.log, work, 'at_once');
 }

@@ -8,14 +8,14 @@ import { isNoDate, writtenDay } from '../written-day.ts';
  * SUNAT's lists of taxpayers: a header line and one line per RUC, four cells each closed by a pipe, ended by CR alone,
  * Windows-1252, no quoting, names cut at 100 characters. Facts and their sources: research on the registers, section 3.
  */
-const layout = { names: ['Ruc', 'Nombre/Razon', 'A partir del', 'Resolucion', ''] };
+export const listLayout = { names: ['Ruc', 'Nombre/Razon', 'A partir del', 'Resolucion', ''] };
 
 export const taxpayerListFormat: SmallFormat = { size: 'small', read: readTaxpayerList };
 
 /** @throws CompareError `header_changed`, `empty` */
 function readTaxpayerList(text: Buffer): SmallText {
   const lines = linesOf(text);
-  knownHeader(lines.next().value, [layout]);
+  knownHeader(lines.next().value, [listLayout]);
   const rows = new Map<string, { cells: readonly string[]; line: number }>();
   const listed: SmallText['listed'][number][] = [];
   let read = 0;
@@ -42,7 +42,7 @@ function problemOfLine(cells: readonly string[]): ListedReason | null {
   const check = checkRuc(cells[0]!);
   if (!check.ok)
     return check.problem === 'prefix' || check.problem === 'check_digit' ? `ruc_${check.problem}` : 'ruc_format';
-  return cells.length === layout.names.length && cells.at(-1) === '' ? null : 'cell_count';
+  return cells.length === listLayout.names.length && cells.at(-1) === '' ? null : 'cell_count';
 }
 
 /** Ten digits name a RUC even when the eleventh is wrong: better to keep a row than to announce a false end. */

@@ -3,24 +3,15 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { quietClient, rawRequest } from '../../support/clickhouse.ts';
-import { freshClickhouseDatabase } from '../../support/isolation.ts';
+import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;
 let url: string;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const fresh = await freshClickhouseDatabase(inject('endpoints'));
-  url = fresh.CLICKHOUSE_URL;
-  drop = fresh.drop;
-  client = quietClient(url);
-});
-
-afterAll(async () => {
-  await client.close();
-  await drop();
+inFreshDatabase((made) => {
+  ({ client, url } = made);
 });
 
 beforeEach(async () => {

@@ -1,24 +1,13 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { quietClient, rawRequest } from '../../support/clickhouse.ts';
-import { freshClickhouseDatabase } from '../../support/isolation.ts';
-
-// What the product needs of ClickHouse's HTTP interface, whoever serves it: run it with CLICKHOUSE_URL against a server.
+import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;
 let url: string;
-let drop: () => Promise<void>;
 
-beforeAll(async () => {
-  const fresh = await freshClickhouseDatabase(inject('endpoints'));
-  url = fresh.CLICKHOUSE_URL;
-  drop = fresh.drop;
-  client = quietClient(url);
-});
-
-afterAll(async () => {
-  await client.close();
-  await drop();
+inFreshDatabase((made) => {
+  ({ client, url } = made);
 });
 
 const rows = async <T>(query: string, more: Record<string, unknown> = {}) =>

@@ -1,28 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { quietClient, rawRequest } from '../../support/clickhouse.ts';
-import { freshClickhouseDatabase } from '../../support/isolation.ts';
+import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;
 let url: string;
-let drop: () => Promise<void>;
 
+inFreshDatabase((made) => {
+  ({ client, url } = made);
+});
 beforeAll(async () => {
-  const fresh = await freshClickhouseDatabase(inject('endpoints'));
-  url = fresh.CLICKHOUSE_URL;
-  drop = fresh.drop;
-  client = quietClient(url);
   const table = 'CREATE TABLE state (ruc UInt64, row String) ENGINE = MergeTree ORDER BY ruc';
   await client.command({ query: table });
   await client.command({
     query: "INSERT INTO state SELECT 20000000000 + number, concat('row ', number) FROM numbers(200000)",
   });
-});
-
-afterAll(async () => {
-  await client.close();
-  await drop();
 });
 
 const endless = 'SELECT number FROM numbers(1000000000000) WHERE sipHash64(number) = 0';

@@ -1,23 +1,14 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { quietClient, rawRequest } from '../../support/clickhouse.ts';
-import { freshClickhouseDatabase } from '../../support/isolation.ts';
+import { expect, test } from 'vitest';
+import { rawRequest } from '../../support/clickhouse.ts';
+import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;
 let url: string;
-let drop: () => Promise<void>;
 let count = 0;
 
-beforeAll(async () => {
-  const fresh = await freshClickhouseDatabase(inject('endpoints'));
-  url = fresh.CLICKHOUSE_URL;
-  drop = fresh.drop;
-  client = quietClient(url);
-});
-
-afterAll(async () => {
-  await client.close();
-  await drop();
+inFreshDatabase((made) => {
+  ({ client, url } = made);
 });
 
 const newSession = () => {

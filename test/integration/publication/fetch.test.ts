@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { sitePaths } from '../../../deploy/local/demo/register/day.ts';
-import { monthlyHeader } from '../../../deploy/local/demo/register/monthly.ts';
 import { listPage } from '../../../deploy/local/demo/register/pages.ts';
 import { writeZip } from '../../../deploy/local/demo/register/publication.ts';
 import { readHead } from '../../../pipelines/editions/heads.ts';
 import { listPublications } from '../../../pipelines/editions/publications.ts';
 import { addressesOf } from '../../../pipelines/registers/addresses.ts';
+import { columnNames } from '../../../pipelines/registers/padron-mensual/header.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
 import type { Fault } from '../../support/official-site.ts';
@@ -186,7 +186,7 @@ describe('a register whose address names the month', () => {
   const monthly = (period: string) =>
     zipOf(
       `PadronRUC_${period}.csv`,
-      `${monthlyHeader.join(',')}\n20990000019,ACTIVO,HABIDO,-,-,-,-,0,-,-,-,150122,LIMA,LIMA,LIMA,${period}\n`,
+      `${columnNames.join(',')}\n20990000019,ACTIVO,HABIDO,-,-,-,-,0,-,-,-,150122,LIMA,LIMA,LIMA,${period}\n`,
     );
   const firstDay = (period: string) => `${period.slice(0, 4)}-${period.slice(4)}-01`;
 

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { sitePaths } from '../../../deploy/local/demo/register/day.ts';
-import { monthlyHeader } from '../../../deploy/local/demo/register/monthly.ts';
 import { listPage } from '../../../deploy/local/demo/register/pages.ts';
 import { writeZip } from '../../../deploy/local/demo/register/publication.ts';
 import { openChangeFile, recordsOf } from '../../../pipelines/diff/change-file.ts';
 import { listEditions } from '../../../pipelines/editions/editions.ts';
 import { addressesOf } from '../../../pipelines/registers/addresses.ts';
+import { columnNames } from '../../../pipelines/registers/padron-mensual/header.ts';
 import { encodeWindows1252 } from '../../../pipelines/registers/windows-1252.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
@@ -121,7 +121,7 @@ describe('the monthly register', () => {
   /** Every cell of interest; row 7 has `workers`. */
   const lines = (delimiter: string, period: string, workers: string) =>
     [
-      monthlyHeader.join(delimiter),
+      columnNames.join(delimiter),
       ...Array.from({ length: 500 }, (_, index) =>
         [
           ...[rucOf(index), 'ACTIVO', 'HABIDO', 'SOCIEDAD ANONIMA', 'NO DISPONIBLE', 'NO DISPONIBLE'],

@@ -1,3 +1,4 @@
+import { judicialLayout, tribunalLayout } from '../../../../pipelines/registers/supplier-bars/layouts.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 import { type Member, type Membership, membersOn } from './membership.ts';
@@ -5,11 +6,6 @@ import { hash, type Population } from './population.ts';
 
 /** The state-procurement body's files: history, several rows per supplier, CRLF, Windows-1252, no quoting. */
 export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';
-
-const sanctionHeader =
-  'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION';
-const judicialHeader =
-  'FECHA_CORTE|RUC_DNI|NOMBRE_RAZONODENOMINACIONSOCIAL|ORGANO_JURISDICCIONAL|NUMERO_RESOLUCION|FECHA_INICIO|FECHA_FIN';
 
 // 8,661 rows of 6,219 suppliers in 2022; the two others are short.
 const sizes: Record<BarKind, { most: number; share: number; part: number; salt: number }> = {
@@ -42,8 +38,8 @@ export function barText(kind: BarKind, population: Population, day: number, publ
     if (place < day - 1) sanctions.push(laterSanction(place));
     return sanctions.map((sanction) => [cut, ...cellsOf(kind, member, place, sanction, luck)].join('|'));
   });
-  const header = kind === 'inhabilitaciones_judiciales' ? judicialHeader : sanctionHeader;
-  return encodeWindows1252([header, ...lines].map((line) => `${line}\r\n`).join(''));
+  const { names } = kind === 'inhabilitaciones_judiciales' ? judicialLayout : tribunalLayout;
+  return encodeWindows1252([names.join('|'), ...lines].map((line) => `${line}\r\n`).join(''));
 }
 
 function sanctionsOf(luck: number): Sanction[] {

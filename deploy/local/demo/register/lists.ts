@@ -1,9 +1,10 @@
+import { listLayout } from '../../../../pipelines/registers/taxpayer-list/format.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 import { type Member, type Membership, membersOn } from './membership.ts';
 import { hash, type Population } from './population.ts';
 
-const header = 'Ruc|Nombre/Razon|A partir del|Resolucion|';
+const header = listLayout.names.join('|');
 const longestName = 100;
 const dayMs = 86_400_000;
 

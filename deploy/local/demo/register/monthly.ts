@@ -1,26 +1,8 @@
 import { Readable } from 'node:stream';
+import { columnNames } from '../../../../pipelines/registers/padron-mensual/header.ts';
 import { isCompany } from '../../../../schemas/ruc.ts';
 import { hash, isDeleted, type Population, pick, placeOf, rucOfIndex, word } from './population.ts';
 import { conditions, states } from './words.ts';
-
-export const monthlyHeader = [
-  'RUC',
-  'Estado',
-  'Condicion',
-  'Tipo',
-  'Actividad_Economica_CIIU_revision3_Principal',
-  'Actividad_Economica_CIIU_revision3_Secundaria',
-  'Actividad_Economica_CIIU_revision4_Principal',
-  'NroTrab',
-  'TipoFacturacion',
-  'TipoContabilidad',
-  'ComercioExterior',
-  'UBIGEO',
-  'Departamento',
-  'Provincia',
-  'Distrito',
-  'PERIODO_PUBLICACION',
-] as const;
 
 /** Delimiter and encoding as they were in one month and in another: a reader has to find out. */
 const writings = [
@@ -110,7 +92,7 @@ export function monthlyText(population: Population, month: Month): Readable {
   const { delimiter, encoding } = writings[(month.number - 1) % writings.length]!;
   const total = population.rows + (month.day - 1) * population.inserted;
   function* pieces(): Generator<Uint8Array> {
-    yield Buffer.from(`${monthlyHeader.join(delimiter)}\n`, encoding);
+    yield Buffer.from(`${columnNames.join(delimiter)}\n`, encoding);
     for (let from = 0; from < total; from += rowsPerPiece) {
       const lines: string[] = [];
       for (let index = from; index < Math.min(total, from + rowsPerPiece); index += 1) {
