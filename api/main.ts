@@ -105,7 +105,8 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     connections: 2,
   });
   lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
-  const names = makeNameStore(searchClickhouse);
+  const servedEdition = async () => (await catalogue.snapshot()).padron_reducido?.edition.number ?? 0;
+  const names = makeNameStore(searchClickhouse, servedEdition);
   const recordParts = {
     ubigeos: readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8')),
     countUnknownUbigeo: makeUnknownUbigeoCounter(metrics),

@@ -1,7 +1,9 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { makeLastKnown } from '../last-known.ts';
 import type { Rank } from './rank.ts';
 import type { Completions, NearWords, Statement } from './statements.ts';
-import { editsAllowed, type Terms } from './terms.ts';
+import type { Terms } from './terms.ts';
+import { Vocabulary } from './vocabulary.ts';
 
 /** A row of the index of names: what it says of a company, for the state to confirm. */
 export interface Candidate {
@@ -15,7 +17,7 @@ export interface Candidate {
   rank: Rank;
 }
 
-/** Each call is one bounded query; all reject when ClickHouse does not answer in time. */
+/** What is asked of the store is one bounded query; all reject when it is needed and does not answer in time. */
 export interface NameStore {
   candidates(statement: Statement): Promise<Candidate[]>;
   completions(word: string): Promise<Completions>;
@@ -24,10 +26,13 @@ export interface NameStore {
   counts(): Promise<{ names: number; companies: number }>;
 }
 
-const maxCompletions = 64;
-const maxNearWords = 40;
-/** Words of one query that are searched with errors; further ones must be right. */
-const maxMistypedWords = 8;
+/** Those beyond neither end a word nor stand for a mistyped one. Some 60 bytes of memory each. */
+const maxWords = 2_000_000;
+/**
+ * Words come with an edition, and what is held is read after the served one was complete. Within one edition they only change by
+ * a rebuild under another folding.
+ */
+const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /** A search is one of many users of the engine: one thread, and an end to time and rows whatever is asked. */
 const settings = {
@@ -40,7 +45,10 @@ const settings = {
   max_memory_usage: String(512 * 1024 * 1024),
 } as const;
 
-export function makeNameStore(clickhouse: ClickHouseClient): NameStore {
+/** `servedEdition`: the number of the daily register's edition that answers are dated by. */
+export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () => Promise<number>): NameStore {
+  const words = makeLastKnown((_: number) => readVocabulary(clickhouse), wordLimits);
+  const vocabulary = async () => words.get(await servedEdition());
   async function rows<Row>(query: string, parameters: Record<string, unknown> = {}): Promise<Row[]> {
     const result = await clickhouse.query({
       query,
@@ -54,21 +62,8 @@ export function makeNameStore(clickhouse: ClickHouseClient): NameStore {
     async candidates({ query, parameters }) {
       return (await rows<CandidateRow>(query, parameters)).map(candidateOf);
     },
-    async completions(word) {
-      const found = await rows<[string]>(
-        `SELECT DISTINCT word FROM company_word WHERE startsWith(word, {word:String})
-         ORDER BY length(word), word LIMIT ${maxCompletions + 1}`,
-        { word },
-      );
-      const words = found.slice(0, maxCompletions).map(([each]) => each);
-      return { words, more: found.length > maxCompletions };
-    },
-    async nearWords({ whole, last }) {
-      const { query, parameters } = nearStatement([...whole, last].map(({ word }) => word));
-      if (query === '') return [];
-      const found = await rows<[number, string, number]>(query, parameters);
-      return found.map(([term, word, edits]) => ({ term, word, edits }));
-    },
+    completions: async (word) => (await vocabulary()).completions(word),
+    nearWords: async (terms) => (await vocabulary()).nearWords(terms),
     async counts() {
       const [row] = await rows<[string | number, string | number]>(
         `SELECT (SELECT count() FROM company_name),
@@ -79,26 +74,19 @@ export function makeNameStore(clickhouse: ClickHouseClient): NameStore {
   };
 }
 
-/** The first letter stands: almost nobody mistypes it, and it leaves a twentieth of the words to compare. */
-function nearStatement(words: readonly string[]): Statement {
-  const mistyped = words
-    .map((word, term) => ({ word, term, edits: editsAllowed(word) }))
-    .filter(({ edits }) => edits > 0)
-    .slice(0, maxMistypedWords);
-  const query = mistyped
-    .map(
-      ({ term, word, edits }) => `SELECT * FROM (
-  SELECT DISTINCT ${term} AS term, word, damerauLevenshteinDistance(word, {word${term}:String}) AS edits FROM company_word
-  WHERE startsWith(word, {first${term}:String}) AND length(word) BETWEEN ${word.length - edits} AND ${word.length + edits}
-    AND edits BETWEEN 1 AND ${edits}
-  ORDER BY edits, word LIMIT ${maxNearWords})`,
-    )
-    .join(' UNION ALL ');
-  const parameters = mistyped.flatMap(({ term, word }) => [
-    [`word${term}`, word],
-    [`first${term}`, word[0]],
-  ]);
-  return { query, parameters: Object.fromEntries(parameters) };
+async function readVocabulary(clickhouse: ClickHouseClient): Promise<Vocabulary> {
+  const { stream } = await clickhouse.exec({
+    query: `SELECT word FROM company_word ORDER BY word LIMIT ${maxWords} FORMAT TabSeparated`,
+    clickhouse_settings: settings,
+  });
+  const vocabulary = new Vocabulary();
+  let rest = '';
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    const lines = `${rest}${piece.toString('latin1')}`.split('\n');
+    rest = lines.pop()!;
+    for (const word of lines) vocabulary.add(word);
+  }
+  return vocabulary;
 }
 
 type CandidateRow = [string, string, string, string, string, string, number, number, number, number];

@@ -1,0 +1,112 @@
+import { editsBetween } from './edits.ts';
+import type { Completions, NearWords } from './statements.ts';
+import { editsAllowed, type Terms } from './terms.ts';
+
+const maxCompletions = 64;
+const maxNearWords = 40;
+/** Words of one query that are searched with errors; further ones must be right. */
+const maxMistypedWords = 8;
+
+/** Words of one first letter and one length, in order; `letters` has a bit for each letter that a word holds. */
+interface Shelf {
+  words: string[];
+  letters: number[];
+}
+
+/**
+ * All words of companies' names, in memory: the ends and the typing errors of words are found in less than a millisecond, where
+ * the store spends one on any query. Shelves by first letter and length give both without a look at most words.
+ */
+export class Vocabulary {
+  readonly #shelves = new Map<string, Shelf>();
+  #longest = 0;
+
+  /** Words come in order; one that came just before is passed over. */
+  add(word: string): void {
+    const key = keyOf(word, word.length);
+    let shelf = this.#shelves.get(key);
+    if (shelf === undefined) {
+      shelf = { words: [], letters: [] };
+      this.#shelves.set(key, shelf);
+      this.#longest = Math.max(this.#longest, word.length);
+    }
+    if (shelf.words.at(-1) === word) return;
+    shelf.words.push(word);
+    shelf.letters.push(lettersOf(word));
+  }
+
+  /** The shortest words that begin so. */
+  completions(begin: string): Completions {
+    const words: string[] = [];
+    for (let length = begin.length; length <= this.#longest; length += 1) {
+      const shelf = this.#shelves.get(keyOf(begin, length));
+      if (shelf === undefined) continue;
+      for (let at = firstNotBefore(shelf.words, begin); shelf.words[at]?.startsWith(begin) === true; at += 1) {
+        if (words.length === maxCompletions) return { words, more: true };
+        words.push(shelf.words[at]!);
+      }
+    }
+    return { words, more: false };
+  }
+
+  /** The nearest words of each that was typed, fewest edits first. */
+  nearWords({ whole, last }: Terms): NearWords[] {
+    return [...whole, last]
+      .map(({ word }, term) => ({ word, term, most: editsAllowed(word) }))
+      .filter(({ most }) => most > 0)
+      .slice(0, maxMistypedWords)
+      .flatMap(({ word, term, most }) => this.#near(word, most).map((near) => ({ term, ...near })));
+  }
+
+  /** The first letter stands: almost nobody mistypes it, and it leaves a twentieth of the words to compare. */
+  #near(typed: string, most: number): { word: string; edits: number }[] {
+    const near: { word: string; edits: number }[] = [];
+    const letters = lettersOf(typed);
+    for (let length = typed.length - most; length <= typed.length + most; length += 1) {
+      const shelf = this.#shelves.get(keyOf(typed, length));
+      if (shelf === undefined) continue;
+      for (let at = 0; at < shelf.words.length; at += 1) {
+        const others = shelf.letters[at]!;
+        // An edit takes away at most one letter and brings at most one.
+        if (countBits(letters & ~others) > most || countBits(others & ~letters) > most) continue;
+        const word = shelf.words[at]!;
+        const edits = editsBetween(typed, word, most);
+        if (edits > 0 && edits <= most) near.push({ word, edits });
+      }
+    }
+    return near.sort(byEditsAndWord).slice(0, maxNearWords);
+  }
+}
+
+function keyOf(word: string, length: number): string {
+  return `${word[0]}${length}`;
+}
+
+function firstNotBefore(words: readonly string[], begin: string): number {
+  let low = 0;
+  let high = words.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (words[middle]! < begin) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Digits share bits with letters: that only lets more words through. */
+function lettersOf(word: string): number {
+  let letters = 0;
+  for (let at = 0; at < word.length; at += 1) letters |= 1 << ((word.charCodeAt(at) - 65) & 31);
+  return letters;
+}
+
+function countBits(bits: number): number {
+  let count = 0;
+  for (let rest = bits; rest !== 0; rest &= rest - 1) count += 1;
+  return count;
+}
+
+function byEditsAndWord(one: { word: string; edits: number }, other: { word: string; edits: number }): number {
+  if (one.edits !== other.edits) return one.edits - other.edits;
+  return one.word < other.word ? -1 : 1;
+}

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { termsOf } from '../../../../api/search/terms.ts';
+import { Vocabulary } from '../../../../api/search/vocabulary.ts';
+
+function vocabularyOf(words: readonly string[]): Vocabulary {
+  const vocabulary = new Vocabulary();
+  for (const word of [...words].sort()) vocabulary.add(word);
+  return vocabulary;
+}
+const near = (words: readonly string[], typed: string) => vocabularyOf(words).nearWords(termsOf(typed)!);
+
+describe('ends of a word', () => {
+  test('are all words that begin so, the shortest first, itself among them; a word that comes twice once', () => {
+    const vocabulary = vocabularyOf(['KOLPA', 'KOLPAS', 'KOLPA', 'KOLA', 'KOLPANOR', 'ZKOL', 'KO', '3KOL']);
+    expect(vocabulary.completions('KOL')).toEqual({ words: ['KOLA', 'KOLPA', 'KOLPAS', 'KOLPANOR'], more: false });
+    expect(vocabulary.completions('KOLPAS')).toEqual({ words: ['KOLPAS'], more: false });
+    expect(vocabulary.completions('KX')).toEqual({ words: [], more: false });
+    expect(vocabulary.completions('3')).toEqual({ words: ['3KOL'], more: false });
+  });
+
+  test('are 64 at most, and it is told when there are more', () => {
+    const words = Array.from({ length: 65 }, (_, index) => `KO${'L'.repeat(index)}`);
+    expect(vocabularyOf(words.slice(0, 64)).completions('K')).toEqual({ words: words.slice(0, 64), more: false });
+    expect(vocabularyOf(words).completions('K')).toEqual({ words: words.slice(0, 64), more: true });
+  });
+});
+
+describe('words near one that was typed', () => {
+  test('one edit from four letters on, two from eight; with the first letter right; itself is not near', () => {
+    const words = ['KOLPA', 'KOPLA', 'KOLPAS', 'KOLAPS', 'KOL', 'KOLA', 'GOLPA', 'DISTRIBUIDORA', 'DISTRIBUCION'];
+    expect(near(words, 'kolpa')).toEqual([
+      { term: 0, word: 'KOLA', edits: 1 },
+      { term: 0, word: 'KOLPAS', edits: 1 },
+      { term: 0, word: 'KOPLA', edits: 1 },
+    ]);
+    expect(near(words, 'kop')).toEqual([]);
+    expect(near(words, 'distribuidra kolp')).toEqual([
+      { term: 0, word: 'DISTRIBUIDORA', edits: 1 },
+      { term: 1, word: 'KOL', edits: 1 },
+      { term: 1, word: 'KOLA', edits: 1 },
+      { term: 1, word: 'KOLPA', edits: 1 },
+    ]);
+    expect(near(words, 'distribuidro')).toEqual([{ term: 0, word: 'DISTRIBUIDORA', edits: 2 }]);
+  });
+
+  test('a number is never another number', () => {
+    expect(near(['20055', '20056', 'GRUPO3A', 'GRUPO3B'], '20055')).toEqual([]);
+    expect(near(['GRUPO3A', 'GRUPO3B'], 'GRUPO3A')).toEqual([]);
+  });
+
+  test('are 40 of each at most, the fewest edits first', () => {
+    const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+    const twice = letters.map((letter) => `DISTRIBUI${letter}${letter}`);
+    const once = letters.map((letter) => `DISTRIBUID${letter}`);
+    const found = near([...twice, ...once], 'DISTRIBUIDX');
+    // One edit: any other last letter, and two X.
+    expect(found.map(({ edits }) => edits)).toEqual([...Array(26).fill(1), ...Array(14).fill(2)]);
+  });
+});
