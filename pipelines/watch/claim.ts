@@ -133,7 +133,7 @@ function targetOf(webhookId: string, row: LeasedRow): WebhookTarget | null {
 /**
  * A delivery waits while another of its RUC is under way, while an earlier one was never attempted, and while an earlier
  * one is due as well: so of one RUC at most one is free. en_curso with a next_due_at that has passed is a lease that ran out.
- * Of a paused webhook only its tests are free.
+ * Of a paused webhook only its tests are free; what else of it is under way ends by itself or with its lease (holdAbandoned).
  *
  * How it asks is meant to leave PostgreSQL no choice, since its statistics may be of a time when nothing was open. The bound
  * on the day stands at every table: it plans over the days that matter and not over a year. What goes before a delivery is
@@ -175,7 +175,7 @@ const claimSql = `
   FROM (
     SELECT min(next_due_at) AS at FROM delivery
     WHERE webhook_id = $1 AND day >= $5 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
-      AND (is_test OR NOT $6)) AS next
+      AND (is_test OR NOT $6 OR estado = 'en_curso')) AS next
   LEFT JOIN (claimed c JOIN event e ON e.day >= $5 AND e.day = c.day AND e.id = c.event_id) ON true
   ORDER BY c.position`;
 
@@ -225,4 +225,19 @@ async function claim(
     nextDueAt: next_at,
     nextDueInMs: next_in_ms === null ? null : Number(next_in_ms),
   };
+}
+
+/**
+ * Holds what a worker that died left under way and whose webhook is paused by now: nobody takes it up, so it is kept like the
+ * rest. The webhook's row is locked against a resume, which would find it neither held nor due. Repeatable.
+ * @param openSince no open delivery is of an earlier day
+ */
+export async function holdAbandoned(pool: Pool, webhookId: string, openSince: string): Promise<void> {
+  await pool.query(
+    `WITH paused AS (SELECT FROM webhook WHERE id = $1 AND estado = 'pausado' AND deleted_at IS NULL FOR SHARE)
+     UPDATE delivery SET estado = 'retenida', next_due_at = NULL, lease_token = NULL, lease_until = NULL
+     WHERE webhook_id = $1 AND day >= $2 AND estado = 'en_curso' AND next_due_at <= now() AND NOT is_test
+       AND EXISTS (SELECT FROM paused)`,
+    [webhookId, openSince],
+  );
 }

@@ -67,7 +67,10 @@ export async function resumeIn(client: PoolClient, webhookId: string): Promise<R
   return { resumed: true, released: liberadas };
 }
 
-/** Marks the webhook deleted and cancels what was not sent. Attempts under way end by themselves. False: not there. */
+/**
+ * Marks the webhook deleted and cancels all that is open. An attempt under way ends by itself, and is told if the receiver took
+ * it: it keeps its lease's token for that (record.ts). If its worker died nobody would end it, now or ever. False: not there.
+ */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
     'UPDATE webhook SET deleted_at = now() WHERE id = $1 AND account_id = $2 AND deleted_at IS NULL',
@@ -76,7 +79,7 @@ export async function deleteWebhookIn(client: PoolClient, accountId: number, web
   if (rowCount !== 1) return false;
   await client.query(
     `UPDATE delivery SET estado = 'cancelada', next_due_at = NULL, finished_at = now()
-     WHERE webhook_id = $1 AND estado IN ('pendiente', 'retenida')`,
+     WHERE webhook_id = $1 AND estado IN ('pendiente', 'en_curso', 'retenida')`,
     [webhookId],
   );
   return true;

@@ -9,14 +9,26 @@ export interface StoredHealth {
   timeoutsInARow: number;
 }
 
+/** The webhook at the moment at which its outcomes are judged, under its lock. */
+export interface Standing {
+  health: StoredHealth;
+  /** Where it points by now: what another URL answered says nothing of this one. */
+  url: string;
+  /** By PostgreSQL's clock, which all workers share: a worker's that goes wrong pauses nobody. */
+  now: Date;
+}
+
 export interface HealthVerdict {
   health: StoredHealth;
+  lastSuccessAt: Date | null;
   pause: PauseCause | null;
   /** Percent of the way to a pause that the owner should have been warned of by now. */
   warning: 50 | 90 | null;
 }
 
 interface HealthRow {
+  url: string;
+  now: Date;
   estado: 'activo' | 'pausado';
   fallos_consecutivos: number;
   primer_fallo_at: Date | null;
@@ -32,22 +44,22 @@ interface HealthRow {
 export function updateHealth(
   pool: Pool,
   webhookId: string,
-  lastSuccessAt: Date | null,
-  judge: (health: StoredHealth) => HealthVerdict,
+  judge: (standing: Standing) => HealthVerdict,
 ): Promise<PauseCause | null> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<HealthRow>(
-      `SELECT estado, fallos_consecutivos, primer_fallo_at, agotados_consecutivos FROM webhook
+      `SELECT url, clock_timestamp() AS now, estado, fallos_consecutivos, primer_fallo_at, agotados_consecutivos FROM webhook
        WHERE id = $1 AND deleted_at IS NULL FOR UPDATE`,
       [webhookId],
     );
     const row = rows[0];
     if (row === undefined) return null;
-    const { health, pause, warning } = judge({
+    const stored = {
       failuresInARow: row.fallos_consecutivos,
       firstFailureAt: row.primer_fallo_at,
       timeoutsInARow: row.agotados_consecutivos,
-    });
+    };
+    const { health, lastSuccessAt, pause, warning } = judge({ health: stored, url: row.url, now: row.now });
     await client.query(
       `UPDATE webhook SET fallos_consecutivos = $2, primer_fallo_at = $3, agotados_consecutivos = $4,
          ultima_entrega_at = GREATEST(ultima_entrega_at, $5) WHERE id = $1`,

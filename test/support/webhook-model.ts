@@ -49,6 +49,10 @@ export class WebhookModel {
   }
 
   #round(outcomes: readonly ModelOutcome[], meanwhile: 'nothing' | 'pause' | 'resume' | 'delete'): void {
+    // Of a paused webhook nobody sends again what a worker that died had under way.
+    if (this.cause !== null && !this.deleted) {
+      for (const each of this.deliveries) if (each.estado === 'en_curso' && this.#isDue(each)) each.estado = 'retenida';
+    }
     const sent = this.deleted || this.cause !== null ? [] : this.deliveries.filter((each) => this.#isDue(each));
     for (const delivery of sent)
       Object.assign(delivery, { estado: 'en_curso', dueAt: this.now + modelRule.leaseHours });
@@ -119,8 +123,7 @@ export class WebhookModel {
   #delete(): void {
     if (this.deleted) return;
     this.deleted = true;
-    this.#move('pendiente', 'cancelada');
-    this.#move('retenida', 'cancelada');
+    for (const estado of ['pendiente', 'en_curso', 'retenida'] as const) this.#move(estado, 'cancelada');
   }
 
   #rotate(graceHours: number): void {

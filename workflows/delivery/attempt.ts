@@ -17,6 +17,11 @@ export interface AttemptDependencies {
   version: string;
 }
 
+/** How an attempt ended, and where it went. */
+export interface SentAttempt extends AttemptResult {
+  url: string;
+}
+
 /**
  * One try of one delivery: signs the stored bytes anew with this moment's time and secrets, sends them, and says what the
  * answer means. Never throws for what a receiver does. No database is touched and no transaction is open meanwhile.
@@ -26,10 +31,11 @@ export async function sendAttempt(
   target: WebhookTarget,
   secrets: readonly string[],
   delivery: ClaimedDelivery,
-): Promise<AttemptResult> {
+): Promise<SentAttempt> {
   const began = performance.now();
   const outcome = await ask(dependencies, target, secrets, delivery);
   const common = {
+    url: target.url,
     day: delivery.day,
     id: delivery.id,
     leaseToken: delivery.leaseToken,
@@ -74,7 +80,8 @@ async function ask(
   const body = Buffer.from(delivery.payload, 'utf8');
   const answer = await exchange(dispatcher, { url: checked.url, method: 'POST', headers, body }, limits);
   if (!answer.answered) return { ...nothing, failure: failureOfNetwork(answer.failure) };
-  const retryAfter = answer.headers['retry-after'];
+  // Node's type for it knows one text alone; undici gives a list for a header that came twice.
+  const retryAfter: string | string[] | undefined = answer.headers['retry-after'];
   return {
     httpStatus: answer.status,
     failure: failureOfStatus(answer.status),

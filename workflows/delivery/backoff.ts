@@ -49,9 +49,10 @@ export function nextDelayMs(
 /**
  * Retry-After as RFC 9110 writes it, and nothing that JavaScript would also take: whole seconds, or an IMF-fixdate.
  * Returns ms from now (0 for a time that has passed), or null for anything else. The caller caps.
+ * @param text a list where the receiver sent the header more than once, which says nothing
  */
-export function parseRetryAfter(text: string | undefined, nowMs: number): number | null {
-  if (text === undefined) return null;
+export function parseRetryAfter(text: string | readonly string[] | undefined, nowMs: number): number | null {
+  if (typeof text !== 'string') return null;
   const trimmed = text.replace(/^[ \t]+|[ \t]+$/g, '');
   // Ten digits are over 300 years; more would leave the range in which numbers are exact.
   if (/^[0-9]{1,10}$/.test(trimmed)) return Number(trimmed) * secondMs;

@@ -7,23 +7,32 @@ export interface RateState {
 /** How far sends may run ahead of their even spacing: a tenth of a second's worth, so short bursts leave together. */
 const burstMs = 100;
 
+/**
+ * Sends run ahead by a burst or by one spacing, a second at the lowest rate. A bucket that is fuller than that was filled by a
+ * clock that has been set back since, or is another worker's: waiting for it could take for ever.
+ */
+const farthestAheadMs = 1_500;
+
 /** How many requests may leave now. */
 export function allowance(state: RateState, nowMs: number, perSecond: number): number {
   const spacingMs = 1_000 / perSecond;
-  const ahead = Math.max(0, state.emptyAtMs - nowMs);
   // The first request may leave when nothing is ahead, however wide the spacing is.
-  const room = Math.max(burstMs, spacingMs) - ahead;
+  const room = Math.max(burstMs, spacingMs) - aheadMs(state, nowMs);
   return Math.max(0, Math.floor(room / spacingMs + 1e-9));
 }
 
 export function spend(state: RateState, nowMs: number, perSecond: number, requests: number): RateState {
   if (requests === 0) return state;
-  return { emptyAtMs: Math.max(state.emptyAtMs, nowMs) + (requests * 1_000) / perSecond };
+  return { emptyAtMs: nowMs + aheadMs(state, nowMs) + (requests * 1_000) / perSecond };
 }
 
 /** Until one more may leave. */
 export function waitMs(state: RateState, nowMs: number, perSecond: number): number {
   const spacingMs = 1_000 / perSecond;
-  const ahead = Math.max(0, state.emptyAtMs - nowMs);
-  return Math.max(0, Math.ceil(ahead + spacingMs - Math.max(burstMs, spacingMs)));
+  return Math.max(0, Math.ceil(aheadMs(state, nowMs) + spacingMs - Math.max(burstMs, spacingMs)));
+}
+
+function aheadMs({ emptyAtMs }: RateState, nowMs: number): number {
+  const ahead = emptyAtMs - nowMs;
+  return ahead > 0 && ahead <= farthestAheadMs ? ahead : 0;
 }

@@ -4,12 +4,12 @@ import type { AttemptResult } from '../../pipelines/watch/record.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 
 /** One wide line per attempt; ids alone, no payload and no address. Hands the result on. */
-export function reportAttempt(
+export function reportAttempt<Result extends AttemptResult>(
   { log, metrics }: { log: Logger; metrics: DeliveryMetrics },
   webhookId: string,
   delivery: ClaimedDelivery,
-  result: AttemptResult,
-): AttemptResult {
+  result: Result,
+): Result {
   metrics.attempts.inc({ result: result.failure ?? 'entregada' });
   metrics.seconds.observe(result.durationMs / 1_000);
   if (delivery.attempt === 1 && !delivery.isTest) {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { type Claim, claimDeliveries, type WebhookTarget } from '../../pipelines/watch/claim.ts';
-import { updateHealth } from '../../pipelines/watch/endpoint-health.ts';
+import { type Claim, claimDeliveries, holdAbandoned, type WebhookTarget } from '../../pipelines/watch/claim.ts';
+import { type HealthVerdict, type Standing, updateHealth } from '../../pipelines/watch/endpoint-health.ts';
 import { recordResults } from '../../pipelines/watch/record.ts';
 import { releaseWork } from '../../pipelines/watch/work.ts';
 import type { WorkNews } from '../../pipelines/watch/work-news.ts';
@@ -40,6 +40,14 @@ export interface RoundDependencies {
   metrics: DeliveryMetrics;
 }
 
+/** An attempt that ended and is not judged yet. */
+interface Ended extends Omit<Outcome, 'at'> {
+  /** Where it went. */
+  url: string;
+  /** Of performance.now(): how long ago it was is known whatever becomes of the clock. */
+  endedAtMs: number;
+}
+
 /** What a round does when nothing of it is under way and no result waits. */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
@@ -56,10 +64,11 @@ export class Round {
   readonly #webhookId: string;
   readonly #slow: boolean;
   readonly #stop: AbortSignal;
+  /** This and all times of the round are of performance.now(): the clock may be set meanwhile. Only the rate outlives it. */
   readonly #endsAt: number;
   readonly #bell = new Bell();
   readonly #underway = new Underway(() => this.#bell.ring());
-  #outcomes: Outcome[] = [];
+  #ended: Ended[] = [];
   #rate: RateState;
   #delivered = 0;
   #failed = 0;
@@ -80,8 +89,8 @@ export class Round {
     this.#slow = input.slow ?? false;
     this.#rate = input.rate ?? { emptyAtMs: 0 };
     this.#stop = stop;
-    this.#endsAt = Date.now() + dependencies.limits.claimWindowMs;
-    this.#lingersUntil = Date.now() + dependencies.limits.lingerMs;
+    this.#endsAt = performance.now() + dependencies.limits.claimWindowMs;
+    this.#lingersUntil = performance.now() + dependencies.limits.lingerMs;
   }
 
   async run(): Promise<RoundResult> {
@@ -111,7 +120,7 @@ export class Round {
     // Before anything is read: what rings from here on was perhaps not seen.
     this.#bell.silence();
     await this.#recordResults();
-    const ended = this.#stop.aborted || Date.now() >= this.#endsAt;
+    const ended = this.#stop.aborted || performance.now() >= this.#endsAt;
     const known = ended ? null : this.#seen;
     const claim = known?.claim ?? (await this.#claim(ended));
     // An attempt may have ended while the claim was asked: its result comes first, or it would be lost with the round.
@@ -126,8 +135,8 @@ export class Round {
       this.#seen = null;
       return null;
     }
-    const mustSettle = isFinal(idle) || this.#outcomes.some(({ success }) => !success);
-    if (this.#outcomes.length === 0 || !mustSettle) return this.#endOrWait(idle, claim);
+    const mustSettle = isFinal(idle) || this.#ended.some(({ success }) => !success);
+    if (this.#ended.length === 0 || !mustSettle) return this.#endOrWait(idle, claim);
     // May pause the webhook: the next claim sees it.
     await this.#settleHealth();
     return null;
@@ -135,18 +144,18 @@ export class Round {
 
   /** Until something rings, so long at most, or until something is due: then it looks again. */
   async #wait(ms: number): Promise<void> {
-    const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - Date.now();
+    const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
     if (!(await this.#bell.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
   }
 
   /**
-   * PostgreSQL did not answer. While results wait to be written, a short absence should not make their receivers get them
-   * twice: tried again until the leases under which they were sent run out.
+   * PostgreSQL did not answer. While results wait to be written or judged, a short absence should not make their receivers get
+   * them twice, or a 410 be forgotten: tried again until the leases under which they were sent run out.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
-    const holdsResults = this.#underway.running > 0 || this.#underway.hasResults;
-    if (!holdsResults || Date.now() >= this.#endsAt + limits.deliveryLeaseMs) throw error;
+    const holdsResults = this.#underway.running > 0 || this.#underway.hasResults || this.#ended.length > 0;
+    if (!holdsResults || performance.now() >= this.#endsAt + limits.deliveryLeaseMs) throw error;
     log.warn({ webhook: this.#webhookId, err: error }, 'a round waits for PostgreSQL');
     await sleep(limits.lookAgainMs);
   }
@@ -165,10 +174,10 @@ export class Round {
       this.#asked = Math.max(0, Math.min(free, allowance(this.#rate, Date.now(), target.rateLimit)));
       return this.#asked;
     });
-    const nextDueAtMs = Date.now() + (claim.nextDueInMs ?? Number.POSITIVE_INFINITY);
+    const nextDueAtMs = performance.now() + (claim.nextDueInMs ?? Number.POSITIVE_INFINITY);
     this.#seen = claim.tookAll && newsBefore === this.#news ? { claim, nextDueAtMs } : null;
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
-    if (claim.deliveries.length > 0) this.#lingersUntil = Date.now() + limits.lingerMs;
+    if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
     // Dying from here on: the attempts stand as "outcome unknown", and are due again when their leases end.
     for (const delivery of claim.deliveries) {
       const sending = sendAttempt(this.#dependencies.attempt, claim.target!, secrets, delivery);
@@ -182,29 +191,41 @@ export class Round {
   async #recordResults(): Promise<void> {
     const { pool } = this.#dependencies;
     const results = await this.#underway.record((each) => recordResults(pool, this.#webhookId, each));
-    const at = new Date();
-    for (const { success, httpStatus, failure, isTest } of results) {
-      if (!isTest) this.#outcomes.push({ success, status: httpStatus, timedOut: failure === 'tiempo_agotado', at });
+    const endedAtMs = performance.now();
+    for (const { success, httpStatus: status, failure, isTest, url } of results) {
+      if (!isTest) this.#ended.push({ success, status, timedOut: failure === 'tiempo_agotado', url, endedAtMs });
       if (success) this.#delivered += 1;
       else this.#failed += 1;
       // Its next try is due at a time that the last claim does not know.
       if (!success) this.#seen = null;
     }
     // At once, while others may still be under way: nothing more may start.
-    if (this.#outcomes.some(({ status }) => status === 410)) await this.#settleHealth();
+    if (this.#ended.some(({ status }) => status === 410)) await this.#settleHealth();
   }
 
   /** Dying before this line forgets the round's failures in a row; they are counted again by the next failures. */
   async #settleHealth(): Promise<void> {
-    const { pool, rule, log, metrics } = this.#dependencies;
-    const outcomes = this.#outcomes;
-    this.#outcomes = [];
-    const lastSuccess = outcomes.findLast(({ success }) => success)?.at ?? null;
+    const { pool, log, metrics } = this.#dependencies;
     this.#seen = null;
-    const paused = await updateHealth(pool, this.#webhookId, lastSuccess, (health) => judge(health, outcomes, rule));
+    const paused = await updateHealth(pool, this.#webhookId, (standing) => this.#judge(standing));
+    // Not before they stand: a 410 that PostgreSQL did not take would never pause.
+    this.#ended = [];
     if (paused === null) return;
     metrics.paused.inc({ cause: paused });
     log.warn({ webhook: this.#webhookId, cause: paused }, 'webhook paused');
+  }
+
+  #judge({ health, url, now }: Standing): HealthVerdict {
+    const nowMs = performance.now();
+    const outcomes = this.#ended.map((ended) => ({
+      ...ended,
+      at: new Date(now.getTime() - (nowMs - ended.endedAtMs)),
+    }));
+    const ofThisUrl = outcomes.filter((outcome) => outcome.url === url);
+    return {
+      ...judge(health, ofThisUrl, this.#dependencies.rule),
+      lastSuccessAt: outcomes.findLast(({ success }) => success)?.at ?? null,
+    };
   }
 
   /** Ends the round, or waits for what keeps it from ending: a slot of the rate limit, or work that may still come. */
@@ -221,6 +242,9 @@ export class Round {
         await this.#wait(this.#lingerMs());
         return null;
       case 'has nothing': {
+        if (claim.target?.estado === 'pausado' && claim.openSince !== null) {
+          await holdAbandoned(this.#dependencies.pool, this.#webhookId, claim.openSince);
+        }
         if (!(await releaseWork(this.#dependencies.pool, this.#webhookId, claim))) return null;
         return this.#result(claim.target?.estado ?? 'eliminado', claim.nextDueInMs);
       }
@@ -238,7 +262,7 @@ export class Round {
   }
 
   #lingerMs(): number {
-    return Math.min(this.#lingersUntil, this.#endsAt) - Date.now();
+    return Math.min(this.#lingersUntil, this.#endsAt) - performance.now();
   }
 
   #result(webhook: RoundResult['webhook'], nextInMs: number | null): RoundResult {

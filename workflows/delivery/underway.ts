@@ -1,9 +1,9 @@
-import type { AttemptResult } from '../../pipelines/watch/record.ts';
+import type { SentAttempt } from './attempt.ts';
 
 /** What a round has sent: attempts that have no answer yet, and the results that are not recorded yet. */
 export class Underway {
   readonly #onEnd: () => void;
-  readonly #results: AttemptResult[] = [];
+  readonly #results: SentAttempt[] = [];
   #running = 0;
 
   constructor(onEnd: () => void) {
@@ -19,7 +19,7 @@ export class Underway {
   }
 
   /** @param sending never rejects: whatever a receiver does is a result */
-  add(sending: Promise<AttemptResult>): void {
+  add(sending: Promise<SentAttempt>): void {
     this.#running += 1;
     void sending.then((result) => {
       this.#running -= 1;
@@ -29,7 +29,7 @@ export class Underway {
   }
 
   /** Hands the results to `record`, and keeps them if it fails. */
-  async record(record: (results: readonly AttemptResult[]) => Promise<unknown>): Promise<readonly AttemptResult[]> {
+  async record(record: (results: readonly SentAttempt[]) => Promise<unknown>): Promise<readonly SentAttempt[]> {
     const results = this.#results.splice(0);
     if (results.length === 0) return results;
     try {

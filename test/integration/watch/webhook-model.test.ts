@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, sealSecret } from '../../../deploy/runtime/secrets.ts';
-import { type ClaimedDelivery, claimDeliveries } from '../../../pipelines/watch/claim.ts';
+import { type ClaimedDelivery, claimDeliveries, holdAbandoned } from '../../../pipelines/watch/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../pipelines/watch/deliveries.ts';
 import { updateHealth } from '../../../pipelines/watch/endpoint-health.ts';
 import { recordResults } from '../../../pipelines/watch/record.ts';
@@ -101,7 +101,8 @@ class RealWebhook {
 
   /** As a round of the worker does it: claim, send, record, then the endpoint's health. */
   async #round(outcomes: readonly ModelOutcome[], meanwhile: 'nothing' | 'pause' | 'resume' | 'delete'): Promise<void> {
-    const { deliveries } = await claimDeliveries(bench.pool, this.#id, limits, () => maxCommands);
+    const { deliveries, openSince, target } = await claimDeliveries(bench.pool, this.#id, limits, () => maxCommands);
+    if (target?.estado === 'pausado' && openSince !== null) await holdAbandoned(bench.pool, this.#id, openSince);
     if (meanwhile !== 'nothing') await this.apply({ type: meanwhile });
     const known = deliveries
       .map((delivery, index) => ({ delivery, outcome: outcomes[index % outcomes.length]! }))
@@ -119,7 +120,10 @@ class RealWebhook {
       status: statusOf(outcome),
       at,
     }));
-    await updateHealth(bench.pool, this.#id, null, (health) => judge(health, ended, rule));
+    await updateHealth(bench.pool, this.#id, ({ health }) => ({
+      ...judge(health, ended, rule),
+      lastSuccessAt: null,
+    }));
   }
 
   async #wait(hours: number): Promise<void> {

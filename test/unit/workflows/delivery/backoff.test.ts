@@ -86,6 +86,11 @@ describe('Retry-After', () => {
     '\u0000120',
   ])('"%s" asks for nothing', (text) => expect(parseRetryAfter(text, now)).toBeNull());
 
+  it('sent more than once says nothing', () => {
+    for (const twice of [['1', '2'], ['120', '120'], []]) expect(parseRetryAfter(twice, now)).toBeNull();
+    expect(parseRetryAfter(undefined, now)).toBeNull();
+  });
+
   it('a far date is read and then capped', () => {
     const wait = parseRetryAfter('Fri, 31 Dec 9999 23:59:59 GMT', now);
     expect(nextDelayMs(defaultSchedule, 1, wait, 0)).toBe(86_400_000);

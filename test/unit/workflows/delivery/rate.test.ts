@@ -44,3 +44,21 @@ it('reaches the rate over time', () => {
   expect(sent).toBeGreaterThanOrEqual(2_000);
   expect(sent).toBeLessThanOrEqual(2_020);
 });
+
+it('a clock that was set back, or another worker’s, keeps nobody waiting for longer than two sends are apart', () => {
+  for (const perSecond of [1, 20, 200]) {
+    const ahead = spend(
+      { emptyAtMs: 0 },
+      1_000_000_000,
+      perSecond,
+      allowance({ emptyAtMs: 0 }, 1_000_000_000, perSecond),
+    );
+    const setBack = 1_000_000_000 - 3_600_000;
+    expect(waitMs(ahead, setBack, perSecond)).toBe(0);
+    expect(allowance(ahead, setBack, perSecond)).toBeGreaterThanOrEqual(1);
+    // From there on it is this clock's.
+    const onward = spend(ahead, setBack, perSecond, allowance(ahead, setBack, perSecond));
+    expect(onward.emptyAtMs - setBack).toBeLessThanOrEqual(1_000);
+    expect(allowance(onward, setBack, perSecond)).toBe(0);
+  }
+});
