@@ -62,24 +62,31 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   const result = schema.safeParse(input, inSpanish);
   if (result.success) return result.data;
   const errors = result.error.issues.flatMap((issue) => problemsOf(issue));
-  const unknown = errors.filter((error) => error.unknown).map(({ campo, mensaje }) => ({ campo, mensaje }));
-  if (unknown.length > 0) {
-    const names = unknown.map((error) => error.campo).join(', ');
-    throw new ApiProblem('parametro_desconocido', `Esta operación no conoce: ${names}.`, { errors: unknown });
-  }
-  const known = errors.map(({ campo, mensaje }) => ({ campo, mensaje }));
-  throw new ApiProblem('parametro_invalido', `${known[0]!.campo}: ${known[0]!.mensaje}.`, { errors: known });
+  const unknown = errors.filter((error) => error.unknown);
+  if (unknown.length > 0) throw unknownNames(unknown.map(({ campo }) => campo));
+  const told = errors.slice(0, maxErrors).map(({ campo, mensaje }) => ({ campo, mensaje }));
+  throw new ApiProblem('parametro_invalido', `${told[0]!.campo}: ${told[0]!.mensaje}.`, { errors: told });
 }
 
 /** A route without query parameters: any is unknown. */
 export function refuseQuery(context: ApiContext): void {
   if (context.querystring === '') return;
-  const errors = Object.keys(context.query).map((name) => ({ campo: maskText(name), mensaje: 'no se conoce' }));
-  if (errors.length === 0) return;
-  throw new ApiProblem('parametro_desconocido', `Esta operación no conoce: ${errors.map((e) => e.campo).join(', ')}.`, {
-    errors,
+  const names = Object.keys(context.query);
+  if (names.length > 0) throw unknownNames(names.map(maskText));
+}
+
+/** Of one request: the first ones tell what is wrong, and a body of 64 kB has room for tens of thousands. */
+const maxErrors = 20;
+
+function unknownNames(names: readonly string[]): ApiProblem {
+  const told = names.slice(0, maxErrors);
+  const others = names.length > told.length ? ` y ${names.length - told.length} más` : '';
+  return new ApiProblem('parametro_desconocido', `Esta operación no conoce: ${told.join(', ')}${others}.`, {
+    errors: told.map((campo) => ({ campo, mensaje: unknownText })),
   });
 }
+
+const unknownText = 'no se conoce';
 
 interface FieldError {
   campo: string;
@@ -90,7 +97,7 @@ interface FieldError {
 function problemsOf(issue: z.core.$ZodIssue, base: readonly PropertyKey[] = []): FieldError[] {
   const path = [...base, ...issue.path];
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ ...field([...path, key]), mensaje: 'no se conoce', unknown: true }));
+    return issue.keys.map((key) => ({ ...field([...path, key]), mensaje: unknownText, unknown: true }));
   // Of a choice between shapes, the shape that came closest tells what is wrong.
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const closest = [...issue.errors].sort((a, b) => a.length - b.length)[0]!;
@@ -101,5 +108,5 @@ function problemsOf(issue: z.core.$ZodIssue, base: readonly PropertyKey[] = []):
 }
 
 function field(path: readonly PropertyKey[]): { campo: string } {
-  return { campo: maskText(path.map(String).join('.')) || 'cuerpo' };
+  return { campo: path.length === 0 ? 'cuerpo' : maskText(path.map(String).join('.')) };
 }

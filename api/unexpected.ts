@@ -1,4 +1,4 @@
-import type { Logger } from '../deploy/runtime/log.ts';
+import { describeError, type Logger } from '../deploy/runtime/log.ts';
 import { ApiProblem, maskedPath, maskText, problemBody, storeUnavailable } from './problems.ts';
 import type { ApiContext } from './request.ts';
 import { isUnavailable } from './stores.ts';
@@ -9,7 +9,7 @@ export function answerProblem(context: ApiContext, error: unknown, log: Logger, 
   const { requestId } = context.state;
   if (problem.status >= 500 && problem.cause !== undefined)
     log.error(
-      { request_id: maskText(requestId), code: problem.code, failure: describe(problem.cause) },
+      { request_id: maskText(requestId), code: problem.code, failure: masked(describeError(problem.cause)) },
       'request failed',
     );
   // What a route set for its own answer must not stay on the problem: an ETag would make it look like a record.
@@ -34,9 +34,12 @@ function asProblem(error: unknown): ApiProblem {
   return problem;
 }
 
-// Engines quote queries and parameters in their messages: masked before they are logged.
-function describe(error: unknown): Record<string, unknown> {
-  if (!(error instanceof Error)) return { message: maskText(String(error)) };
-  const { code } = error as Error & { code?: unknown };
-  return { name: error.name, code, message: maskText(error.message), stack: maskText(error.stack ?? '') };
+// Engines quote queries and parameters: what describeError leaves of their messages is masked before it is logged.
+function masked(told: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(told).map(([name, value]) => {
+      if (typeof value === 'string') return [name, maskText(value)];
+      return [name, name === 'cause' ? masked(value as Record<string, unknown>) : value];
+    }),
+  );
 }

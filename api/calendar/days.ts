@@ -19,9 +19,9 @@ export function toDate(day: DayNumber): string {
   return new Date(day * dayMs).toISOString().slice(0, 10);
 }
 
-/** YYYY-MM-DD and a day that exists: 2026-02-29 does not. */
+/** YYYY-MM-DD and a day that exists: 2026-02-29 does not, nor does any of the year 0000, which PostgreSQL does not know either. */
 export function isDay(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  if (!/^(?!0000)\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const time = Date.parse(`${text}T00:00:00Z`);
   // The parser reads 30 February as 2 March.
   return !Number.isNaN(time) && toDate(time / dayMs) === text;

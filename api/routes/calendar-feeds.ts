@@ -5,7 +5,7 @@ import { makeKeptTexts } from '../calendar/kept-texts.ts';
 import { type ApiRouter, parseInput } from '../request.ts';
 import { daysPath, dueDatesPath, momentOf } from './calendar.ts';
 import { type CalendarParts, feedAccess } from './calendar-access.ts';
-import { requireCovered, requireDigit } from './calendar-input.ts';
+import { refuseWholeRuc, requireCovered, requireDigit } from './calendar-input.ts';
 
 const feedType = 'text/calendar; charset=utf-8';
 const feedQuery = upcomingQuery.pick({ buen_contribuyente: true });
@@ -30,6 +30,7 @@ export function registerCalendarFeeds(router: ApiRouter, parts: CalendarParts): 
   });
 
   router.get(`${dueDatesPath}.ics`, mayRead, (context) => {
+    refuseWholeRuc(context.query.digito);
     const digit = requireDigit(context.query.digito);
     const { buen_contribuyente } = context.query;
     const { buen_contribuyente: goodTaxpayer } = parseInput(feedQuery, { buen_contribuyente });

@@ -18,19 +18,25 @@ export function requireYear(text: string): number {
   throw invalid('anio', 'debe ser un año de cuatro dígitos');
 }
 
+type QueryValue = string | readonly string[] | undefined;
+
 /**
- * The last digit and nothing longer: a RUC that starts with 10 holds the number of a person's identity document.
- * @throws ApiProblem ruc_no_admitido, parametro_invalido
+ * Asked before anything else of a query, so that no other problem can come to quote what stands there: a RUC that starts
+ * with 10 holds the number of a person's identity document.
+ * @throws ApiProblem ruc_no_admitido
  */
-export function requireDigit(value: string | readonly string[] | undefined): Digit {
-  const texts = [value ?? []].flat();
-  if (texts.some((text) => text.length > 1))
-    throw new ApiProblem(
-      'ruc_no_admitido',
-      'digito: envíe solo el último dígito del RUC, nunca el RUC entero. El valor recibido no se guarda.',
-      { errors: [{ campo: 'digito', mensaje: 'debe ser un solo dígito' }] },
-    );
-  const digit = digits.find((each) => texts.length === 1 && each === texts[0]);
+export function refuseWholeRuc(digito: QueryValue): void {
+  if (![digito ?? []].flat().some((text) => text.length > 1)) return;
+  throw new ApiProblem(
+    'ruc_no_admitido',
+    'digito: envíe solo el último dígito del RUC, nunca el RUC entero. El valor recibido no se guarda.',
+    { errors: [{ campo: 'digito', mensaje: 'debe ser un solo dígito' }] },
+  );
+}
+
+/** @throws ApiProblem parametro_invalido */
+export function requireDigit(digito: QueryValue): Digit {
+  const digit = digits.find((each) => each === digito);
   if (digit === undefined) throw invalid('digito', 'debe ser un dígito de 0 a 9');
   return digit;
 }

@@ -4,7 +4,7 @@ import { answerForAMinute } from '../answers.ts';
 import type { CurrentCalendar } from '../calendar/store-current.ts';
 import { type ApiContext, type ApiRouter, parseInput, refuseQuery } from '../request.ts';
 import { type CalendarParts, readerAccess } from './calendar-access.ts';
-import { requireCovered, requireDay, requireDigit, requireYear } from './calendar-input.ts';
+import { refuseWholeRuc, requireCovered, requireDay, requireDigit, requireYear } from './calendar-input.ts';
 
 export const daysPath = '/id/v1/calendario';
 export const dueDatesPath = '/id/v1/vencimientos';
@@ -47,9 +47,9 @@ function registerDueDates(router: ApiRouter, parts: CalendarParts): void {
   const mayRead = readerAccess(parts);
 
   router.get(`${dueDatesPath}/proximos`, mayRead, (context) => {
-    // Before anything else, so that no other problem can come to quote it.
-    const digit = requireDigit(context.query.digito);
-    const { buen_contribuyente, desde, limite } = parseInput(upcomingQuery, context.query);
+    refuseWholeRuc(context.query.digito);
+    const { digito, buen_contribuyente, desde, limite } = parseInput(upcomingQuery, context.query);
+    const digit = requireDigit(digito);
     const { current, today } = momentOf(parts);
     const from = desde === undefined ? today : requireDay(desde, 'desde');
     const question = { digit, goodTaxpayer: buen_contribuyente, from, today };

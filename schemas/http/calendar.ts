@@ -24,7 +24,7 @@ export const deadlineQuery = z.strictObject({
   sector,
 });
 export const upcomingQuery = z.strictObject({
-  digito: z.string(),
+  digito: z.string('debe ser un dígito de 0 a 9'),
   buen_contribuyente: z
     .enum(['true', 'false'], 'debe ser true o false')
     .default('false')

@@ -164,6 +164,7 @@ describe('what is refused', () => {
     ['/id/v1/calendario/feriados/2026?sector=publico', 'parametro_desconocido'],
     ['/id/v1/calendario/2026-02-29', 'fecha_invalida'],
     ['/id/v1/calendario/2026-7-28', 'fecha_invalida'],
+    ['/id/v1/calendario/0000-01-01', 'fecha_invalida'],
     ['/id/v1/calendario/feriados', 'fecha_invalida'],
     ['/id/v1/calendario/1994-12-31', 'anio_no_disponible'],
     ['/id/v1/calendario/2026-07-28?sector=privado', 'parametro_invalido'],
@@ -191,6 +192,7 @@ describe('what is refused', () => {
     ['/id/v1/vencimientos/proximos?digito=1&desde=2026-13-01', 'fecha_invalida'],
     ['/id/v1/vencimientos/proximos?digito=1&desde=2024-12-31', 'anio_no_disponible'],
     ['/id/v1/vencimientos/proximos?digito=1&cursor=x', 'parametro_desconocido'],
+    ['/id/v1/vencimientos/proximos?digit=1', 'parametro_desconocido'],
     ['/id/v1/vencimientos.ics', 'parametro_invalido'],
   ];
   test.each(cases)('%s → %s', async (target, code) => {

@@ -1,0 +1,104 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
+import { company, person, startLoadedApi } from '../../support/loaded-api.ts';
+import type { Surroundings } from './surroundings.ts';
+
+// Requests that no honest client makes, and the first one of an account.
+
+const batch = '/id/v1/ruc/batch';
+
+let around: Surroundings;
+let caller: TestCaller;
+
+beforeAll(async () => {
+  around = await startLoadedApi();
+  caller = await makeCaller(around.pool, around.api.url);
+  await sleep(300);
+});
+afterAll(() => around?.stop());
+
+const send = (body: string, type = 'application/json') =>
+  caller.request(batch, { method: 'POST', body, headers: { 'content-type': type } });
+
+describe('bodies', () => {
+  test('one that is refused half way does not stand before the next request of its connection', async () => {
+    const socket = await connected();
+    const request = `Host: x\r\nAuthorization: Bearer ${caller.token}\r\n`;
+    socket.write(`POST ${batch} HTTP/1.1\r\n${request}Content-Type: application/json\r\n`);
+    socket.write('Transfer-Encoding: chunked\r\n\r\n');
+    writeChunk(socket, 'x'.repeat(70_000));
+    await expect.poll(() => socket.text(), { timeout: 10_000 }).toMatch(/^HTTP\/1\.1 413 /);
+    // More than the socket's buffers hold.
+    for (let more = 0; more < 100; more += 1) writeChunk(socket, 'x'.repeat(100_000));
+    socket.write(`0\r\n\r\nGET /id/v1/ruc/${company} HTTP/1.1\r\n${request}Connection: close\r\n\r\n`);
+    await expect.poll(() => socket.text(), { timeout: 20_000 }).toMatch(/HTTP\/1\.1 200 OK\r\n/);
+    socket.destroy();
+  });
+
+  test('one that is packed, large and corrupt is refused, and the process goes on', async () => {
+    // Unpacked, the checksum is found wrong only after the body has grown too large.
+    const packed = gzipSync(Buffer.alloc(98_304, ' '));
+    packed[packed.length - 6]! ^= 0xff;
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    await expectProblem(await caller.request(batch, { method: 'POST', body: packed, headers }), 'tipo_no_admitido');
+    await sleep(200);
+    expect((await send(`{"rucs":["${company}"]}`)).status).toBe(200);
+  });
+
+  test('every type that is admitted is read', async () => {
+    for (const type of ['application/json; charset=utf-8', 'application/vnd.api+json', 'application/otro+json'])
+      expect([type, (await send(`{"rucs":["${company}"]}`, type)).status]).toEqual([type, 200]);
+  });
+
+  test('thousands of errors: the first ones are told', async () => {
+    const wrong = await expectProblem(
+      await send(JSON.stringify({ rucs: Array(30_000).fill(1) })),
+      'parametro_invalido',
+    );
+    expect(wrong.errors).toHaveLength(20);
+    const names = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, 1]));
+    const unknown = await expectProblem(await send(JSON.stringify(names)), 'parametro_desconocido');
+    expect(unknown.errors).toHaveLength(20);
+    expect(unknown.detail).toMatch(/k19 y 4980 más\.$/);
+  });
+});
+
+test.each(['0000-01-01', '0000-12-31'])('%s is no day, and not a store that fails', async (day) => {
+  await expectProblem(await caller.request(`/id/v1/ruc/${company}?fecha=${day}`), 'fecha_invalida');
+});
+
+describe('what is left of the month is told also to who was refused or asked nothing yet', () => {
+  test.each([
+    ['a RUC that is none', '/id/v1/ruc/123', {}, 400],
+    ["a natural person's", `/id/v1/ruc/${person}/historial`, {}, 403],
+    ['a batch without a RUC to look up', batch, { method: 'POST', json: { rucs: ['123'] } }, 200],
+  ])('%s', async (_, target, options, status) => {
+    const newcomer = await makeCaller(around.pool, around.api.url);
+    const response = await newcomer.request(target, options);
+    expect(response.status).toBe(status);
+    expect(response.headers.get('ratelimit-policy')).toMatch(/^"minuto";q=\d+;w=60, "mes";q=10000000;w=\d+$/);
+    expect(response.headers.get('ratelimit')).toMatch(/, "mes";r=10000000;t=\d+$/);
+  });
+});
+
+type Listening = Socket & { text(): string };
+
+async function connected(): Promise<Listening> {
+  const { hostname, port } = new URL(around.api.url);
+  let text = '';
+  const socket = Object.assign(connect(Number(port), hostname), { text: () => text });
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  return socket;
+}
+
+function writeChunk(socket: Socket, chunk: string): void {
+  socket.write(`${chunk.length.toString(16)}\r\n`);
+  socket.write(chunk);
+  socket.write('\r\n');
+}

@@ -1,0 +1,35 @@
+import { ClickHouseError } from '@clickhouse/client';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { storeUnavailable } from '../../../api/problems.ts';
+import type { ApiContext } from '../../../api/request.ts';
+import { answerProblem } from '../../../api/unexpected.ts';
+
+/** What is logged and answered when a route fails with the error. */
+function answerTo(error: unknown): { line: string; body: string } {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line) => lines.push(line) });
+  const context = { state: { requestId: 'r-1' }, path: '/id/v1/ruc/buscar', set() {}, remove() {}, body: '' };
+  answerProblem(context as unknown as ApiContext, error, log, '');
+  return { line: lines.join(''), body: context.body };
+}
+
+// ClickHouse quotes what was asked of it, and a search may be for a person's name.
+test("an engine's error is logged without what it quotes, and answered without its words", () => {
+  const message = "Timeout exceeded: while executing FUNCTION like(name, '%PERSONA PLANTADA%')";
+  const cause = new ClickHouseError({ message, code: '159', type: 'TIMEOUT_EXCEEDED' });
+  for (const error of [storeUnavailable(cause), storeUnavailable(new Error('the query failed', { cause })), cause]) {
+    const { line, body } = answerTo(error);
+    expect(line).toContain('TIMEOUT_EXCEEDED');
+    expect(line + body).not.toContain('PLANTADA');
+    expect(body).not.toContain('TIMEOUT');
+  }
+});
+
+test('a RUC is masked in whatever is logged of an error, its cause too', () => {
+  const cause = new Error('no row of 10990000013');
+  const { line } = answerTo(new Error('look-up of 10990000013', { cause }));
+  expect(line).toContain('look-up of 10*******13');
+  expect(line).toContain('no row of 10*******13');
+  expect(line).not.toContain('990000013');
+});
