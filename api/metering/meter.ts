@@ -15,6 +15,8 @@ const recallWaitMs = 1_000;
 const askStepMs = 40;
 /** A grant that takes longer counts as failed: a request must not wait for a database that hangs. */
 const grantTimeoutMs = 3_000;
+/** What is left is told beside the answer: a request waits less for it. */
+const standingTimeoutMs = 500;
 
 export interface RunningMeter extends Meter {
   start(): void;
@@ -77,8 +79,13 @@ class LeasingMeter implements RunningMeter {
     }
   }
 
-  standing(accountId: number): Standing | null {
-    const standing = this.#wallets.get(accountId)?.standing() ?? null;
+  async standing({ accountId }: Payer): Promise<Standing | null> {
+    const wallet = this.#walletOf(accountId);
+    wallet.lastAskedMs = this.#clock.monotonicMs();
+    this.#turn(wallet);
+    // Nothing was reserved here yet: the request was refused for what it asked.
+    if (wallet.standing() === null) await within(standingTimeoutMs, this.#fill(wallet, 0, true)).catch(() => {});
+    const standing = wallet.standing();
     return standing === null ? null : { ...standing, month: this.#monthNow() };
   }
 
@@ -102,17 +109,17 @@ class LeasingMeter implements RunningMeter {
     wallet.turn(this.#monthNow().firstDay, this.#clock.monotonicMs());
   }
 
-  #refuseIfKnown({ refusal }: Wallet, units: number): void {
+  #refuseIfKnown({ refusal, held }: Wallet, units: number): void {
     if (refusal === null || this.#clock.monotonicMs() >= refusal.untilMs || units <= refusal.available) return;
-    throw this.#exhausted(refusal);
-  }
-
-  #exhausted({ available, retryAtMs }: { available: number; retryAtMs: number }): ApiProblem {
-    return new ApiProblem(
+    const { available, retryAtMs } = refusal;
+    const nowMs = this.#clock.wallMs();
+    // What requests under way here do not charge comes back with their end, which is near.
+    const againAtMs = units <= available + held ? nowMs : retryAtMs;
+    throw new ApiProblem(
       'cuota_agotada',
       `La cuota del mes y el saldo prepago no alcanzan: quedan ${available} consultas.`,
       { disponible: available },
-      { 'Retry-After': String(secondsUntil(retryAtMs, this.#clock.wallMs())) },
+      { 'Retry-After': String(secondsUntil(againAtMs, nowMs)) },
     );
   }
 
@@ -133,20 +140,19 @@ class LeasingMeter implements RunningMeter {
       const answer = await this.#ask(wallet, units, isRecallOver && !isAhead);
       if (answer === null) continue;
       if (wallet.free >= units || isAhead) return;
-      const { mes, prepago } = answer.funds.leasedElsewhere;
-      if (isRecallOver || mes + prepago === 0) {
-        const { wallMs } = this.#clock;
-        const monthEndsAtMs = this.#monthNow().endsAtMs;
-        const lapseAtMs = wallMs() + answer.funds.elsewhereLapsesInMs;
-        wallet.refuse(
-          answer,
-          this.#clock.monotonicMs(),
-          mes + prepago === 0 ? monthEndsAtMs : Math.min(lapseAtMs, monthEndsAtMs),
-        );
+      if (isRecallOver || !isLeasedElsewhere(answer)) {
+        wallet.refuse(answer, this.#clock.monotonicMs(), this.#retryAtMs(answer));
         return;
       }
       await this.#notices.ask('quota', String(wallet.accountId), askStepMs).catch(orUnavailable);
     }
+  }
+
+  /** When others' leases lapse, or with the next month. */
+  #retryAtMs(answer: GrantAnswer): number {
+    const monthEndsAtMs = this.#monthNow().endsAtMs;
+    if (!isLeasedElsewhere(answer)) return monthEndsAtMs;
+    return Math.min(this.#clock.wallMs() + answer.funds.elsewhereLapsesInMs, monthEndsAtMs);
   }
 
   /** null: a lease had lapsed; ask again with a new one. */
@@ -179,6 +185,10 @@ class LeasingMeter implements RunningMeter {
       }
     });
   }
+}
+
+function isLeasedElsewhere({ funds: { leasedElsewhere } }: GrantAnswer): boolean {
+  return leasedElsewhere.mes + leasedElsewhere.prepago > 0;
 }
 
 function orUnavailable(error: unknown): never {

@@ -13,7 +13,7 @@ export function metered(meter: Meter): ApiMiddleware {
       await next();
     } finally {
       context.state.reservation?.release();
-      const standing = meter.standing(callerOf(context).accountId);
+      const standing = await meter.standing(callerOf(context));
       if (standing !== null) showMonth(context, standing, Date.now());
     }
   };

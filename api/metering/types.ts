@@ -27,6 +27,6 @@ export interface Meter {
    * @throws ApiProblem cuota_agotada (429, `disponible`), servicio_no_disponible (PostgreSQL down and no block left)
    */
   reserve(payer: Payer, units: number): Promise<Reservation>;
-  /** null: nothing was reserved here for the account yet. */
-  standing(accountId: number): Standing | null;
+  /** null: it is not known here yet and PostgreSQL does not answer. */
+  standing(payer: Payer): Promise<Standing | null>;
 }

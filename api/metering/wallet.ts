@@ -42,6 +42,11 @@ export class Wallet {
     return this.mes.free + this.prepago.free;
   }
 
+  /** Of requests under way: what these do not charge comes back with their end. */
+  get held(): number {
+    return this.mes.held + this.prepago.held;
+  }
+
   /** All the units or null; of the month first. */
   take(units: number): Part[] | null {
     return takeUnits(this.leases, units);

@@ -106,6 +106,32 @@ test('what another process holds is asked for before a 429, and a batch gets all
   (await one.meter.reserve(payer, 60)).release();
 });
 
+test('units of requests under way here may come back in a moment, and the 429 says so; once they are charged it is the month', async () => {
+  const payer = await makePayer(pool, 5);
+  const [one] = (await processes(1)) as [MeterProcess];
+  const underWay = await one.meter.reserve(payer, 5);
+  const secondsToTry = async (units: number) =>
+    Number((await refusalOf(one.meter.reserve(payer, units))).headers['Retry-After']);
+  const secondsOfMonth = () => secondsUntil(monthOf(Date.now()).endsAtMs, Date.now());
+  expect(await secondsToTry(1)).toBe(1);
+  expect(await secondsToTry(5)).toBe(1);
+  const tooMany = await secondsToTry(6);
+  expect(tooMany - secondsOfMonth()).toBeLessThan(60);
+  expect(tooMany).toBeGreaterThanOrEqual(secondsOfMonth());
+  underWay.charge(5);
+  underWay.release();
+  const charged = await secondsToTry(1);
+  expect(charged).toBeGreaterThanOrEqual(secondsOfMonth());
+});
+
+test('what is left of the month is known before anything is reserved, and leases nothing', async () => {
+  const payer = await makePayer(pool, 100);
+  const [one] = (await processes(1)) as [MeterProcess];
+  expect(await one.meter.standing(payer)).toMatchObject({ limit: 100, remaining: 100 });
+  const { rowCount } = await pool.query('SELECT FROM quota_lease WHERE account_id = $1', [payer.accountId]);
+  expect(rowCount).toBe(0);
+});
+
 test('the prepaid balance is drawn after the quota, by a batch over both; new units count at once', async () => {
   const payer = await makePayer(pool, 50);
   expect(await creditUnits(pool, payer.accountId, 30, 'F001-1')).toBe('credited');
