@@ -17,7 +17,7 @@ type Verified = { register: RegisterName } & VerifyOutcome;
 export function registerVerifyCommand(program: Command, context: CommandContext): void {
   program
     .command('verify')
-    .description('Proves that state and history are what the change files say, and the state what was published.')
+    .description('Proves that state, names and history are what the change files say, and the state what was published.')
     .option('--register <register>', 'this register only', registerOf)
     .option('--json', 'one JSON document on standard output')
     .addHelpText(
@@ -79,11 +79,12 @@ function linesOf(found: Verified): string[] {
   ];
 }
 
-function partsOf({ state, history, publication }: VerifyReport): string[] {
+function partsOf({ state, names, history, publication }: VerifyReport): string[] {
   const line = (name: string, { missing, extra, differs }: PartReport) =>
     `  ${name}: ${missing} missing, ${extra} that should not be there, ${differs} with another row`;
   return [
     line('state', state),
+    ...(names === null ? [] : [line('names', names)]),
     line('history', history),
     ...(publication === null ? [] : [line('publication', publication)]),
   ];

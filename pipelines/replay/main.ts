@@ -14,7 +14,7 @@ const jobSchema = z.object({
   register: z.enum(registerNames),
   edition: count,
   clickhouseUrl: z.string(),
-  tables: z.object({ state: z.string(), history: z.string() }),
+  tables: z.object({ state: z.string(), history: z.string(), names: z.string() }),
   changeFiles: z.array(
     z.object({ edition: count, path: z.string(), sha256: z.string(), changes: count, baseline: count }),
   ),

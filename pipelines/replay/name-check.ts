@@ -1,44 +1,81 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
-import { padronReducido } from '../../schemas/registers.ts';
+import { searchedWords } from '../../schemas/names/abbreviations.ts';
+import { foldName } from '../../schemas/names/folding.ts';
+import { longestLength, standingOf } from '../consumers/company-names.ts';
+import type { ChangeRecords } from './change-records.ts';
+import type { Differences } from './differences.ts';
+import { isSame } from './fingerprint.ts';
+import { RowHash } from './row-hash.ts';
+import { type RangeRows, RowRanges } from './row-ranges.ts';
+import type { StoredNames } from './stored-names.ts';
+import type { VerifyLimits } from './types.ts';
 
-/** Beside look-ups: one thread, which gives way to those that answer people. */
-const settings = {
-  max_threads: 1,
-  os_thread_priority: '15',
-  max_memory_usage: String(2 * 1024 * 1024 * 1024),
-  max_execution_time: 600,
-  optimize_aggregation_in_order: 1,
-} as const;
+const firstCompany = 20_000_000_000;
+const lastCompany = 20_999_999_999;
 
 /**
- * How many companies of the state have no name in the index of names, or a name and no place in the state. A name without
- * letters and digits has no row. What the names are is not compared: they were folded from the rows just verified.
+ * The index of names against the companies of the state, which it meets in the order of their RUCs: each has its row with
+ * today's folding and nobody else has one. A name without letters and digits has none. Which edition wrote a row is not
+ * compared: it is the last one that changed what is searched for.
  */
-export async function countWrongNames(
-  clickhouse: ClickHouseClient,
-  tables: { state: string; names: string },
-): Promise<number> {
-  const query = `
-    SELECT countIf(live AND written AND NOT named) + countIf(named AND NOT live) AS wrong FROM (
-      SELECT ruc, max(is_live) AS live, max(is_written) AS written, max(is_named) AS named FROM (
-        SELECT ruc, is_deleted = 0 AS is_live, match(JSONExtractString(row, 1), '[A-Za-z0-9]') AS is_written, 0 AS is_named
-        FROM (
-          SELECT ruc, is_deleted, row FROM {state:Identifier}
-          WHERE register = {register:UInt8} AND ruc >= 20000000000 AND ruc <= 20999999999
-          ORDER BY ruc, version DESC LIMIT 1 BY ruc
-        )
-        UNION ALL
-        SELECT ruc, 0, 0, 1
-        FROM (SELECT name, ruc, argMax(is_deleted, version) AS gone FROM {names:Identifier} GROUP BY name, ruc)
-        WHERE gone = 0
-      ) GROUP BY ruc
-    )`;
-  const result = await clickhouse.query({
-    query,
-    query_params: { ...tables, register: padronReducido.code },
-    format: 'JSONEachRow',
-    clickhouse_settings: settings,
-  });
-  const [row] = await result.json<{ wrong: string }>();
-  return Number(row!.wrong);
+export class NameCheck {
+  readonly #stored: StoredNames;
+  readonly #differences: Differences;
+  readonly #limits: VerifyLimits;
+  readonly #ranges: RowRanges;
+  readonly #hash = new RowHash();
+
+  constructor(stored: StoredNames, differences: Differences, limits: VerifyLimits) {
+    this.#stored = stored;
+    this.#differences = differences;
+    this.#limits = limits;
+    this.#ranges = new RowRanges(limits.maxRangeRows, (expected) => this.#compare(expected));
+  }
+
+  /** A live row of the state. A promise as RowRanges.add gives one. */
+  meet(record: ChangeRecords): Promise<void> | undefined {
+    const ruc = record.stateKey;
+    if (ruc < firstCompany || ruc > lastCompany) return undefined;
+    const text = nameTextOf(ruc, searchedCellsOf(record));
+    if (text === null) return undefined;
+    this.#differences.report.rows += 1;
+    this.#hash.ofText(text);
+    return this.#ranges.add(ruc, this.#hash.xx, this.#hash.crc);
+  }
+
+  /** Once all rows were met. */
+  async end(): Promise<void> {
+    await this.#ranges.end();
+    const lost = await this.#stored.companiesWithLostWords(this.#limits.maxRangeRows);
+    for (const ruc of lost) this.#differences.add('differs', ruc, null);
+  }
+
+  async #compare(expected: RangeRows): Promise<void> {
+    const found = await this.#stored.fingerprint(expected.range);
+    if (isSame(expected.fingerprint, found) && found.contradictory === 0) return;
+    this.#differences.compare(expected, await this.#stored.rows(expected.range), null);
+  }
+}
+
+type SearchedCells = [nombre: string, estado: string, condicion: string, ubigeo: string];
+
+/** The first of the daily register in every release so far. */
+function searchedCellsOf(record: ChangeRecords): SearchedCells {
+  const cursor = record.cellsAt(record.afterAt);
+  const decoder = Buffer.from(cursor.bytes.buffer, cursor.bytes.byteOffset, cursor.bytes.byteLength);
+  const next = () => {
+    const length = cursor.stringLength();
+    const start = cursor.at;
+    cursor.at += length;
+    return decoder.toString('utf8', start, cursor.at);
+  };
+  return [next(), next(), next(), next()];
+}
+
+/** What StoredNames has ClickHouse hash; null: such a name has no row. Texts of the register hold no line end. */
+function nameTextOf(ruc: number, [nombre, estado, condicion, ubigeo]: SearchedCells): string | null {
+  const { base, form, enie } = foldName(nombre);
+  if (base === '') return null;
+  const standing = standingOf({ estado, condicion });
+  const length = Math.min(base.length, longestLength);
+  return [ruc, base, form, searchedWords(base), enie, standing, length, estado, condicion, ubigeo].join('\n');
 }

@@ -4,7 +4,6 @@ import { type RegisterName, registerNames, registers } from '../../schemas/regis
 import { verifyInChild } from './child.ts';
 import { ReplayError } from './errors.ts';
 import { loadEdition } from './load-edition.ts';
-import { countWrongNames } from './name-check.ts';
 import { type PlanParts, planVerification, servingTables } from './plan.ts';
 import { type FoldedEditions, Shadow, shadowTables } from './shadow.ts';
 import type { VerifyInput } from './types.ts';
@@ -49,7 +48,7 @@ export async function rebuild(
     try {
       await shadow.create(folded);
       await fillShadow(parts, shadow, inputs, report, signal);
-      const rebuilt = await proveShadow(parts, inputs, report, signal);
+      const rebuilt = await proveShadow(inputs, report, signal);
       report({ phase: 'exchange', register: null, edition: null, rows: 0, totalRows: 0 });
       // An edition that began meanwhile: without this a look-up would miss its rows from the exchange to the next step.
       await shadow.carryOver(folded, servingTables, shadowTables);
@@ -95,7 +94,6 @@ async function fillShadow(
 
 /** A shadow that is not what the archive says is never served. */
 async function proveShadow(
-  { clickhouse }: RebuildParts,
   inputs: readonly VerifyInput[],
   report: (progress: TablesProgress) => void,
   signal: AbortSignal,
@@ -113,11 +111,6 @@ async function proveShadow(
       throw new ReplayError('shadow_differs', what);
     }
     rebuilt.push({ register, edition, rows: found.rows });
-  }
-  if (inputs.some(({ register }) => register === 'padron_reducido')) {
-    const wrong = await countWrongNames(clickhouse, shadowTables);
-    if (wrong > 0)
-      throw new ReplayError('shadow_differs', `the names of ${wrong} companies are not those of the state`);
   }
   return rebuilt;
 }

@@ -41,7 +41,7 @@ export class RowHash {
     this.#hash(this.#bytes, 0, at);
   }
 
-  /** Of a row's JSON text under a key, as `ofState` without the version: rows of an overlay against rows of a record. */
+  /** Of any text: a row of an overlay, as `ofState` without key and version, or a row of names. */
   ofText(text: string): string {
     const bytes = Buffer.from(text, 'utf8');
     this.#hash(bytes, 0, bytes.length);

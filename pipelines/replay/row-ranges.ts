@@ -93,7 +93,7 @@ export class SortedRows {
     this.#maxRows = maxRows;
   }
 
-  add(key: number, xx: number, crc: number): void {
+  add(key: number, xx: number, crc: number): undefined {
     if (this.#rows.length >= this.#maxRows) {
       throw new ReplayError('too_many_rows', `a register of suppliers with more than ${this.#maxRows} rows`);
     }

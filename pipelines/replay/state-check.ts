@@ -5,6 +5,7 @@ import { isSame } from './fingerprint.ts';
 import { fold } from './fold.ts';
 import { maxSupplierRows } from './limits.ts';
 import type { Meter } from './meter.ts';
+import type { NameCheck } from './name-check.ts';
 import type { ExpectedOverlay } from './overlay.ts';
 import { RowHash } from './row-hash.ts';
 import { RowRanges, SortedRows } from './row-ranges.ts';
@@ -12,16 +13,22 @@ import type { StoredRows } from './stored.ts';
 import type { VerifyInput, VerifyLimits } from './types.ts';
 
 /**
- * The live rows in ClickHouse against the folded change files, range by range; the overlay's rows are looked at on the way.
+ * The live rows in ClickHouse against the folded change files, range by range; overlay and names meet the same rows on the way.
  * Resolves with how many rows of a later edition it met.
  */
 export async function checkState(
   input: VerifyInput,
   stored: StoredRows,
-  parts: { differences: Differences; overlay: ExpectedOverlay | null; meter: Meter; limits: VerifyLimits },
+  parts: {
+    differences: Differences;
+    overlay: ExpectedOverlay | null;
+    names: NameCheck | null;
+    meter: Meter;
+    limits: VerifyLimits;
+  },
   signal: AbortSignal,
 ): Promise<number> {
-  const { differences, overlay, meter, limits } = parts;
+  const { differences, overlay, names, meter, limits } = parts;
   const inOrder = registers[input.register].key === 'ruc';
   const ranges = new RowRanges(limits.maxRangeRows, compareRange);
   const sorted = inOrder ? null : new SortedRows(maxSupplierRows);
@@ -49,13 +56,14 @@ export async function checkState(
       differences.report.rows += 1;
       const { xx, crc } = hash;
       if (overlay !== null && overlay.size > 0) overlay.meet(record, hash);
-      if (sorted === null) return ranges.add(record.stateKey, xx, crc);
-      sorted.add(record.stateKey, xx, crc);
-      return undefined;
+      const named = names?.meet(record);
+      const added = sorted === null ? ranges.add(record.stateKey, xx, crc) : sorted.add(record.stateKey, xx, crc);
+      return named === undefined ? added : Promise.all([named, added]).then(() => {});
     },
     { maxFiles: limits.maxFiles, signal, report: (records) => meter.at(records) },
   );
   await sorted?.giveTo(ranges);
   await ranges.end();
+  await names?.end();
   return later;
 }

@@ -25,12 +25,13 @@ export interface StoredRow {
 }
 
 /** Beside look-ups: one thread, which gives way to those that answer people. */
-const settings = {
+export const verifySettings = {
   max_threads: 1,
   os_thread_priority: '15',
   max_memory_usage: String(1024 * 1024 * 1024),
   max_execution_time: 600,
   output_format_json_quote_64bit_integers: 1,
+  optimize_aggregation_in_order: 1,
 } as const;
 
 // The bytes that RowHash.ofState and RowHash.ofHistory hash.
@@ -86,7 +87,7 @@ export class StoredRows {
   /** The live rows of a range, by key. */
   async stateRows(range: KeyRange): Promise<StoredRow[]> {
     const query = `SELECT ruc, xx, crc, contradictory FROM (${newestRows}) WHERE deleted = 0 ORDER BY ruc`;
-    return rowsOf(await this.#query(query, { table: this.#tables.state, ...range }));
+    return storedRowsOf(await this.#query(query, { table: this.#tables.state, ...range }));
   }
 
   /** Of all changes, by edition. */
@@ -102,7 +103,7 @@ export class StoredRows {
   /** The changes of one edition in a range, by key. */
   async historyRowsOf(edition: number, range: KeyRange): Promise<StoredRow[]> {
     const query = `SELECT ruc, xx, crc, contradictory FROM (${historyRows}) WHERE edition = {edition:UInt64} ORDER BY ruc`;
-    return rowsOf(await this.#query(query, { table: this.#tables.history, edition, ...range }));
+    return storedRowsOf(await this.#query(query, { table: this.#tables.history, edition, ...range }));
   }
 
   async #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
@@ -110,7 +111,7 @@ export class StoredRows {
       query,
       query_params: { register: this.#register, ...parameters },
       format: 'JSONEachRow',
-      clickhouse_settings: { ...settings, optimize_aggregation_in_order: 1 },
+      clickhouse_settings: verifySettings,
     });
     return await result.json<Row>();
   }
@@ -134,7 +135,9 @@ function fingerprintOf(sums: Sums): StoredFingerprint {
   };
 }
 
-function rowsOf(rows: readonly { ruc: string; xx: number; crc: number; contradictory: number }[]): StoredRow[] {
+export function storedRowsOf(
+  rows: readonly { ruc: string; xx: number; crc: number; contradictory: number }[],
+): StoredRow[] {
   return rows.map(({ ruc, xx, crc, contradictory }) => ({
     key: Number(ruc),
     xx: Number(xx),

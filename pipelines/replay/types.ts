@@ -27,8 +27,8 @@ export interface VerifyInput {
   /** The head, materialised. */
   edition: number;
   clickhouseUrl: string;
-  /** Tables that hold state and history: the serving ones, or those that a rebuild has just filled. */
-  tables: { state: string; history: string };
+  /** Tables that hold state, history and names: the serving ones, or those that a rebuild has just filled. */
+  tables: { state: string; history: string; names: string };
   /** Every edition's change file, edition 1 first. */
   changeFiles: readonly EditionFile[];
   /** The last edition that wrote every row: folding begins there. */
@@ -64,7 +64,7 @@ export interface VerifyProgress {
 export type DifferenceKind = 'missing' | 'extra' | 'differs';
 
 export interface ListedDifference {
-  where: 'state' | 'history' | 'publication';
+  where: 'state' | 'names' | 'history' | 'publication';
   kind: DifferenceKind;
   /** A company's RUC as it is, everything else masked. */
   id: string;
@@ -90,6 +90,8 @@ export interface VerifyReport {
   differences: number;
   /** ClickHouse's newest rows against the folded change files. */
   state: PartReport;
+  /** The index of names against the companies of the state; null: not the register that has one. */
+  names: PartReport | null;
   /** ClickHouse's changes against the records of the change files. */
   history: PartReport;
   /** The state against publication and overlay; null when it was not compared, and `publicationNote` says why. */

@@ -1,21 +1,25 @@
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { padronReducido } from '../../schemas/registers.ts';
 import { sha256OfFile } from '../archive/durable.ts';
 import { Differences } from './differences.ts';
 import { ReplayError } from './errors.ts';
 import { checkHistory } from './history-check.ts';
 import { verifyLimits } from './limits.ts';
+import { wordTable } from './load-edition.ts';
 import { Meter } from './meter.ts';
+import { NameCheck } from './name-check.ts';
 import { ExpectedOverlay } from './overlay.ts';
 import { checkPublication } from './publication-check.ts';
 import { RowHash } from './row-hash.ts';
 import { checkState } from './state-check.ts';
 import { StoredRows } from './stored.ts';
+import { StoredNames } from './stored-names.ts';
 import type { EditionFile, ListedDifference, VerifyInput, VerifyProgress, VerifyReport } from './types.ts';
 
 const requestTimeoutMs = 600_000;
 
 /**
- * Proves, or disproves, that state and history in ClickHouse are what the change files say, and that the state is its
+ * Proves, or disproves, that state, names and history in ClickHouse are what the change files say, and that the state is its
  * publication and overlay. Reads only. Memory does not grow with the register.
  * @throws ReplayError where the archive itself cannot be read; an engine's error; the signal's reason
  */
@@ -28,8 +32,10 @@ export async function verify(
   const meter = new Meter(report);
   const listed: ListedDifference[] = [];
   const state = new Differences('state', listed, limits.maxListed);
+  const names = new Differences('names', listed, limits.maxListed);
   const history = new Differences('history', listed, limits.maxListed);
   const publication = new Differences('publication', listed, limits.maxListed);
+  const hasNames = input.register === padronReducido.name;
   await checkHashes(input.changeFiles, meter, signal);
   const clickhouse = makeClickhouse(input.clickhouseUrl, 'padron-verify', { requestTimeoutMs, connections: 2 });
   let later: number;
@@ -37,7 +43,9 @@ export async function verify(
     const stored = new StoredRows(clickhouse, input.tables, input.register);
     const overlayPath = input.publication?.overlayPath ?? null;
     const overlay = await ExpectedOverlay.read(overlayPath, input.register, new RowHash(), limits.maxOverlayRows);
-    later = await checkState(input, stored, { differences: state, overlay, meter, limits }, signal);
+    const tables = { names: input.tables.names, words: wordTable };
+    const nameCheck = hasNames ? new NameCheck(new StoredNames(clickhouse, tables), names, limits) : null;
+    later = await checkState(input, stored, { differences: state, overlay, names: nameCheck, meter, limits }, signal);
     await checkHistory(input, stored, { differences: history, meter, limits }, signal);
     if (input.publication !== null) {
       await checkPublication(input, input.publication, { differences: publication, overlay, meter }, signal);
@@ -45,7 +53,7 @@ export async function verify(
   } finally {
     await clickhouse.close();
   }
-  const differences = state.total + history.total + publication.total;
+  const differences = state.total + names.total + history.total + publication.total;
   return {
     register: input.register,
     edition: input.edition,
@@ -53,6 +61,7 @@ export async function verify(
     equal: differences === 0,
     differences,
     state: state.report,
+    names: hasNames ? names.report : null,
     history: history.report,
     publication: input.publication === null ? null : publication.report,
     publicationNote: input.publicationNote,

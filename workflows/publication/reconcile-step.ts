@@ -39,9 +39,9 @@ export async function reconcileRegister(
   if (!equal && (await isMoving(parts.pool, register, edition))) return { outcome: 'skipped' };
   await recordReconciliation(parts.pool, { register, edition, equal, rows, differences, detail });
   if (equal) return { outcome: 'equal' };
-  const { state, history, publication, listed } = found;
+  const { state, names, history, publication, listed } = found;
   parts.log.error(
-    { register, edition, differences, state, history, publication, listed },
+    { register, edition, differences, state, names, history, publication, listed },
     'the state differs from the archive: see padron verify',
   );
   return { outcome: 'different' };

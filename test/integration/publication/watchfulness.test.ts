@@ -127,7 +127,7 @@ describe('the daily check', () => {
   function found(differs: number, edition: number): VerifyReport {
     return {
       ...{ register, edition, rows: 1_993, equal: differs === 0, differences: differs, state: { ...part, differs } },
-      ...{ history: part, publication: part, publicationNote: null, laterRows: 0 },
+      ...{ names: null, history: part, publication: part, publicationNote: null, laterRows: 0 },
       listed: differs === 0 ? [] : [{ where: 'state', kind: 'differs', id: '10*******19', edition: null }],
     };
   }

@@ -1,6 +1,7 @@
 import avro from 'avsc';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { ContainerWriter } from '../../../pipelines/diff/container.ts';
+import { servingTables } from '../../../pipelines/replay/plan.ts';
 import type { EditionFile, VerifyInput } from '../../../pipelines/replay/types.ts';
 import { verify } from '../../../pipelines/replay/verify.ts';
 import { type Change, schemaHeader, schemaText } from '../../../pipelines/stream/codec.ts';
@@ -112,7 +113,7 @@ test('rows of a release with other columns are stored as they were at first: sta
     const input: VerifyInput = {
       ...{ register, edition: files.length, clickhouseUrl: bench.environment.CLICKHOUSE_URL!, changeFiles: files },
       ...{ lastFull, publication: null, publicationNote: null },
-      tables: { state: 'taxpayer', history: 'register_change' },
+      tables: servingTables,
     };
     return await verify(input, () => {}, new AbortController().signal);
   };

@@ -1,0 +1,73 @@
+import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { Fingerprint } from './fingerprint.ts';
+import { type KeyRange, type StoredRow, storedRowsOf, verifySettings } from './stored.ts';
+
+/** The text that NameCheck hashes. */
+const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
+  estado, condicion, ubigeo)`;
+
+/** The newest row of each name of a company, without names that are no longer so. In the table's own order, but for the sort. */
+const liveNames = `
+  SELECT * FROM (
+    SELECT name, ruc, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
+      max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) OR max(is_deleted) <> min(is_deleted) AS contradictory
+    FROM (
+      SELECT name, ruc, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
+      FROM (SELECT name, ruc, version, is_deleted, ${nameText} AS text FROM {table:Identifier}
+        WHERE ruc >= {from:UInt64} AND ruc <= {to:UInt64})
+    )
+    GROUP BY name, ruc, version ORDER BY name, ruc, version DESC LIMIT 1 BY name, ruc
+  ) WHERE deleted = 0`;
+
+/** By company. One that is live under two names contradicts itself. */
+const namesByCompany = `
+  SELECT ruc, min(xx) AS xx, min(crc) AS crc, count() > 1 OR max(contradictory) AS contradictory
+  FROM (${liveNames}) GROUP BY ruc`;
+
+/** The index of names as ClickHouse has it. A range of RUCs is not one of the table's order: each question reads all of it. */
+export class StoredNames {
+  readonly #clickhouse: ClickHouseClient;
+  readonly #tables: { names: string; words: string };
+
+  constructor(clickhouse: ClickHouseClient, tables: { names: string; words: string }) {
+    this.#clickhouse = clickhouse;
+    this.#tables = tables;
+  }
+
+  async fingerprint(range: KeyRange): Promise<Fingerprint & { contradictory: number }> {
+    const [row] = await this.#query<{ names: string; xx_sum: string; crc_sum: string; unclear: string }>(
+      `SELECT count() AS names, sum(xx) AS xx_sum, sum(crc) AS crc_sum, countIf(contradictory) AS unclear
+       FROM (${namesByCompany})`,
+      { table: this.#tables.names, ...range },
+    );
+    const { names, xx_sum, crc_sum, unclear } = row!;
+    return { rows: Number(names), xx: BigInt(xx_sum), crc: BigInt(crc_sum), contradictory: Number(unclear) };
+  }
+
+  /** By RUC. */
+  async rows(range: KeyRange): Promise<StoredRow[]> {
+    const query = `SELECT ruc, xx, crc, contradictory FROM (${namesByCompany}) ORDER BY ruc`;
+    return storedRowsOf(await this.#query(query, { table: this.#tables.names, ...range }));
+  }
+
+  /** Companies with a word that the vocabulary lacks: its ends and its typing errors would not be found. */
+  async companiesWithLostWords(maxCompanies: number): Promise<number[]> {
+    const found = await this.#query<{ ruc: string }>(
+      `SELECT DISTINCT ruc FROM (
+         SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier} WHERE is_deleted = 0
+       ) WHERE word NOT IN (SELECT word FROM {words:Identifier}) ORDER BY ruc LIMIT {maxCompanies:UInt64}`,
+      { table: this.#tables.names, words: this.#tables.words, maxCompanies },
+    );
+    return found.map(({ ruc }) => Number(ruc));
+  }
+
+  async #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
+    const result = await this.#clickhouse.query({
+      query,
+      query_params: parameters,
+      format: 'JSONEachRow',
+      clickhouse_settings: verifySettings,
+    });
+    return await result.json<Row>();
+  }
+}
