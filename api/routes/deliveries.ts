@@ -6,7 +6,7 @@ import {
   readAttempts,
   readDelivery,
 } from '../../pipelines/watch/delivery-log.ts';
-import { resendDelivery } from '../../pipelines/watch/resend.ts';
+import { type NotResent, resendDelivery } from '../../pipelines/watch/resend.ts';
 import { deliveriesQuery } from '../../schemas/http/deliveries.ts';
 import { noParameters } from '../../schemas/http/envelope.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
@@ -57,7 +57,7 @@ export function registerDeliveryRoutes(router: ApiRouter, parts: WebhookParts): 
     const id = context.params.entrega ?? '';
     const meta = await registerMetaOf(catalogue);
     const resent = await resendDelivery(pool, callerOf(context).accountId, id);
-    if (!resent.ok) throw resent.problem === 'cancelled' ? cancelled() : notFound('La entrega');
+    if (!resent.ok) throw notResent(resent);
     if (resent.estado === 'pendiente') await parts.wake(resent.webhookId);
     answerPrivately(context, 202, { id, estado: resent.estado }, meta);
   });
@@ -75,7 +75,8 @@ function shownDelivery(delivery: LoggedDelivery) {
   };
 }
 
-function shownAttempt({ number, startedAt, durationMs, httpStatus, failure, response }: LoggedAttempt) {
+function shownAttempt(attempt: LoggedAttempt) {
+  const { number, startedAt, durationMs, httpStatus, failure, response, responseCut } = attempt;
   return {
     numero: number,
     inicio: limaTime(startedAt),
@@ -84,11 +85,16 @@ function shownAttempt({ number, startedAt, durationMs, httpStatus, failure, resp
     fallo: failure,
     // Whatever bytes an endpoint sends, as text; those that are none become the replacement character.
     respuesta: response === null ? null : response.toString('utf8'),
+    respuesta_cortada: responseCut,
   };
 }
 
-function cancelled(): ApiProblem {
-  const mensaje = 'está cancelada: una corrección retiró lo que decía, o su webhook se borró';
+function notResent(refused: NotResent): ApiProblem {
+  if (refused.problem === 'not_found') return notFound('La entrega');
+  const mensaje =
+    refused.problem === 'cancelled'
+      ? 'está cancelada: una corrección retiró lo que decía, o su webhook se borró'
+      : `no se envía otra vez: la edición ${refused.by.edition} (${refused.by.fechaDato}) corrigió lo que dice`;
   return new ApiProblem('parametro_invalido', `La entrega ${mensaje}.`, { errors: [{ campo: 'entrega', mensaje }] });
 }
 

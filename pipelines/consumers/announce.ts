@@ -76,7 +76,8 @@ export async function announce(
   // In a transaction of its own: making partitions locks the whole tables. Repeatable; dying after it leaves empty ones.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
-  const wrong = edition.corrects === null ? null : { register: register.name, rucs, ...edition.corrects };
+  const wrong =
+    edition.corrects === null ? null : { register: register.name, rucs, by: edition.number, ...edition.corrects };
   const outcome = await write(pool, day, edition.detectedAt, events, wrong);
   // Dying here: the batch comes again, writes nothing and wakes; until then the work stands overdue for the sweeper.
   await wakeIdle(dependencies, outcome.idle);

@@ -9,6 +9,8 @@ export interface TakenBack {
   edition: number;
   /** Its detection day in Lima: where its events stand. */
   day: string;
+  /** The edition that corrects it. */
+  by: number;
   rucs: readonly string[];
 }
 
@@ -30,6 +32,7 @@ export interface Originals {
  * "Sent" is "claimed at least once": a receiver may have an attempt whose outcome nobody knows. A claim comes before and
  * counts, or after and finds the delivery cancelled. The work rows are locked first, as a claim does: the caller raises
  * some of them later, and would wait for a claim that waits for these deliveries.
+ * The events say from here on that they were taken back: nothing of them is sent again by hand (resend.ts).
  * Repeatable: a second call finds nothing left to cancel and says the same of the rest.
  */
 export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Originals> {
@@ -39,12 +42,17 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
      WHERE e.day = $1 AND e.register = $2 AND e.edition = $3 AND e.ruc = ANY($4)`,
     [wrong.day, wrong.register, wrong.edition, wrong.rucs],
   );
+  const events = new Set(rows.map(({ event_id }) => event_id));
   const webhooks = [...new Set(rows.flatMap(({ webhook_id }) => webhook_id ?? []))];
   const deliveries = rows.flatMap(({ delivery_id }) => delivery_id ?? []);
   await client.query('SELECT 1 FROM webhook WHERE id = ANY($1) ORDER BY id FOR SHARE', [webhooks]);
   await client.query('SELECT 1 FROM webhook_work WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE', [
     webhooks,
   ]);
+  await client.query(
+    `UPDATE event SET taken_back_by = $3 WHERE day = $1 AND id = ANY($2) AND taken_back_by IS DISTINCT FROM $3`,
+    [wrong.day, [...events], wrong.by],
+  );
   const cancelled = await client.query(
     `UPDATE delivery SET estado = 'cancelada', next_due_at = NULL, finished_at = now()
      WHERE day = $1 AND id = ANY($2) AND intentos = 0 AND estado IN ('pendiente', 'retenida', 'descartada')`,
@@ -52,7 +60,7 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
   );
   return {
     edition: wrong.edition,
-    events: new Set(rows.map(({ event_id }) => event_id)),
+    events,
     attempted: await attemptedOf(client, wrong.day, deliveries),
     cancelled: cancelled.rowCount ?? 0,
   };

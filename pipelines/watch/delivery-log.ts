@@ -1,5 +1,6 @@
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import type { DeliveryState } from '../../schemas/http/events.ts';
+import { dayInDeliveryId } from './payload.ts';
 
 export interface LoggedDelivery {
   day: string;
@@ -87,10 +88,15 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * The partition that holds the delivery. Each day is looked at by its own index, the newest first, until it is found: an
- * id says nothing about its day, and an index over all days would cost every attempt a write.
+ * The partition that holds the delivery, if there is such a delivery; null: there is none. Ids of earlier releases say
+ * nothing about their day: each is looked at by its own index, the newest first, until it is found, since an index over all
+ * days would cost every attempt a write.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
+  return dayInDeliveryId(id) ?? searchDays(pool, id);
+}
+
+async function searchDays(pool: Pool, id: string): Promise<string | null> {
   const { rows } = await pool.query<{ day: string }>(
     `SELECT days.day FROM (
        SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -109,8 +115,10 @@ export interface LoggedAttempt {
   httpStatus: number | null;
   /** A class; null after a success and while it is under way. */
   failure: string | null;
-  /** What came of the answer's body, cut. */
+  /** What came of the answer's body, as much as is kept. */
   response: Buffer | null;
+  /** It was longer, or it broke off. */
+  responseCut: boolean;
 }
 
 /** The last attempts, oldest first; those past their time are gone. */
@@ -122,7 +130,7 @@ export async function readAttempts(
   const { rows } = await pool.query<LoggedAttempt>(
     `SELECT a.number, a.started_at AS "startedAt", a.duration_ms AS "durationMs", a.http_status AS "httpStatus",
        CASE WHEN d.estado = 'en_curso' AND d.lease_until > now() AND a.number = d.intentos THEN NULL ELSE a.failure END AS failure,
-       a.response
+       a.response, a.response_cut AS "responseCut"
      FROM attempt a JOIN delivery d ON d.day = $1 AND d.id = a.delivery_id
      WHERE a.day = $1 AND a.delivery_id = $2 ORDER BY a.number DESC LIMIT $3`,
     [delivery.day, delivery.id, maxAttempts],

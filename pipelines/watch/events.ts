@@ -130,7 +130,7 @@ async function insertDeliveries(
      ON CONFLICT (day, id) DO NOTHING`,
     [
       day,
-      told.map(({ event, webhook }) => deliveryId(event.id, webhook.id)),
+      told.map(({ event, webhook }) => deliveryId(day, event.id, webhook.id)),
       told.map(({ event }) => event.id),
       told.map(({ webhook }) => webhook.id),
       told.map(({ event }) => event.accountId),

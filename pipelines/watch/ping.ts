@@ -14,7 +14,7 @@ export async function writePing(pool: Pool, accountId: number, webhookId: string
   const day = limaDay(at);
   await pool.query('SELECT ensure_event_day($1)', [day]);
   const eventId = `ev_${randomBytes(16).toString('base64url')}`;
-  const id = deliveryId(eventId, webhookId);
+  const id = deliveryId(day, eventId, webhookId);
   return inTransaction(pool, async (client) => {
     const webhook = await client.query(
       'SELECT 1 FROM webhook WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR SHARE',

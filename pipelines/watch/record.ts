@@ -13,6 +13,8 @@ export interface AttemptResult {
   /** A class; null after a success. */
   failure: string | null;
   response: Buffer | null;
+  /** The response is not all that was answered. */
+  responseCut: boolean;
   /** After a failure: wait before the next attempt; null: the schedule is used up. */
   retryInMs: number | null;
 }
@@ -36,6 +38,7 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
     results.map((result) => result.httpStatus),
     results.map((result) => result.failure),
     results.map((result) => result.response),
+    results.map((result) => result.responseCut),
   ];
   const { rows } = await pool.query<{ updated: number }>({ name: 'record-results', text: recordSql, values });
   return rows[0]!.updated;
@@ -43,8 +46,8 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
 
 // The webhook's row is held until the commit against a pause or deletion: else its sweep over pending deliveries could miss
 // these. Whoever waited for it here sees what it became. The days are named once more as a list, so that PostgreSQL plans
-// over these partitions alone. A delivery has a lease's token while it is en_curso and never else; asking for the estado as
-// well would bring in the index of open deliveries, which old statistics make look empty (claim.ts).
+// over these partitions alone. A delivery has a lease's token while it is en_curso, or was when its webhook was deleted; asking for the
+// estado as well would bring in the index of open deliveries, which old statistics make look empty (claim.ts).
 const recordSql = `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed
@@ -53,8 +56,8 @@ const recordSql = `
     SELECT r.*, CASE WHEN success THEN 'entregada' WHEN hook.failed <> 'cancelada' AND retry_ms IS NULL THEN 'agotada'
       ELSE hook.failed END AS estado
     FROM hook, unnest($2::date[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::integer[], $8::integer[],
-      $9::integer[], $10::text[], $11::bytea[])
-      AS r (day, id, token, success, retry_ms, number, duration_ms, http_status, failure, response)
+      $9::integer[], $10::text[], $11::bytea[], $12::boolean[])
+      AS r (day, id, token, success, retry_ms, number, duration_ms, http_status, failure, response, response_cut)
   ), updated AS (
     UPDATE delivery d SET
       estado = o.estado,
@@ -66,7 +69,8 @@ const recordSql = `
     WHERE d.day = ANY ($2::date[]) AND d.day = o.day AND d.id = o.id AND d.lease_token = o.token
     RETURNING 1
   ), kept AS (
-    UPDATE attempt a SET duration_ms = o.duration_ms, http_status = o.http_status, failure = o.failure, response = o.response
+    UPDATE attempt a SET duration_ms = o.duration_ms, http_status = o.http_status, failure = o.failure, response = o.response,
+      response_cut = o.response_cut
     FROM outcome o WHERE a.day = ANY ($2::date[]) AND a.day = o.day AND a.delivery_id = o.id AND a.number = o.number
   )
   SELECT count(*) AS updated FROM updated`;

@@ -3,7 +3,10 @@ import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/
 import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 
-/** What a recovery may send again. Held deliveries are a resume's, cancelled ones nobody's. */
+/**
+ * What a recovery may send again. Held deliveries are a resume's, cancelled ones nobody's. What a correction took back is
+ * counted in the total and left when its turn comes (makeDue).
+ */
 export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
 export type RecoverableState = (typeof recoverableStates)[number];
 

@@ -3,17 +3,27 @@ import type { DeliveryState } from '../../schemas/http/events.ts';
 import { dayOfDelivery } from './delivery-log.ts';
 import { raiseWork } from './work.ts';
 
-export type Resent =
-  | { ok: true; webhookId: string; estado: DeliveryState }
-  | { ok: false; problem: 'not_found' | 'cancelled' };
+export type Resent = { ok: true; webhookId: string; estado: DeliveryState } | NotResent;
+
+export type NotResent =
+  | { ok: false; problem: 'not_found' }
+  | { ok: false; problem: 'cancelled' }
+  | { ok: false; problem: 'taken_back'; by: Correction };
+
+/** The edition that took back what a delivery says. */
+export interface Correction {
+  edition: number;
+  fechaDato: string;
+}
 
 /**
  * Makes a delivery due now, under the id it has. It is one row with one due time, so whatever was pending of it is not sent
  * besides; a success ends it. One whose schedule is over starts anew, one that waits for a retry only waits no longer.
  * Of a paused webhook it is held with the rest. One that is under way stays as it is. Repeatable.
  *
- * A cancelled one is not sent: a correction took back what it says, or its webhook was deleted. The caller then wakes the
- * webhook; dying before that leaves the work to the sweeper.
+ * What a correction took back is not sent, attempted before or not: its receiver would have what is known to be wrong as the
+ * last word. Nor is what was cancelled with its webhook. The caller then wakes the webhook; dying before that leaves the
+ * work to the sweeper.
  */
 export async function resendDelivery(pool: Pool, accountId: number, id: string): Promise<Resent> {
   const day = await dayOfDelivery(pool, id);
@@ -30,9 +40,10 @@ export async function resendDelivery(pool: Pool, accountId: number, id: string):
     if (webhook.deleted) return { ok: false, problem: 'cancelled' };
     await raiseWork(client, [webhook.webhook_id], day);
     const made = await makeDue(client, { days: [day], ids: [id], paused: webhook.estado === 'pausado' }, resendable);
-    const estado = made.get(id) ?? (await stateOf(client, day, id));
-    if (estado === 'cancelada') return { ok: false, problem: 'cancelled' };
-    return { ok: true, webhookId: webhook.webhook_id, estado };
+    const estado = made.get(id);
+    return estado === undefined
+      ? leftAsItIs(client, webhook.webhook_id, day, id)
+      : { ok: true, webhookId: webhook.webhook_id, estado };
   });
 }
 
@@ -48,17 +59,24 @@ export async function accountOfDelivery(pool: Pool, id: string): Promise<number 
 
 const resendable: readonly DeliveryState[] = ['pendiente', 'entregada', 'agotada', 'retenida', 'descartada'];
 
-async function stateOf(client: PoolClient, day: string, id: string): Promise<DeliveryState> {
-  const { rows } = await client.query<{ estado: DeliveryState }>(
-    'SELECT estado FROM delivery WHERE day = $1 AND id = $2',
+async function leftAsItIs(client: PoolClient, webhookId: string, day: string, id: string): Promise<Resent> {
+  const { rows } = await client.query<{ estado: DeliveryState; edition: number | null; fecha_dato: string }>(
+    `SELECT d.estado, e.taken_back_by AS edition, c.fecha_dato
+     FROM delivery d LEFT JOIN event e ON e.day = $1 AND e.id = d.event_id
+     LEFT JOIN edition c ON c.register = e.register AND c.number = e.taken_back_by
+     WHERE d.day = $1 AND d.id = $2`,
     [day, id],
   );
-  return rows[0]!.estado;
+  const { estado, edition, fecha_dato } = rows[0]!;
+  if (edition !== null) return { ok: false, problem: 'taken_back', by: { edition, fechaDato: fecha_dato } };
+  if (estado === 'cancelada') return { ok: false, problem: 'cancelled' };
+  return { ok: true, webhookId, estado };
 }
 
 /**
- * Makes those of the deliveries due that are in one of the states, in the caller's transaction, which holds the webhook's row
- * and its work row (README, rule 4). Tests are sent while it is paused too.
+ * Makes those of the deliveries due that are in one of the states and that no correction took back, in the caller's
+ * transaction, which holds the webhook's row and its work row (README, rule 4): a correction comes before it and is seen, or
+ * after it. Tests are sent while it is paused too.
  * @returns the states that they are in now, by id
  */
 export async function makeDue(
@@ -72,7 +90,10 @@ export async function makeDue(
        next_due_at = CASE WHEN $4 AND NOT is_test THEN NULL ELSE now() END,
        fallos_del_ciclo = CASE WHEN estado = 'pendiente' THEN fallos_del_ciclo ELSE 0 END,
        finished_at = NULL
-     WHERE day = ANY($1::date[]) AND id = ANY($2) AND estado = ANY($3) RETURNING id, estado`,
+     WHERE day = ANY($1::date[]) AND id = ANY($2) AND estado = ANY($3) AND NOT EXISTS (
+       SELECT FROM event e WHERE e.day = ANY($1::date[]) AND e.day = delivery.day AND e.id = delivery.event_id
+         AND e.taken_back_by IS NOT NULL)
+     RETURNING id, estado`,
     [days, ids, states, paused],
   );
   return new Map(rows.map(({ id, estado }) => [id, estado]));

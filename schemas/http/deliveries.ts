@@ -36,6 +36,9 @@ export const attempt = z.strictObject({
   fallo: z.string().nullable(),
   /** The first 16 kB of the body that the endpoint answered with. */
   respuesta: z.string().nullable(),
+  respuesta_cortada: z
+    .boolean()
+    .meta({ description: '`respuesta` no es todo lo que contestó: era más larga, o se interrumpió' }),
 });
 export const deliveryWithAttempts = delivery.extend({ historial_intentos: z.array(attempt) });
 export const deliveryAnswer = answerOf(deliveryWithAttempts, registerMeta);
@@ -73,8 +76,10 @@ export const recovery = z.strictObject({
   total: z.int().min(0),
   /** Of these, made due so far. */
   reenviadas: z.int().min(0),
-  /** Of these, no longer in such a state when it was their turn; null until the end. */
-  omitidas: z.int().min(0).nullable(),
+  omitidas: z.int().min(0).nullable().meta({
+    description:
+      'De estas, las que no se envían: al llegar su turno ya estaban en otro estado, o una corrección retiró lo que dicen; null hasta el final',
+  }),
   creada_en: limaTimestamp,
   terminada_en: limaTimestamp.nullable(),
 });

@@ -124,6 +124,6 @@ function steady(answer: unknown): unknown {
   return JSON.parse(
     text
       .replace(/"(wh|re|ping)_[0-9a-f]{32}"/g, `"$1_${id}"`)
-      .replace(/"en_[\w-]{22}"/g, '"en_AAECAwQFBgcICQoLDA0ODw"'),
+      .replace(/"en_[0-9]{6}_[\w-]{22}"/g, '"en_261126_AAECAwQFBgcICQoLDA0ODw"'),
   );
 }

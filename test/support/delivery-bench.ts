@@ -40,6 +40,7 @@ export interface AttemptRow {
   http_status: number | null;
   failure: string | null;
   response: Buffer | null;
+  response_cut: boolean;
 }
 
 const detectedAt = new Date('2026-11-27T09:20:31.250Z');
@@ -80,7 +81,7 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
     },
     attempts: async (delivery) => {
       const { rows } = await bench.pool.query<AttemptRow>(
-        'SELECT number, http_status, failure, response FROM attempt WHERE delivery_id = $1 ORDER BY number',
+        'SELECT number, http_status, failure, response, response_cut FROM attempt WHERE delivery_id = $1 ORDER BY number',
         [delivery],
       );
       return rows;

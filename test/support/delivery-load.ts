@@ -4,6 +4,7 @@ import { makeKafka } from '../../deploy/runtime/kafka.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { encodeChange } from '../../pipelines/stream/codec.ts';
 import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
 import { changesTopic } from '../../schemas/registers.ts';
 import { inventedRuc } from './stream.ts';
 import { change, makeWatchRows, row, silentLog } from './watch-bench.ts';
@@ -79,7 +80,8 @@ export class Load {
     const topic = changesTopic('', register);
     await untilDone(() => this.#producer.send({ topic, messages, acks: -1, compression: CompressionTypes.None }));
     for (const { rucs, list, webhook } of this.#customers) {
-      for (const ruc of rucs) this.expected.add(deliveryId(eventId(register, number, ruc, 'estado', list), webhook));
+      for (const ruc of rucs)
+        this.expected.add(deliveryId(limaDay(detectedAt), eventId(register, number, ruc, 'estado', list), webhook));
     }
   }
 

@@ -1,4 +1,5 @@
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import type { TakenBack } from '../../pipelines/watch/corrections.ts';
 import { type AccountEvent, writeEvents } from '../../pipelines/watch/events.ts';
 import { eventId } from '../../pipelines/watch/payload.ts';
 import { raiseWork } from '../../pipelines/watch/work.ts';
@@ -21,11 +22,15 @@ export interface EditionOfEvents {
   detectedAt: Date;
 }
 
-/** Writes events as the watch consumer does: in one transaction, positions from the account's counter. */
+/**
+ * Writes events as the watch consumer does: in one transaction, positions from the account's counter.
+ * @param wrong what the edition takes back
+ */
 export async function writeChanges(
   pool: Pool,
   by: TestCaller,
   { list, edition, rucs, detectedAt }: EditionOfEvents,
+  wrong: TakenBack | null = null,
 ): Promise<void> {
   const events = rucs.map(
     (ruc): AccountEvent => ({
@@ -43,7 +48,7 @@ export async function writeChanges(
   await inTransaction(pool, async (client) => {
     const day = limaDay(detectedAt);
     await client.query('SELECT ensure_event_day($1)', [day]);
-    const { webhookIds } = await writeEvents(client, day, detectedAt, events, null);
+    const { webhookIds } = await writeEvents(client, day, detectedAt, events, wrong);
     await raiseWork(client, webhookIds, day);
   });
 }

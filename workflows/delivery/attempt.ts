@@ -56,6 +56,7 @@ interface Outcome {
   httpStatus: number | null;
   failure: string | null;
   response: Buffer | null;
+  responseCut: boolean;
   retryAfterMs: number | null;
 }
 
@@ -65,7 +66,7 @@ async function ask(
   secrets: readonly string[],
   delivery: ClaimedDelivery,
 ): Promise<Outcome> {
-  const nothing = { httpStatus: null, response: null, retryAfterMs: null };
+  const nothing = { httpStatus: null, response: null, responseCut: false, retryAfterMs: null };
   // Again, at every attempt: the rules or the URL may have changed since it was registered.
   const checked = checkTargetUrl(target.url, policy);
   if (!checked.ok) return { ...nothing, failure: failureOfNetwork(checked.problem) };
@@ -86,6 +87,7 @@ async function ask(
     httpStatus: answer.status,
     failure: failureOfStatus(answer.status),
     response: answer.body,
+    responseCut: answer.bodyProblem !== null,
     retryAfterMs: honoursRetryAfter(answer.status) ? parseRetryAfter(retryAfter, Date.now()) : null,
   };
 }

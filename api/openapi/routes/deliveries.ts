@@ -38,7 +38,7 @@ export const deliveryOperations = {
     tag,
     summary: 'Una entrega con sus intentos',
     description:
-      '`fallo` es una clase; `resultado_desconocido`: el servicio se detuvo antes de anotar la respuesta, y el aviso se envió otra vez con el mismo id. Los intentos se conservan 90 días.',
+      '`fallo` es una clase; `resultado_desconocido`: el servicio se detuvo antes de anotar la respuesta, y el aviso se envió otra vez con el mismo id. `respuesta` es lo que contestó el receptor, hasta 16 kB; `respuesta_cortada` dice si era más. Los intentos se conservan 90 días.',
     access,
     parameters: deliveryParameter,
     status: 200,
@@ -52,7 +52,7 @@ export const deliveryOperations = {
     tag,
     summary: 'Envía otra vez una entrega, con el mismo X-Service-Delivery',
     description:
-      'Reemplaza al reintento pendiente. Con el webhook pausado queda `retenida`. Una entrega cancelada no se reenvía.',
+      'Reemplaza al reintento pendiente. Con el webhook pausado queda `retenida`. Lo que una corrección retiró no se reenvía, se haya intentado o no: sería decir otra vez algo que no era cierto; el error (`parametro_invalido`) dice qué edición lo corrigió, y el aviso de la corrección ya fue a los webhooks a los que se intentó enviar el original. Tampoco se reenvía lo que se canceló al borrar su webhook.',
     access,
     parameters: deliveryParameter,
     body: noParameters,
@@ -68,7 +68,7 @@ export const deliveryOperations = {
     tag,
     summary: 'Envía otra vez lo que un webhook no recibió desde un instante',
     description:
-      'Primero cuenta (`total`) y luego envía por partes, dentro de los límites del webhook, con los mismos X-Service-Delivery. `simular` solo cuenta. `estados` omitido: `agotada` y `descartada`.',
+      'Primero cuenta (`total`) y luego envía por partes, dentro de los límites del webhook, con los mismos X-Service-Delivery. `simular` solo cuenta. `estados` omitido: `agotada` y `descartada`. Lo que una corrección retiró no se envía y al final cuenta en `omitidas`.',
     access,
     parameters: webhookParameter,
     body: newRecovery,

@@ -17,7 +17,9 @@ import {
   rotatedSecretAnswer,
   webhookAnswer,
 } from '../../../schemas/http/webhooks.ts';
+import { limaDay } from '../../../schemas/lima-time.ts';
 import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
+import { makeWatchRows } from '../../support/watch-bench.ts';
 import { insertList, writeChanges } from '../../support/watch-events.ts';
 import { type Surroundings, startSurroundings } from './surroundings.ts';
 
@@ -67,8 +69,15 @@ async function makeScene(body: Record<string, unknown> = {}) {
   };
 }
 
+interface Outcome {
+  success: boolean;
+  retryInMs?: number | null;
+  response?: string;
+  responseCut?: boolean;
+}
+
 /** What a worker does with all that it can claim, without sending. */
-async function work(webhook: string, outcome: { success: boolean; retryInMs?: number | null; response?: string }) {
+async function work(webhook: string, outcome: Outcome) {
   const { deliveries } = await claimDeliveries(around.pool, webhook, claimLimits, () => 50);
   await recordResults(
     around.pool,
@@ -80,6 +89,7 @@ async function work(webhook: string, outcome: { success: boolean; retryInMs?: nu
       httpStatus: outcome.success ? 204 : 503,
       failure: outcome.success ? null : 'estado_http',
       response: Buffer.from(outcome.response ?? ''),
+      responseCut: outcome.responseCut ?? false,
       retryInMs: outcome.retryInMs ?? null,
     })),
   );
@@ -202,7 +212,9 @@ describe('a test of the endpoint', () => {
       evento_id: payload.id,
       estado: 'agotada',
       proximo_intento_en: null,
-      historial_intentos: [{ numero: 1, estado_http: 503, fallo: 'estado_http', respuesta: 'no hoy' }],
+      historial_intentos: [
+        { numero: 1, estado_http: 503, fallo: 'estado_http', respuesta: 'no hoy', respuesta_cortada: false },
+      ],
     });
     const history = (await (await by.request('/id/v1/watch/eventos')).json()) as { data: { evento: string }[] };
     expect(history.data.map(({ evento }) => evento)).toEqual(['ruc.estado_cambiado']);
@@ -226,7 +238,7 @@ describe('deliveries', () => {
     const { by, id, path, announce, deliveries, delivery } = await makeScene();
     const rucs = Array.from({ length: 7 }, (_, index) => `2070000010${index}`);
     for (const each of rucs) await announce(each);
-    await work(id, { success: false, retryInMs: 60_000, response: 'x'.repeat(16_384) });
+    await work(id, { success: false, retryInMs: 60_000, response: 'x'.repeat(16_384), responseCut: true });
     const { data } = await deliveries();
     expect(data).toHaveLength(7);
     expect(data[0]).toMatchObject({ evento: 'ruc.estado_cambiado', estado: 'pendiente', intentos: 1 });
@@ -259,6 +271,7 @@ describe('deliveries', () => {
         estado_http: 503,
         fallo: 'estado_http',
         respuesta: 'x'.repeat(16_384),
+        respuesta_cortada: true,
       },
     ]);
     for (const query of ['estado=perdida', 'limite=501', 'cursor=x', 'desde=ayer'])
@@ -270,6 +283,24 @@ describe('deliveries', () => {
       'recurso_no_encontrado',
     );
     await expectProblem(await by.request(`${entregas}/en_nada`), 'recurso_no_encontrado');
+  });
+
+  test('an id of an earlier release, which says no day, is found as well; an id that was never given out is not', async () => {
+    const { by, id, announce, deliveries, delivery, post } = await makeScene();
+    await announce(ruc);
+    const [made] = (await deliveries()).data;
+    expect(made!.id).toMatch(/^en_261126_[A-Za-z0-9_-]{22}$/);
+    const digest = made!.id.slice(-22);
+    for (const wrong of ['261127', '990101', '260230', '269999', '000000']) {
+      const target = `${entregas}/en_${wrong}_${digest}`;
+      const { instance } = await expectProblem(await by.request(target), 'recurso_no_encontrado');
+      expect(instance).toBe(target);
+      await expectProblem(await post(`${target}/reenviar`), 'recurso_no_encontrado');
+    }
+    await around.pool.query('UPDATE delivery SET id = $2 WHERE webhook_id = $1', [id, `en_${digest}`]);
+    expect(await delivery(`en_${digest}`)).toEqual({ ...made, id: `en_${digest}`, historial_intentos: [] });
+    expect((await post(`${entregas}/en_${digest}/reenviar`)).status).toBe(202);
+    await expectProblem(await stranger.request(`${entregas}/en_${digest}`), 'recurso_no_encontrado');
   });
 
   test('an attempt under way has no outcome; one whose worker died is unknown', async () => {
@@ -341,6 +372,47 @@ describe('sending again', () => {
     expect((await deliveries()).data).toMatchObject([{ estado: 'descartada' }]);
     await resend(post, entrega);
     expect(await work(id, { success: true })).toMatchObject([{ id: entrega }]);
+  });
+
+  // What was wrong would be the last word: its correction was sent before, or never, where the original was not.
+  test('what a correction took back is not sent again, attempted before or not; a recovery leaves it out and counts it', async () => {
+    const { id, list, path, by, announce, deliveries, post } = await makeScene();
+    const [attempted, unsent] = [ruc, '20990000027'];
+    await announce(attempted);
+    await work(id, { success: true });
+    const wrongs = [edition];
+    await announce(unsent);
+    wrongs.push(edition);
+    for (const [index, wrong] of wrongs.entries()) {
+      edition += 1;
+      const day = limaDay(at);
+      const rucs = [[attempted, unsent][index]!];
+      await makeWatchRows(around.pool).edition(edition, day, at, { corrects: wrong });
+      const takenBack = { register: 'padron_reducido', edition: wrong, day, by: edition, rucs } as const;
+      await writeChanges(around.pool, by, { list, edition, rucs, detectedAt: at }, takenBack);
+    }
+    const { data } = await deliveries();
+    expect(data.map(({ estado }) => estado)).toEqual(['pendiente', 'cancelada', 'entregada']);
+    const [correction, ...takenBack] = data;
+    for (const [index, { id: entrega }] of takenBack.toReversed().entries()) {
+      const { detail, errors } = await expectProblem(
+        await post(`${entregas}/${entrega}/reenviar`),
+        'parametro_invalido',
+      );
+      expect(detail).toContain(`la edición ${edition - 1 + index} (2026-11-26) corrigió lo que dice`);
+      expect(errors).toMatchObject([{ campo: 'entrega' }]);
+    }
+    expect(await work(id, { success: true })).toMatchObject([{ id: correction!.id }]);
+
+    const asked = await post(`${path}/recuperaciones`, { desde: '2026-01-01T00:00:00Z', estados: ['entregada'] });
+    const { id: recovery, total } = createdRecoveryAnswer.parse(await asked.json()).data;
+    expect(total).toBe(2);
+    const shown = async () =>
+      recoveryAnswer.parse(await (await by.request(`${path}/recuperaciones/${recovery}`)).json()).data;
+    await expect.poll(async () => (await shown()).estado, { timeout: 20_000 }).toBe('terminada');
+    expect(await shown()).toMatchObject({ total: 2, reenviadas: 1, omitidas: 1 });
+    expect(await work(id, { success: true })).toMatchObject([{ id: correction!.id }]);
+    expect(await resend(post, correction!.id)).toEqual({ id: correction!.id, estado: 'pendiente' });
   });
 
   test('what was cancelled stays so', async () => {

@@ -127,6 +127,23 @@ describe('what a receiver does to its answer', () => {
     const [attempt] = await bench.attempts(delivery!.id);
     expect(attempt).toMatchObject({ http_status: 200, failure: null });
     expect(attempt!.response!.length).toBeLessThanOrEqual(16_384);
+    expect(attempt!.response_cut).toBe(true);
+  });
+
+  it.each([
+    [16_384, false],
+    [16_385, true],
+    [0, false],
+  ])('of a body of %i bytes at most 16,384 are kept, and it stands as cut: %s', async (bytes, cut) => {
+    const { account, announce } = await bench.scene([first]);
+    const webhook = await webhookAt(account);
+    receiver.answer(status(200, {}, 'z'.repeat(bytes)), webhook.path);
+    await announce(first);
+    await endsAs(webhook.id, 'entregada');
+    const [delivery] = await bench.deliveries(webhook.id);
+    const [attempt] = await bench.attempts(delivery!.id);
+    expect(attempt!.response).toHaveLength(Math.min(bytes, 16_384));
+    expect(attempt!.response_cut).toBe(cut);
   });
 
   it.each([

@@ -43,6 +43,7 @@ const result = (delivery: ClaimedDelivery, success: boolean) => ({
   httpStatus: success ? 204 : 500,
   failure: success ? null : 'estado_http',
   response: null,
+  responseCut: false,
   retryInMs: 60_000,
 });
 

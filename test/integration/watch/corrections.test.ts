@@ -4,6 +4,7 @@ import { inTransaction } from '../../../deploy/runtime/postgres.ts';
 import type { Change } from '../../../pipelines/stream/codec.ts';
 import { claimDeliveries } from '../../../pipelines/watch/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../pipelines/watch/deliveries.ts';
+import { resendDelivery } from '../../../pipelines/watch/resend.ts';
 import { discardHeld } from '../../../pipelines/watch/webhooks.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../support/watch-bench.ts';
 
@@ -109,6 +110,28 @@ it('who was sent the original, with whatever outcome, is sent the correction; no
   expect((await claim(inFlight!)).deliveries).toEqual([]);
   const [{ payload } = { payload: '' }] = (await claim(delivered!)).deliveries;
   expect(JSON.parse(payload).correccion).toEqual({ edicion: expect.any(Number), evento: (await told(account))[0]!.id });
+});
+
+it('nothing that was taken back is sent again by hand, before its correction or after; the correction is', async () => {
+  const { account, wrong, correction, webhook, tellWrong, correct } = await scene();
+  const [sent, unsent] = [await webhook('sent-by-hand'), await webhook('unsent-by-hand')];
+  await tellWrong();
+  await claim(sent);
+  const idsOf = async (hook: string) =>
+    (
+      await bench.pool.query<{ id: string }>('SELECT id FROM delivery WHERE webhook_id = $1 ORDER BY position', [hook])
+    ).rows.map(({ id }) => id);
+  const [[original], [cancelled]] = [await idsOf(sent), await idsOf(unsent)];
+  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', next_due_at = NULL WHERE id = $1`, [original]);
+  expect(await resendDelivery(bench.pool, account, original!)).toMatchObject({ ok: true, estado: 'pendiente' });
+  await correct();
+  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', next_due_at = NULL WHERE webhook_id = $1`, [sent]);
+  const refused = { ok: false, problem: 'taken_back', by: { edition: correction, fechaDato: '2026-11-26' } };
+  for (const id of [original!, cancelled!]) expect(await resendDelivery(bench.pool, account, id)).toEqual(refused);
+  expect(await deliveriesOf(sent)).toEqual(['agotada', 'agotada']);
+  const [, ofCorrection] = await idsOf(sent);
+  expect(await resendDelivery(bench.pool, account, ofCorrection!)).toMatchObject({ ok: true, estado: 'pendiente' });
+  expect(correction).toBeGreaterThan(wrong);
 });
 
 it('a batch that comes again writes nothing new, moves no position and wakes again', async () => {

@@ -184,6 +184,7 @@ function resultOf(delivery: ClaimedDelivery, outcome: ModelOutcome) {
     httpStatus: statusOf(outcome),
     failure: success ? null : 'estado_http',
     response: null,
+    responseCut: false,
     retryInMs: success || isLast ? null : modelRule.retryHours * hourMs,
   };
 }

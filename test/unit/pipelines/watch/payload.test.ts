@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { deliveryId, eventId, payloadOf } from '../../../../pipelines/watch/payload.ts';
+import { dayInDeliveryId, deliveryId, eventId, payloadOf } from '../../../../pipelines/watch/payload.ts';
 
 it('ids are fixed for ever: the same change, column and list are the same event', () => {
   const id = eventId('padron_reducido', 2, '20990000019', 'estado', 7);
   expect(id).toBe('ev_IKULhFE9_U-P_Ob5d1UBqA');
-  expect(deliveryId(id, 'wh_1')).toBe('en_571GXz1_TazmJsZGAcuPOA');
+  expect(deliveryId('2026-11-26', id, 'wh_1')).toBe('en_261126_571GXz1_TazmJsZGAcuPOA');
   const others = [
     eventId('padron_reducido', 3, '20990000019', 'estado', 7),
     eventId('padron_reducido', 2, '20990000027', 'estado', 7),
@@ -12,7 +12,27 @@ it('ids are fixed for ever: the same change, column and list are the same event'
     eventId('padron_reducido', 2, '20990000019', 'estado', 8),
   ];
   expect(new Set([id, ...others]).size).toBe(5);
-  for (const each of [id, ...others, deliveryId(id, 'wh_1')]) expect(each).not.toMatch(/[.\s]/);
+  for (const each of [id, ...others, deliveryId('2026-11-26', id, 'wh_1')]) expect(each).not.toMatch(/[.\s]/);
+});
+
+it("a delivery's id gives its day back; one without a day, or with a day that is none, gives null", () => {
+  for (const day of ['2026-11-26', '2028-02-29', '2099-12-31', '2000-01-01'])
+    expect(dayInDeliveryId(deliveryId(day, 'ev_x', 'wh_1'))).toBe(day);
+  const digest = '571GXz1_TazmJsZGAcuPOA';
+  for (const id of [
+    `en_${digest}`,
+    `en_269999_${digest}`,
+    `en_260230_${digest}`,
+    `en_260000_${digest}`,
+    `en_26112_${digest}`,
+    `en_261126_${digest}a`,
+    `en_261126_${digest.slice(1)}`,
+    `en_261126_${digest}\n`,
+    `ev_261126_${digest}`,
+    'en_261126_',
+    '',
+  ])
+    expect(dayInDeliveryId(id), id).toBeNull();
 });
 
 it('the body holds what the contract names, in its order, with the offset of Lima', () => {

@@ -14,7 +14,16 @@ function report(
   const common = { day: '2026-11-27', id: 'en_1', leaseToken: 't', attempt, isTest };
   const delivery = { ...common, failuresOfCycle: 0, event: 'ruc.baja', occurredAt, payload: '{}' };
   const success = failure === null;
-  const result = { ...common, durationMs: 20, success, httpStatus: 204, failure, response: null, retryInMs: null };
+  const result = {
+    ...common,
+    durationMs: 20,
+    success,
+    httpStatus: 204,
+    failure,
+    response: null,
+    responseCut: false,
+    retryInMs: null,
+  };
   reportAttempt({ log: silentLog, metrics }, 'wh_1', delivery, result);
 }
 
