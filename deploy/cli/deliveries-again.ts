@@ -7,15 +7,14 @@ import {
   readRecovery,
   recoverableStates,
 } from '../../pipelines/watch/recoveries.ts';
-import { accountOfDelivery, resendDelivery } from '../../pipelines/watch/resend.ts';
+import { accountOfDelivery, type NotResent, resendDelivery } from '../../pipelines/watch/resend.ts';
 import { defaultTimeoutSeconds, instantOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
+import { sweptSoon, wakeOf } from './deliveries-wake.ts';
 
 /** Recoveries of one webhook under way at the same time, the customer's own among them. */
 const maxRunning = 5;
 const lookEveryMs = 500;
-/** The worker finds what is due by itself (workflows/delivery/sweeper.ts): no wake-up is needed from here. */
-const soon = 'A worker takes it up within half a minute.';
 
 export function registerResendCommand(deliveries: Command, context: CommandContext): void {
   deliveries
@@ -25,21 +24,33 @@ export function registerResendCommand(deliveries: Command, context: CommandConte
     .option('--json', 'one JSON document on standard output')
     .addHelpText('after', '\nExample:\n  $ npx padron deliveries resend en_5c…')
     .action(async (id: string, options: OutputOptions) => {
+      const wake = wakeOf(context);
       const account = await accountOfDelivery(context.pool(), id);
-      const resent = account === null ? null : await resendDelivery(context.pool(), account, id);
-      if (resent === null || (!resent.ok && resent.problem === 'not_found'))
-        throw new CommandError(`There is no delivery ${id}.`, 'It may be past its 13 months.');
-      if (!resent.ok)
-        throw new CommandError(
-          `Delivery ${id} is cancelled.`,
-          'A correction took it back, or its webhook was deleted.',
-        );
+      if (account === null) throw refusal(id, { ok: false, problem: 'not_found' });
+      const resent = await resendDelivery(context.pool(), account, id);
+      if (!resent.ok) throw refusal(id, resent);
       const { webhookId, estado } = resent;
+      const woken = estado === 'pendiente' && (await wake(webhookId));
       context.show(options, { id, webhook: webhookId, estado }, [
         `Delivery ${id} of ${webhookId} is ${estado}.`,
-        estado === 'retenida' ? 'Its webhook is paused: it leaves when the customer resumes it.' : soon,
+        ...(estado === 'retenida' ? ['Its webhook is paused: it leaves when the customer resumes it.'] : []),
+        ...(estado === 'pendiente' ? [woken ? 'Its worker was told.' : sweptSoon] : []),
       ]);
     });
+}
+
+function refusal(id: string, refused: NotResent): CommandError {
+  switch (refused.problem) {
+    case 'not_found':
+      return new CommandError(`There is no delivery ${id}.`, 'It may be past its 13 months.');
+    case 'cancelled':
+      return new CommandError(`Delivery ${id} is cancelled.`, 'A correction took it back, or its webhook was deleted.');
+    case 'taken_back':
+      return new CommandError(
+        `Delivery ${id} is not sent again: edition ${refused.by.edition} (${refused.by.fechaDato}) corrected what it says.`,
+        'Whoever it had been sent to was sent the correction.',
+      );
+  }
 }
 
 interface RecoverOptions extends OutputOptions {
@@ -55,7 +66,7 @@ export function registerRecoverCommand(deliveries: Command, context: CommandCont
   deliveries
     .command('recover')
     .description(
-      'Sends again what a webhook was not told since a time: counted first, then made due in chunks by the api.',
+      'Sends again what a webhook was not told since a time: counted first, then made due in chunks by the api, which wakes the worker.',
     )
     .argument('<webhook>', 'id of the webhook')
     .requiredOption(
@@ -113,10 +124,11 @@ async function followRecovery(context: CommandContext, made: Recovery, timeoutSe
 }
 
 function recoveryLine({ id, estado, total, resent }: Recovery): string {
-  if (estado === 'simulada') return `${total} deliveries would be sent again.`;
+  if (estado === 'simulada')
+    return `Up to ${total} deliveries would be sent again: what a correction took back is left.`;
   if (estado === 'en_curso') return `Recovery ${id}: ${resent} of ${total} are due again; the api goes on with it.`;
   const end = estado === 'terminada' ? 'has ended' : 'was cancelled';
-  return `Recovery ${id} ${end}: ${resent} of ${total} were made due, ${total - resent} were left as they had become.`;
+  return `Recovery ${id} ${end}: ${resent} of ${total} were made due, ${total - resent} were left: changed meanwhile, or corrected.`;
 }
 
 function statesOf(text: string): RecoverableState[] {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { makeTemporal } from '../../../deploy/runtime/temporal.ts';
 import { pauseWebhook, resumeWebhook } from '../../../pipelines/watch/deliveries.ts';
 import { startRecovering } from '../../../pipelines/watch/recovering.ts';
+import { deliveryWorkflow } from '../../../pipelines/watch/wake.ts';
 import { padronDocument, runCommand } from '../../support/command.ts';
+import { freshNamespace } from '../../support/isolation.ts';
 import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from '../../support/watch-bench.ts';
 
 const rucs = ['20990000019', '20990000027', '20990000035'] as const;
@@ -71,6 +74,51 @@ test('resend: held while paused; due after; a cancelled or unknown one is refuse
   });
 });
 
+test('resend wakes the worker; where Temporal does not answer it says so, and has done its work all the same', async () => {
+  const [first] = deliveries as [string, string, string];
+  const resend = (temporalAddress: string) =>
+    runCommand(['deliveries', 'resend', first], {
+      ...environment(),
+      TEMPORAL_ADDRESS: temporalAddress,
+      TEMPORAL_NAMESPACE: namespace,
+    });
+  const { TEMPORAL_ADDRESS } = inject('endpoints');
+  const namespace = await freshNamespace(inject('endpoints'));
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  const told = await resend(TEMPORAL_ADDRESS);
+  expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('was told') });
+  const client = await makeTemporal(TEMPORAL_ADDRESS, namespace);
+  const workflow = client.workflow.getHandle(deliveryWorkflow.idOf(webhook));
+  expect((await workflow.describe()).status.name).toBe('RUNNING');
+  await workflow.terminate();
+  await client.connection.close();
+
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  // Nobody listens on port 1.
+  const untold = await resend('127.0.0.1:1');
+  expect(untold).toMatchObject({ code: 0, stderr: expect.stringContaining('did not take the wake-up') });
+  expect(untold.stdout).toContain('within half a minute');
+  expect(await stateOf(first)).toBe('pendiente');
+
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  expect(await resend('no address')).toMatchObject({ code: 1, stderr: expect.stringContaining('TEMPORAL_ADDRESS') });
+  expect(await stateOf(first)).toBe('entregada');
+});
+
+test('resend: what a correction took back is refused, and which edition did', async () => {
+  const [, , third] = deliveries as [string, string, string];
+  await bench.edition(2, '2026-11-27', new Date(), { corrects: 1 });
+  await bench.pool.query(
+    'UPDATE event SET taken_back_by = 2 WHERE id = (SELECT event_id FROM delivery WHERE id = $1)',
+    [third],
+  );
+  expect(await padron('resend', third)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('edition 2 (2026-11-27) corrected what it says'),
+  });
+  await bench.pool.query('UPDATE event SET taken_back_by = NULL');
+});
+
 test('recover: counts without sending; then makes due what failed, and leaves the rest', async () => {
   const [first, , third] = deliveries as [string, string, string];
   await bench.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = ANY($1)`, [
@@ -84,7 +132,7 @@ test('recover: counts without sending; then makes due what failed, and leaves th
   expect(done).toMatchObject({ webhook, estado: 'terminada', total: 2, resent: 2 });
   expect([await stateOf(first), await stateOf(third)]).toEqual(['pendiente', 'pendiente']);
   expect((await padron('recover', webhook, '--since', '2026-11-20T09:00:00-05:00', '--dry-run')).stdout).toBe(
-    '0 deliveries would be sent again.\n',
+    'Up to 0 deliveries would be sent again: what a correction took back is left.\n',
   );
 });
 
