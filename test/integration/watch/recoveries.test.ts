@@ -5,6 +5,7 @@ import {
   defaultRecoveryLimits,
   readRecovery,
 } from '../../../pipelines/watch/recoveries.ts';
+import { Fuse } from '../../support/fuse.ts';
 import { makeWatchBench, type WatchBench } from '../../support/watch-bench.ts';
 
 const from = new Date('2026-01-01');
@@ -27,7 +28,7 @@ async function insertFailed(count: number): Promise<void> {
   for (const day of ['2026-11-25', '2026-11-26']) await bench.pool.query('SELECT ensure_event_day($1)', [day]);
   await bench.pool.query(
     `INSERT INTO delivery (day, id, event_id, webhook_id, account_id, ruc, position, estado, intentos, fallos_del_ciclo, created_at, finished_at)
-     SELECT '2026-11-25'::date + n % 2, $1 || n, 'ev', $1, 1, 'r' || n, n, 'agotada', 10, 10,
+     SELECT '2026-11-25'::date + n % 2, $1 || '_' || n, 'ev', $1, 1, 'r' || n, n, 'agotada', 10, 10,
        '2026-11-26T10:00:00.000001Z'::timestamptz + (n / 5) * interval '1 microsecond', '2026-11-27'
      FROM generate_series(1, $2::integer) n`,
     [webhook, count],
@@ -76,6 +77,32 @@ it('goes on where a process died: what its transaction did not commit is done ag
   expect(await advanceRecovery(bench.pool, limits)).toBeNull();
 });
 
+it('dying after any of its calls, the commit too, loses nothing and makes nothing due twice', async () => {
+  let calls = 0;
+  for (let died = true; died; calls += 1) {
+    ({ id: webhook } = await bench.webhook(await bench.account(), 'https://example.com/'));
+    await insertFailed(10);
+    const wanted = { from, until: null, states: ['agotada'] as const, isSimulated: false };
+    const { id } = (await createRecovery(bench.pool, webhook, wanted, 5))!;
+    const fuse = new Fuse(calls);
+    try {
+      for (let left = true; left; ) left = (await advanceRecovery(fuse.pool(bench.pool), limits)) !== null;
+    } catch (error) {
+      if (!fuse.isBlown) throw error;
+    }
+    died = fuse.isBlown;
+    const ended = async () => {
+      while ((await advanceRecovery(bench.pool, limits)) !== null);
+      return readRecovery(bench.pool, webhook, id);
+    };
+    // The server lets go of what the dead process held when it learns of its end.
+    await expect.poll(ended, { timeout: 20_000 }).toMatchObject({ estado: 'terminada', total: 10, resent: 10 });
+    expect(await due()).toBe(10);
+  }
+  // Two chunks and the end, each of several calls.
+  expect(calls).toBeGreaterThan(15);
+});
+
 it('several processes share recoveries, and none makes a delivery due twice', async () => {
   await insertFailed(60);
   const recovery = (await createRecovery(
@@ -102,7 +129,7 @@ it('what failed again after it was asked for is not its business', async () => {
     { from, until: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
-  await bench.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '2'", [webhook]);
+  await bench.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '_2'", [webhook]);
   while ((await advanceRecovery(bench.pool, defaultRecoveryLimits)) !== null);
   expect(await due()).toBe(2);
   expect(await readRecovery(bench.pool, webhook, recovery.id)).toMatchObject({
