@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Logger } from '../deploy/runtime/log.ts';
 import { countRequest } from './metering/counted.ts';
 import type { MinuteLimits } from './metering/minute-limits.ts';
+import { makeRefusalCounter } from './metering/refusals.ts';
 import { ApiProblem, methodNotAllowed } from './problems.ts';
 import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from './request.ts';
 import { makeRequestRecord } from './request-record.ts';
@@ -23,6 +24,7 @@ export interface KoaAppParts {
 /** What is the same for every route: request id, problems, one record per request. It listens nowhere. */
 export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestState> {
   const record = makeRequestRecord(parts.requestLog, parts.metrics);
+  const countRefusal = makeRefusalCounter(parts.metrics);
   const app = new Koa<RequestState>({ proxy: parts.proxyHops > 0, maxIpsCount: parts.proxyHops });
   app.use(async (context, next) => {
     const startedMs = performance.now();
@@ -34,6 +36,7 @@ export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestSt
       await next();
     } catch (error) {
       problem = answerProblem(context as ApiContext, error, parts.log, parts.baseUrl);
+      countRefusal(problem, context.state.caller);
     }
     record(context as ApiContext, startedMs, problem);
   });
