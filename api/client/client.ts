@@ -3,8 +3,9 @@ import type { Operation } from '../openapi/operation.ts';
 import { operations } from '../openapi/routes.ts';
 import type { CallOptions, PadronClient } from './types.ts';
 
+export type { NoticePayload } from './notices.ts';
 export type { AnswerOf, InputOf, PadronClient } from './types.ts';
-export { verifyNotice, WebhookError } from './webhooks.ts';
+export { type Notice, type NoticeHeaders, verifyNotice, WebhookError } from './webhooks.ts';
 
 export interface ClientOptions {
   /** Where the API is: everything before /id/v1. */

@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { EventPayload } from '../../schemas/http/events.ts';
+import type { NoticePayload } from './notices.ts';
 
 export type NoticeHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface Notice {
   /** The same over retries of one delivery: use it to drop repeats. */
   deliveryId: string;
-  payload: EventPayload;
+  payload: NoticePayload;
 }
 
 export interface VerifyOptions {
@@ -80,9 +80,9 @@ function headerOf(headers: NoticeHeaders, ...names: readonly string[]): string {
   throw new WebhookError('header_missing', `the header ${names[0]} is missing`);
 }
 
-function parse(body: string | Uint8Array): EventPayload {
+function parse(body: string | Uint8Array): NoticePayload {
   try {
-    return JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body)) as EventPayload;
+    return JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body)) as NoticePayload;
   } catch {
     throw new WebhookError('body_malformed', 'the body is not JSON');
   }

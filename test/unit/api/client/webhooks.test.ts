@@ -1,6 +1,12 @@
 import { Webhook } from 'standardwebhooks';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { NoticePayload } from '../../../../api/client/notices.ts';
 import { verifyNotice, type WebhookError } from '../../../../api/client/webhooks.ts';
+import type { Change } from '../../../../pipelines/stream/codec.ts';
+import { eventsOf } from '../../../../pipelines/watch/match.ts';
+import { payloadOf } from '../../../../pipelines/watch/payload.ts';
+import { eventPayload } from '../../../../schemas/http/events.ts';
+import { eventKinds, registers } from '../../../../schemas/registers.ts';
 import { deliveryHeaders } from '../../../../workflows/delivery/signature.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
@@ -74,4 +80,80 @@ const refused: [string, WebhookError['code'], () => unknown][] = [
 ];
 test.each(refused)('refused: %s', (_, code, verify) => {
   expect(verify).toThrow(expect.objectContaining({ name: 'WebhookError', code }));
+});
+
+/** Compiles only where each kind has the types of its values, and no kind is left over. */
+function told(payload: NoticePayload): string {
+  switch (payload.evento) {
+    case 'ping':
+      return `ping ${payload.datos}`;
+    case 'ruc.alta':
+    case 'ruc.baja': {
+      const ruc: string = payload.datos.antes ?? payload.datos.despues ?? '';
+      return `${payload.datos.campo} ${ruc} ${payload.watchlist.nombre}`;
+    }
+    case 'ruc.agente_retencion_cambiado':
+    case 'ruc.buen_contribuyente_cambiado': {
+      const isListed: boolean = payload.datos.despues;
+      return `${payload.datos.campo} ${isListed}`;
+    }
+    case 'ruc.estado_cambiado':
+    case 'ruc.condicion_cambiada':
+    case 'ruc.nombre_cambiado': {
+      const text: string | null = payload.datos.despues;
+      return `${payload.datos.campo} ${text}`;
+    }
+    default:
+      return payload satisfies never;
+  }
+}
+
+describe('the eight kinds', () => {
+  const ruc = '20990000019';
+  const row = (nombre: string, estado: string, condicion: string) => ({ nombre, estado, condicion });
+  const [before, after] = [row('ACME S.A.', 'ACTIVO', 'HABIDO'), row('ACME S.A.C.', 'BAJA DE OFICIO', 'NO HABIDO')];
+  const listed = { nombre: 'ACME S.A.C.', desde: '2023-10-01', resolucion: 'R.S. 1' };
+  const base = { edition: 2, seq: 0, ruc, line: null, detectedAt: now, corrects: null };
+  const of = (register: keyof typeof registers, change: Pick<Change, 'op' | 'before' | 'after'>) =>
+    eventsOf(registers[register], { ...base, ...change }, null);
+  const fields = [
+    ...of('padron_reducido', { op: 'c', before: null, after }),
+    ...of('padron_reducido', { op: 'u', before, after }),
+    ...of('padron_reducido', { op: 'd', before, after: null }),
+    ...of('agentes_retencion', { op: 'c', before: null, after: listed }),
+    ...of('buenos_contribuyentes', { op: 'd', before: listed, after: null }),
+  ];
+  const bodies = fields.map((field, index) =>
+    payloadOf(
+      {
+        ...{ id: `ev_${index}`, register: 'padron_reducido', edition: 2, ruc, field, fechaDato: '2026-11-26' },
+        ...{ ocurridoEn: now, list: { id: 7, nombre: 'Proveedores', referencia: null }, correccion: null },
+      },
+      index + 1,
+    ),
+  );
+  const sent = (text: string) => {
+    const { evento } = JSON.parse(text) as NoticePayload;
+    const signed = { secrets: [secret], deliveryId: 'en_1', event: evento, timestampSeconds: seconds, version: '1' };
+    return verifyNotice(text, deliveryHeaders({ ...signed, body: text }), secret, { now }).payload;
+  };
+
+  test('what the service writes is of its kind', () => {
+    for (const body of bodies) eventPayload.parse(JSON.parse(body));
+    expect(new Set(fields.map(({ evento }) => evento))).toEqual(new Set(eventKinds));
+    expect(bodies.map((body) => told(sent(body)))).toEqual([
+      `ruc ${ruc} Proveedores`,
+      'estado BAJA DE OFICIO',
+      'condicion NO HABIDO',
+      'nombre ACME S.A.C.',
+      `ruc ${ruc} Proveedores`,
+      'es_agente_retencion true',
+      'es_buen_contribuyente false',
+    ]);
+  });
+
+  test('so is the test that an owner asks for', () => {
+    const ping = { id: 'ev_p', evento: 'ping', ocurrido_en: '2026-11-26T10:00:00-05:00', datos: null, watchlist: null };
+    expect(told(sent(JSON.stringify(ping)))).toBe('ping null');
+  });
 });
