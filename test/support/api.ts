@@ -17,8 +17,13 @@ export interface RunningApi {
   stop(): Promise<void>;
 }
 
-export async function startApi(environment: Record<string, string>): Promise<RunningApi> {
-  const child = spawn(process.execPath, ['--import', 'tsx', path.join('api', 'main.ts')], {
+/** `preloads`: modules that the process loads before its own code. */
+export async function startApi(
+  environment: Record<string, string>,
+  preloads: readonly string[] = [],
+): Promise<RunningApi> {
+  const imports = ['tsx', ...preloads].flatMap((each) => ['--import', each]);
+  const child = spawn(process.execPath, [...imports, path.join('api', 'main.ts')], {
     cwd: repositoryRoot,
     env: { PATH: process.env.PATH ?? '', ...apiSecrets, HTTP_PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
