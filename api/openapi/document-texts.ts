@@ -9,8 +9,9 @@ edición fechada; cuando falta un almacén la respuesta es 503, nunca «no encon
 
 **Errores.** \`application/problem+json\` (RFC 9457) con \`code\` estable; cada código se explica en [/errores](/errores).
 
-**Límites.** Por minuto, en ventana fija y por cuenta, cuentan todas las rutas; por mes (hora de Lima), solo lo encontrado. Las
-cabeceras \`RateLimit\` y \`RateLimit-Policy\` dicen lo que queda. Agotada la cuota se usa el saldo prepago.
+**Límites.** Por minuto, en ventana fija y por cuenta (con el token de pruebas, por dirección IP), cuentan todas las rutas; por mes
+calendario (hora de Lima) y por cuenta, solo lo encontrado. Las cabeceras \`RateLimit\` y \`RateLimit-Policy\` dicen lo que queda.
+Agotada la cuota se usa el saldo prepago. Todo 429 lleva \`Retry-After\`: los segundos tras los que vale la pena repetir.
 
 **Caché.** \`HEAD\` se admite donde hay \`GET\`, salvo en la evaluación de proveedores, y cuesta lo mismo. Los errores llevan \`no-store\`.
 
