@@ -118,10 +118,10 @@ async function lookUp(plan: BatchPlan, { catalogue, findRecord }: BatchParts): P
   const entries = batchEntries(plan, new Map(records));
   const charge = records.filter(([, record]) => record.isFound).length;
   const meta: BatchMeta = {
-    ...recordSourcesOf(daily, editions).meta,
     solicitados: plan.entries.length,
     encontrados: entries.filter(({ encontrado }) => encontrado).length,
     cobrados: charge,
+    ...recordSourcesOf(daily, editions).meta,
   };
   return { body: successBody(entries, meta), charge };
 }
