@@ -36,7 +36,7 @@ const withToken = (code: ProblemCode, token: string | null): Provocation => ({
   request: ({ around }) => requestsOf(around.api.url, token)(`/id/v1/ruc/${company}`),
 });
 
-/** Every code that a caller, or a store that fails, can bring about; what needs a broken or empty store stands last. */
+/** Every code there is; what needs a broken or empty store stands last. */
 export const provocations: readonly Provocation[] = [
   {
     code: 'json_invalido',
@@ -155,6 +155,18 @@ export const provocations: readonly Provocation[] = [
       const page = (await (await by.request(`${events}?limite=1`)).json()) as { meta: { cursor: string } };
       await removeExpired(around.pool, defaultRetentionRule);
       return by.request(`${events}?cursor=${page.meta.cursor}`);
+    },
+  },
+  {
+    code: 'error_interno',
+    async request({ around, caller }) {
+      // A failure of our own: the store answers, and what the code looks for is not there.
+      await around.pool.query('ALTER TABLE watch_list RENAME TO watch_list_elsewhere');
+      try {
+        return await caller.request(lists);
+      } finally {
+        await around.pool.query('ALTER TABLE watch_list_elsewhere RENAME TO watch_list');
+      }
     },
   },
   {
