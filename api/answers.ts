@@ -6,6 +6,12 @@ export function answerPrivately(context: ApiContext, status: number, data: unkno
   answerBytes(context, status, successBody(data, meta));
 }
 
+/** 204: it is done, and there is nothing to show. */
+export function answerNothing(context: ApiContext): void {
+  context.status = 204;
+  context.set('Cache-Control', 'no-store');
+}
+
 export function successBody(data: unknown, meta: unknown): string {
   return JSON.stringify({ success: true, data, meta });
 }

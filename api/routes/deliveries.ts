@@ -19,7 +19,7 @@ import { type ApiRouter, callerOf, parseInput, refuseQuery } from '../request.ts
 import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 import type { WebhookParts } from './webhook-actions.ts';
-import { requireWebhook, webhooksPath } from './webhook-shown.ts';
+import { idInPath, requireWebhook, webhooksPath } from './webhook-shown.ts';
 
 export const deliveriesPath = '/id/v1/watch/entregas';
 /** Of one delivery: the last ones. More than a schedule and some resends make. */
@@ -44,7 +44,7 @@ export function registerDeliveryRoutes(router: ApiRouter, parts: WebhookParts): 
 
   router.get(`${deliveriesPath}/:entrega`, reads, async (context) => {
     refuseQuery(context);
-    const delivery = await readDelivery(pool, callerOf(context).accountId, context.params.entrega ?? '');
+    const delivery = await readDelivery(pool, callerOf(context).accountId, idInPath(context, 'entrega', 'La entrega'));
     if (delivery === null) throw notFound('La entrega');
     const attempts = await readAttempts(pool, delivery, maxShownAttempts);
     const data = { ...shownDelivery(delivery), historial_intentos: attempts.map(shownAttempt) };
@@ -54,7 +54,7 @@ export function registerDeliveryRoutes(router: ApiRouter, parts: WebhookParts): 
   router.post(`${deliveriesPath}/:entrega/reenviar`, mayWatch(parts.identify), readBody, async (context) => {
     refuseQuery(context);
     optionalBodyOf(context, noParameters);
-    const id = context.params.entrega ?? '';
+    const id = idInPath(context, 'entrega', 'La entrega');
     const meta = await registerMetaOf(catalogue);
     const resent = await resendDelivery(pool, callerOf(context).accountId, id);
     if (!resent.ok) throw notResent(resent);

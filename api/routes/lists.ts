@@ -11,7 +11,7 @@ import {
 import { listPatch, listsQuery, newList } from '../../schemas/http/lists.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import type { Identify } from '../accounts/callers.ts';
-import { answerPrivately } from '../answers.ts';
+import { answerNothing, answerPrivately } from '../answers.ts';
 import { bodyOf, readBody } from '../body.ts';
 import type { Catalogue } from '../catalogue.ts';
 import { readCursor, writeCursor } from '../cursors.ts';
@@ -73,7 +73,7 @@ export function registerListRoutes(router: ApiRouter, { identify, catalogue, poo
   router.delete(`${listsPath}/:lista`, watches, async (context) => {
     refuseQuery(context);
     if (!(await deleteList(pool, callerOf(context).accountId, listIdOf(context)))) throw notFound('La lista');
-    context.status = 204;
+    answerNothing(context);
   });
 }
 

@@ -2,7 +2,7 @@ import { addMembers, pageMembers, removeMember } from '../../pipelines/watch/mem
 import { membersQuery, newMembers } from '../../schemas/http/lists.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { padronReducido } from '../../schemas/registers.ts';
-import { answerPrivately } from '../answers.ts';
+import { answerNothing, answerPrivately } from '../answers.ts';
 import { bodyOf, readBody } from '../body.ts';
 import { readCursor, writeCursor } from '../cursors.ts';
 import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts';
@@ -37,7 +37,7 @@ export function registerMemberRoutes(router: ApiRouter, parts: MemberParts): voi
     const companies = judged.filter(({ codigo }) => codigo === null).map(({ ruc }) => ruc);
     const meta = await registerMetaOf(catalogue);
     const result = await addMembers(pool, callerOf(context).accountId, listIdOf(context), companies, maxWatchedRucs);
-    if (!result.ok) throw result.problem === 'not_found' ? notFound('La lista') : tooMany(result.held);
+    if (!result.ok) throw result.problem === 'not_found' ? notFound('La lista') : tooMany(result.wanted);
     const isHeld = await makeIsHeld(taxpayers, result.added, meta.fecha_dato !== null);
     const data = {
       agregados: result.added.map((ruc) => ({ ruc, en_padron: isHeld(ruc) })),
@@ -73,7 +73,7 @@ export function registerMemberRoutes(router: ApiRouter, parts: MemberParts): voi
     const ruc = requireCompany(context.params.ruc ?? '');
     const list = await requireList(pool, context);
     await removeMember(pool, list.id, ruc);
-    context.status = 204;
+    answerNothing(context);
   });
 }
 
@@ -100,10 +100,10 @@ function dailyRow(rows: readonly StoredRow[]): StoredRow | undefined {
   return rows.find((row) => row.register === padronReducido.code && !row.isDeleted);
 }
 
-function tooMany(held: number): ApiProblem {
-  const most = maxWatchedRucs.toLocaleString('en-US');
+function tooMany(wanted: number): ApiProblem {
+  const [most, all] = [maxWatchedRucs, wanted].map((count) => count.toLocaleString('en-US'));
   return new ApiProblem(
     'limite_excedido',
-    `La cuenta admite hasta ${most} RUC distintos y ya vigila ${held.toLocaleString('en-US')}: no se agregó ninguno.`,
+    `La cuenta admite hasta ${most} RUC distintos y con estos vigilaría ${all}: no se agregó ninguno.`,
   );
 }

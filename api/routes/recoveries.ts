@@ -1,17 +1,18 @@
 import { cancelRecovery, createRecovery, type Recovery, readRecovery } from '../../pipelines/watch/recoveries.ts';
 import { newRecovery } from '../../schemas/http/deliveries.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
-import { answerPrivately } from '../answers.ts';
+import { answerNothing, answerPrivately } from '../answers.ts';
 import { bodyOf, readBody } from '../body.ts';
 import { ApiProblem, notFound } from '../problems.ts';
 import { type ApiRouter, refuseQuery } from '../request.ts';
 import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 import type { WebhookParts } from './webhook-actions.ts';
-import { requireWebhook, webhooksPath } from './webhook-shown.ts';
+import { idInPath, requireWebhook, webhooksPath } from './webhook-shown.ts';
 
 /** Recoveries of one webhook under way at the same time. */
 export const maxRunningRecoveries = 5;
+const what = 'La recuperación';
 
 /** Sending again what a webhook missed since an instant: counted first, then done in chunks (pipelines/watch/recoveries.ts). */
 export function registerRecoveryRoutes(router: ApiRouter, parts: WebhookParts): void {
@@ -39,16 +40,16 @@ export function registerRecoveryRoutes(router: ApiRouter, parts: WebhookParts): 
   router.get(`${path}/:recuperacion`, mayReadWatch(parts.identify, pool), async (context) => {
     refuseQuery(context);
     const webhook = await requireWebhook(pool, context);
-    const recovery = await readRecovery(pool, webhook.id, context.params.recuperacion ?? '');
-    if (recovery === null) throw notFound('La recuperación');
+    const recovery = await readRecovery(pool, webhook.id, idInPath(context, 'recuperacion', what));
+    if (recovery === null) throw notFound(what);
     answerPrivately(context, 200, shownRecovery(recovery), await registerMetaOf(catalogue));
   });
 
   router.delete(`${path}/:recuperacion`, watches, async (context) => {
     refuseQuery(context);
     const webhook = await requireWebhook(pool, context);
-    if (!(await cancelRecovery(pool, webhook.id, context.params.recuperacion ?? ''))) throw notFound('La recuperación');
-    context.status = 204;
+    if (!(await cancelRecovery(pool, webhook.id, idInPath(context, 'recuperacion', what)))) throw notFound(what);
+    answerNothing(context);
   });
 }
 

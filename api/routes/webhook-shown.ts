@@ -9,7 +9,7 @@ export const webhooksPath = '/id/v1/watch/webhooks';
 
 /** @throws ApiProblem recurso_no_encontrado: not there, or another account's */
 export async function requireWebhook(pool: Pool, context: ApiContext): Promise<Webhook> {
-  const webhook = await readWebhook(pool, callerOf(context).accountId, context.params.webhook ?? '');
+  const webhook = await readWebhook(pool, callerOf(context).accountId, idInPath(context, 'webhook', 'El webhook'));
   if (webhook === null) throw notFound('El webhook');
   return webhook;
 }
@@ -21,6 +21,13 @@ export function shownWebhook({ created_at, ultima_entrega_at, pendientes, ...web
     ultima_entrega: ultima_entrega_at === null ? null : limaTime(ultima_entrega_at),
     creado_en: limaTime(created_at),
   };
+}
+
+/** @throws ApiProblem recurso_no_encontrado: what has no id's form is nobody's, and PostgreSQL might not even read it */
+export function idInPath(context: ApiContext, name: 'webhook' | 'entrega' | 'recuperacion', what: string): string {
+  const id = context.params[name] ?? '';
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) throw notFound(what);
+  return id;
 }
 
 /** Form, port, names and every address of the URL; the checked URL's text, or why not, as a class. */

@@ -4,14 +4,14 @@ import { deleteWebhookIn } from '../../pipelines/watch/deliveries.ts';
 import { changeWebhook } from '../../pipelines/watch/webhook-changes.ts';
 import { type CreateResult, createWebhook, listWebhooks } from '../../pipelines/watch/webhooks.ts';
 import { newWebhook, webhookPatch } from '../../schemas/http/webhooks.ts';
-import { answerPrivately } from '../answers.ts';
+import { answerNothing, answerPrivately } from '../answers.ts';
 import { bodyOf, readBody } from '../body.ts';
 import { ApiProblem, notFound } from '../problems.ts';
 import { type ApiRouter, callerOf, refuseQuery } from '../request.ts';
 import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 import type { WebhookParts } from './webhook-actions.ts';
-import { requireTarget, requireWebhook, shownWebhook, webhooksPath } from './webhook-shown.ts';
+import { idInPath, requireTarget, requireWebhook, shownWebhook, webhooksPath } from './webhook-shown.ts';
 
 export const maxWebhooks = 50;
 
@@ -75,9 +75,9 @@ export function registerWebhookRoutes(router: ApiRouter, parts: WebhookParts): v
   router.delete(`${webhooksPath}/:webhook`, watches, async (context) => {
     refuseQuery(context);
     const { accountId } = callerOf(context);
-    const id = context.params.webhook ?? '';
+    const id = idInPath(context, 'webhook', 'El webhook');
     if (!(await inTransaction(pool, (client) => deleteWebhookIn(client, accountId, id)))) throw notFound('El webhook');
-    context.status = 204;
+    answerNothing(context);
   });
 }
 

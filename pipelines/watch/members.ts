@@ -9,13 +9,14 @@ export interface WatchMember {
 export type AddResult =
   | { ok: true; added: string[]; present: string[] }
   | { ok: false; problem: 'not_found' }
-  | { ok: false; problem: 'too_many'; held: number };
+  /** How many the account would watch with these. */
+  | { ok: false; problem: 'too_many'; wanted: number };
 
 class TooMany extends Error {
-  readonly held: number;
-  constructor(held: number) {
-    super('the account watches too many RUCs');
-    this.held = held;
+  readonly wanted: number;
+  constructor(wanted: number) {
+    super('the account would watch too many RUCs');
+    this.wanted = wanted;
   }
 }
 
@@ -50,7 +51,7 @@ export async function addMembers(
            WHERE l.account_id = $1 AND l.deleted_at IS NULL`,
           [accountId],
         );
-        if (counts[0]!.count > maxDistinct) throw new TooMany(counts[0]!.count - added.size);
+        if (counts[0]!.count > maxDistinct) throw new TooMany(counts[0]!.count);
       }
       return {
         ok: true,
@@ -59,7 +60,7 @@ export async function addMembers(
       };
     });
   } catch (error) {
-    if (error instanceof TooMany) return { ok: false, problem: 'too_many', held: error.held };
+    if (error instanceof TooMany) return { ok: false, problem: 'too_many', wanted: error.wanted };
     throw error;
   }
 }

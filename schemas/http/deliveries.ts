@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { answerOf, limaTimestamp, limitParameter, pageMeta, registerMeta } from './envelope.ts';
-import { deliveryStates, moment } from './events.ts';
-
-const instant = z.iso.datetime({ offset: true, error: 'debe ser una hora ISO 8601' });
+import { answerOf, instant, limaTimestamp, limitParameter, moment, pageMeta, registerMeta } from './envelope.ts';
+import { deliveryStates } from './events.ts';
 
 /** `desde` and `hasta` are both included and are about when the delivery was made; a day means the whole day in Lima. */
 export const deliveriesQuery = z.strictObject({

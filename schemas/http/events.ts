@@ -1,12 +1,7 @@
 import { z } from 'zod';
 import { eventKinds } from '../registers.ts';
 import { checkRuc } from '../ruc.ts';
-import { answerOf, day, limaTimestamp, limitParameter, rucText } from './envelope.ts';
-
-export const moment = z.union(
-  [day, z.iso.datetime({ offset: true })],
-  'debe ser una fecha AAAA-MM-DD o una hora ISO 8601',
-);
+import { answerOf, day, limaTimestamp, limitParameter, moment, rucText } from './envelope.ts';
 
 /** `desde` and `hasta` are both included; a day means the whole day in Lima. */
 export const eventsQuery = z.strictObject({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { answerOf, limaTimestamp, limitParameter, pageMeta, registerMeta, rucText } from './envelope.ts';
+import { answerOf, keptText, limaTimestamp, limitParameter, pageMeta, registerMeta, rucText } from './envelope.ts';
 
-const nombre = z.string().trim().min(1, 'no puede estar vacío').max(200, 'admite hasta 200 caracteres');
-const referencia = z.string().trim().max(200, 'admite hasta 200 caracteres').nullable();
+const nombre = keptText(200).min(1, 'no puede estar vacío');
+const referencia = keptText(200).nullable();
 
 export const newList = z.strictObject({ nombre, referencia: referencia.optional() });
 export const listPatch = z

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { eventKinds } from '../registers.ts';
-import { answerOf, limaTimestamp, limitParameter, pageMeta, registerMeta } from './envelope.ts';
+import { answerOf, instant, keptText, limaTimestamp, limitParameter, pageMeta, registerMeta } from './envelope.ts';
 
 const eventos = z.array(z.enum(eventKinds)).min(1, 'una lista vacía no recibiría nada; omita el campo para todos');
 const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omita el campo para todas').max(1_000);
 
-const descripcion = z.string().trim().max(200, 'admite hasta 200 caracteres');
+const descripcion = keptText(200);
 
 /** `eventos` and `listas` omitted mean all of them, those made later too. */
 export const newWebhook = z.strictObject({
@@ -53,9 +53,7 @@ export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
 
 /** What becomes of the deliveries held while it was paused: all sent, none sent, or those since an instant. */
 export const resumption = z.strictObject({
-  pendientes: z
-    .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: z.iso.datetime({ offset: true }) })])
-    .default('todos'),
+  pendientes: z.union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })]).default('todos'),
 });
 
 /** For how many hours the secret before the new one still signs, beside it. */
@@ -77,7 +75,8 @@ export const notice = z.strictObject({
   detalle: z.strictObject({
     porcentaje: z.union([z.literal(50), z.literal(90)]).optional(),
     primer_fallo_en: limaTimestamp.optional(),
-    causa: z.enum(['fallos', 'respuesta_410', 'cliente']).optional(),
+    /** Of a webhook as in `pausado_por`; `plan`: the account's plan does not watch any more. */
+    causa: z.enum(['fallos', 'respuesta_410', 'cliente', 'plan']).optional(),
     fallos_consecutivos: z.int().optional(),
     liberadas: z.int().optional(),
   }),
