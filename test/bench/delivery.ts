@@ -1,22 +1,24 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { startStack } from '../../deploy/local/stack.ts';
-import { startDeliveryChain } from '../support/delivery-chain.ts';
 import { type DeliveryStage, makeDeliveryStage } from '../support/delivery-stage.ts';
 import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery-work.ts';
+import { run as runDays } from './daily.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
+import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 const folder = resolve('.local/bench/delivery');
-const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2, editionSeconds: 60 };
+const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2 };
 const perSecond = 200;
 const sampleMs = 500;
 const pageBytes = 4_096;
 
 /**
- * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000), `--watched
- * N` (10,000), `--only throughput|latency|hanging|held|edition`. One worker with the product's limits; PostgreSQL, Temporal and
- * the receivers share the machine. Every receiver is HTTPS, every notice is signed, recorded and kept.
+ * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000),
+ * `--only throughput|latency|hanging|held|edition`. One worker with the product's limits; PostgreSQL, Temporal and the
+ * receivers share the machine. Every receiver is HTTPS, every notice is signed, recorded and kept. `edition` is
+ * `bench -- daily --watched N` (10,000) with `--rows N` (300,000): the whole product, from the end of a download on.
  */
 export async function run(args: string[]): Promise<void> {
   const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
@@ -44,29 +46,10 @@ export async function run(args: string[]): Promise<void> {
       await stack.stop();
     }
   }
-  if (wanted('edition')) await edition(numberOption(args, 'watched', 10_000), runs);
   rmSync(folder, { recursive: true, force: true });
-}
-
-/** On the whole product. What lies before, download end to the records in Kafka, is part of `npm run bench -- daily`. */
-async function edition(watched: number, runs: number): Promise<void> {
-  const customers = Math.min(watched, 50);
-  const sizes = { customers, companies: Math.ceil(watched / customers), rate: 200 };
-  const { receiver, load, stop } = await startDeliveryChain(sizes, () => undefined);
-  try {
-    const seconds: number[] = [];
-    for (let index = 0; index < runs; index += 1) {
-      const began = performance.now();
-      await load.publishEdition();
-      await receiver.waitForAll(load.expected, 600_000);
-      seconds.push((performance.now() - began) / 1_000);
-    }
-    const missing = load.expected.size - new Set(receiver.arrivals()).size;
-    if (missing !== 0) throw new Error(`${missing} notices did not come`);
-    const title = `an edition of ${watched} watched changes, records written to Kafka → last notice (s)`;
-    print(title, seconds, (median) => median <= goals.editionSeconds);
-  } finally {
-    await stop();
+  if (wanted('edition')) {
+    const numbers = { rows: numberOption(args, 'rows', 300_000), runs, watched: numberOption(args, 'watched', 10_000) };
+    await runDays(Object.entries(numbers).flatMap(([name, number]) => [`--${name}`, String(number)]));
   }
 }
 
@@ -180,13 +163,6 @@ async function companiesOf(stage: DeliveryStage, deliveries: readonly string[]):
     [deliveries],
   );
   return new Map(rows.map(({ id, ruc }) => [id, ruc]));
-}
-
-function processName(command: string): string {
-  if (/receivers-process/.test(command)) return 'receivers';
-  if (/worker-process/.test(command)) return 'worker';
-  if (/temporal/.test(command)) return 'temporal';
-  return /postgres/.test(command) ? 'postgres' : 'bench';
 }
 
 function cpuPerDelivery(watch: ProcessWatch, deliveries: number): string {

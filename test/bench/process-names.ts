@@ -1,5 +1,8 @@
-/** What runs during a bench, by command line; the rest is the bench itself. */
+/** What runs during a bench, by command line, the first that fits; the rest is the bench itself. */
 const names: readonly [string, RegExp][] = [
+  ['receivers', /receivers-process/],
+  // A bench's own worker is told the engines' addresses on its command line.
+  ['worker', /workflows\/main|worker-process/],
   ['kafka', /kafka\.Kafka/],
   ['registry', /quarkus-run|apicurio/],
   ['temporal', /temporal.* server |temporal server/],
@@ -7,9 +10,10 @@ const names: readonly [string, RegExp][] = [
   ['clickhouse', /local\/clickhouse\/main/],
   ['api', /api\/main/],
   ['consumers', /consumers\/main/],
-  ['worker', /workflows\/main/],
   ['publisher', /publisher\/main/],
   ['difference', /diff\/main/],
+  ['verification', /replay\/main/],
+  ['command', /cli\/padron/],
 ];
 
 export function processName(command: string): string {

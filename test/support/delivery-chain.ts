@@ -9,6 +9,7 @@ import { prepareStream } from '../../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
 import { KillableReceiver } from './delivery-killable-receiver.ts';
 import { Load, makeCustomers } from './delivery-load.ts';
+import { inventedRuc } from './stream.ts';
 import { keyRingText, silentLog } from './watch-bench.ts';
 
 /** The whole product on engines of its own, a receiver as a process, customers, and what makes editions for them. */
@@ -47,7 +48,7 @@ export async function startDeliveryChain(
     stops.push(() => chain.stop());
     const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'padron-load', 3);
     stops.push(() => pool.end());
-    const customers = await makeCustomers(pool, receiver.origin, options.customers, options.companies, options.rate);
+    const customers = await makeCustomers(pool, receiver.origin, listsOf(options), options.rate);
     const load = await Load.start(pool, chain.stack.endpoints.KAFKA_BROKERS, await schemaId(chain, pool), customers);
     stops.push(() => load.stop());
     return { chain, receiver, pool, load, stop };
@@ -55,6 +56,12 @@ export async function startDeliveryChain(
     await stop();
     throw error;
   }
+}
+
+function listsOf({ customers, companies }: DeliveryChainOptions): string[][] {
+  const listOf = (customer: number) =>
+    Array.from({ length: companies }, (_, at) => inventedRuc(customer * companies + at));
+  return Array.from({ length: customers }, (_, customer) => listOf(customer));
 }
 
 async function schemaId({ stack }: Chain, pool: Pool): Promise<number> {

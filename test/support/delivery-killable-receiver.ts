@@ -1,21 +1,20 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeAuthority } from '../../deploy/local/demo/authority.ts';
-import { startReceivers } from './delivery-stage.ts';
+import { forkReceivers, killProcess } from './delivery-receivers.ts';
 
 const lookEveryMs = 200;
 
 /** Writes every delivery id to a file before it answers, so that a kill loses nothing of what was answered. */
 export class KillableReceiver {
-  readonly #options: Parameters<typeof startReceivers>[0];
+  readonly #options: Parameters<typeof forkReceivers>[0];
   readonly caPem: string;
   readonly origin: string;
   #process: ChildProcess;
 
   private constructor(
-    options: Parameters<typeof startReceivers>[0],
+    options: Parameters<typeof forkReceivers>[0],
     caPem: string,
     started: { receivers: ChildProcess; port: number },
   ) {
@@ -28,7 +27,7 @@ export class KillableReceiver {
   static async start(ledgerFile: string): Promise<KillableReceiver> {
     const authority = await makeAuthority('Receivers');
     const options = { ...(await authority.issue({ names: ['127.0.0.1'] })), ledgerFile };
-    return new KillableReceiver(options, authority.caPem, await startReceivers(options));
+    return new KillableReceiver(options, authority.caPem, await forkReceivers(options));
   }
 
   /** Delivery ids in the order in which they came, repeats included. */
@@ -37,14 +36,11 @@ export class KillableReceiver {
   }
 
   async kill(): Promise<void> {
-    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
-    const ended = once(this.#process, 'exit');
-    this.#process.kill('SIGKILL');
-    await ended;
+    await killProcess(this.#process);
   }
 
   async restart(): Promise<void> {
-    this.#process = (await startReceivers(this.#options)).receivers;
+    this.#process = (await forkReceivers(this.#options)).receivers;
   }
 
   /** Until each of these has come, or the time is up. */

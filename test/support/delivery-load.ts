@@ -6,32 +6,29 @@ import { encodeChange } from '../../pipelines/stream/codec.ts';
 import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { changesTopic } from '../../schemas/registers.ts';
-import { inventedRuc } from './stream.ts';
 import { change, makeWatchRows, row, silentLog } from './watch-bench.ts';
 
 const register = 'padron_reducido';
 const retryMs = 500;
 const states = ['ACTIVO', 'SUSPENSION TEMPORAL', 'BAJA DE OFICIO'];
 
-interface Customer {
+export interface Customer {
   rucs: readonly string[];
   list: number;
   webhook: string;
 }
 
-/** Accounts with one list of companies and one webhook each. */
+/** For each list of companies an account that watches it, with one webhook of `rate` requests per second. */
 export async function makeCustomers(
   pool: Pool,
   origin: string,
-  count: number,
-  companies: number,
+  lists: readonly (readonly string[])[],
   rate: number,
 ): Promise<Customer[]> {
   const watch = makeWatchRows(pool);
   const customers: Customer[] = [];
-  for (let index = 0; index < count; index += 1) {
+  for (const [index, rucs] of lists.entries()) {
     const account = await watch.account();
-    const rucs = Array.from({ length: companies }, (_, at) => inventedRuc(index * companies + at));
     const list = await watch.list(account, 'Proveedores', rucs);
     const { id } = await watch.webhook(account, `${origin}/customer-${index}`, { rate });
     customers.push({ rucs, list, webhook: id });
