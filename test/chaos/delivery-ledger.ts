@@ -48,7 +48,13 @@ export async function ledgerOf(
   };
 }
 
-const maxUnexplainedShare = 0.001;
+const maxRepeatedShare = 0.001;
+/** Among fewer notices, those that one kill finds in flight would be more than the share. */
+const shareFromNotices = 10_000;
+
+export function repeatedShare({ expected, repeatedByKill, repeatedUnexplained }: DeliveryLedger): number {
+  return (repeatedByKill + repeatedUnexplained.length) / expected;
+}
 
 /** Everything that must not be; empty is the only good outcome. */
 export function faultsOf(ledger: DeliveryLedger): string[] {
@@ -57,9 +63,15 @@ export function faultsOf(ledger: DeliveryLedger): string[] {
     ...lost.map((id) => `lost: ${id}`),
     ...uncalledFor.map((id) => `uncalled for: ${id}`),
     ...unrecorded.map((id) => `not recorded as delivered: ${id}`),
+    ...repeatedUnexplained.map((id) => `repeated without a kill that explains it: ${id}`),
   ];
-  if (repeatedUnexplained.length > expected * maxUnexplainedShare) {
-    faults.push(`${repeatedUnexplained.length} repeated without a kill that explains it`);
+  const share = repeatedShare(ledger);
+  if (expected >= shareFromNotices && share > maxRepeatedShare) {
+    faults.push(`${percent(share)} of the notices repeated, limit ${percent(maxRepeatedShare)}`);
   }
   return faults;
+}
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(3)} %`;
 }
