@@ -1,3 +1,4 @@
+import { errors } from 'undici';
 import type { TargetProblem } from './policy.ts';
 
 /** The guard said no. Its text holds no address, so it may be logged and stored. */
@@ -48,6 +49,8 @@ export function networkFailure(error: unknown): NetworkFailure {
     return networkFailure(error.errors.find((each) => each instanceof EgressRefused) ?? error.errors[0]);
   }
   if (!(error instanceof Error)) return 'connection_lost';
+  // It has no code where the first line is of another protocol.
+  if (error instanceof errors.HTTPParserError) return 'answer_malformed';
   const code = String((error as Error & { code?: unknown }).code ?? '');
   const known = failureOfCode(code);
   if (known !== null) return known;
