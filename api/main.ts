@@ -48,6 +48,8 @@ import { makeFindSupplier } from './supplier/find-supplier.ts';
 import { makeFindRecentChanges } from './supplier/recent-changes.ts';
 import { supplierThresholdsOf } from './supplier/thresholds.ts';
 
+/** Of a statement: every one of them is short, and a request waits for it. */
+const statementTimeoutMs = 15_000;
 /** Answers under keys stand for a day, evidence for years: neither is in a hurry to go. */
 const expiredEveryMs = 60_000;
 
@@ -74,7 +76,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const metrics = makeMetrics('api');
   const requestLog = makeLineLogger('api', config.LOG_LEVEL);
   lifecycle.onStop('request log', requestLog.stop);
-  const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE);
+  const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE, statementTimeoutMs);
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,

@@ -1,9 +1,12 @@
+import { isSilence } from '../deploy/runtime/postgres.ts';
+
 /**
  * Whether an error says that an engine did not answer, and nothing about the request: a refused or broken connection, a
  * server that starts or stops, a deadline. SQLSTATE classes: 08 connection, 53 resources, 57 operator intervention.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (isSilence(error)) return true;
   const code = 'code' in error ? String(error.code) : '';
   if (/^(08|53|57)[0-9A-Z]{3}$/.test(code)) return true;
   if (/^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true;

@@ -10,15 +10,23 @@ types.setTypeParser(types.builtins.INT8, (text) => {
 });
 types.setTypeParser(types.builtins.DATE, (text) => text);
 
-/** A connection pool with every default we rely on set. Times are UTC on the wire. */
-export function makePool(databaseUrl: string, name: string, size: number): Pool {
+const statementTimeoutMs = 60_000;
+/** So much later than the server should have ended a statement, the client gives it up, and the connection with it: the server hangs. */
+const silenceMs = 5_000;
+
+/**
+ * A connection pool with every default we rely on set. Times are UTC on the wire.
+ * @param timeoutMs of a statement
+ */
+export function makePool(databaseUrl: string, name: string, size: number, timeoutMs = statementTimeoutMs): Pool {
   const pool = new Pool({
     connectionString: databaseUrl,
     application_name: name,
     max: size,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    statement_timeout: 60_000,
+    statement_timeout: timeoutMs,
+    query_timeout: timeoutMs + silenceMs,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
   });
@@ -45,10 +53,17 @@ export async function inTransaction<Result>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch(noteBroken);
+    // A server that hangs would not answer to this either.
+    if (isSilence(error)) broken = error;
+    else await client.query('ROLLBACK').catch(noteBroken);
     throw error;
   } finally {
     client.off('error', noteBroken);
     client.release(broken);
   }
+}
+
+/** The client gave a statement up: nothing is known of it, and its connection is good for nothing more. */
+export function isSilence(error: unknown): error is Error {
+  return error instanceof Error && error.message === 'Query read timeout';
 }

@@ -27,7 +27,8 @@ export function isRetryable(error: unknown): boolean {
   const { retryable, code, cause } = error as Error & { retryable?: unknown; code?: unknown };
   if (typeof retryable === 'boolean') return retryable;
   if (typeof code === 'string' && passing.has(code)) return true;
-  // pg says this without a code when the server goes away between two statements.
-  if (/Connection terminated|timeout exceeded when trying to connect|socket hang up/i.test(error.message)) return true;
+  // pg says this without a code when the server goes away between two statements, or hangs in one.
+  const wording = /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up/i;
+  if (wording.test(error.message)) return true;
   return cause !== undefined && isRetryable(cause);
 }

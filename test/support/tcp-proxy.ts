@@ -7,24 +7,32 @@ export interface TcpProxy {
   /** Breaks all connections and refuses new ones, as an engine that ended would. */
   cut(): Promise<void>;
   mend(): Promise<void>;
+  /** Keeps connections and takes new ones, and lets nothing through, as an engine that hangs would. */
+  freeze(): void;
+  thaw(): void;
   stop(): Promise<void>;
 }
 
 export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
   const target = new URL(engineUrl);
   const sockets = new Set<Socket>();
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let isFrozen = false;
   const server = createServer((socket) => {
     const upstream = connect(Number(target.port), target.hostname);
-    for (const each of [socket, upstream]) {
+    const pair = [socket, upstream] as const;
+    pairs.add(pair);
+    for (const each of pair) {
       sockets.add(each);
       each.on('error', () => {});
       each.once('close', () => {
         sockets.delete(each);
+        pairs.delete(pair);
         socket.destroy();
         upstream.destroy();
       });
     }
-    socket.pipe(upstream).pipe(socket);
+    if (!isFrozen) join(pair);
   });
   const port = await listen(server, 0);
   const url = new URL(engineUrl);
@@ -38,9 +46,21 @@ export async function makeTcpProxy(engineUrl: string): Promise<TcpProxy> {
   return {
     url: url.href,
     cut,
+    freeze() {
+      isFrozen = true;
+      for (const each of sockets) each.unpipe().pause();
+    },
+    thaw() {
+      isFrozen = false;
+      for (const pair of pairs) join(pair);
+    },
     mend: async () => void (await listen(server, port)),
     stop: () => (server.listening ? cut() : Promise.resolve()),
   };
+}
+
+function join([one, other]: readonly [Socket, Socket]): void {
+  one.pipe(other).pipe(one);
 }
 
 function listen(server: Server, port: number): Promise<number> {

@@ -70,6 +70,18 @@ test.each(['0000-01-01', '0000-12-31'])('%s is no day, and not a store that fail
   await expectProblem(await caller.request(`/id/v1/ruc/${company}?fecha=${day}`), 'fecha_invalida');
 });
 
+test('PostgreSQL hangs: what must be written before it is answered is 503 and does not wait for it', async () => {
+  const path = `/id/v1/proveedor/${company}`;
+  expect((await caller.request(path)).status).toBe(200);
+  around.postgresLine.freeze();
+  try {
+    await expectProblem(await caller.request(path), 'servicio_no_disponible');
+  } finally {
+    around.postgresLine.thaw();
+  }
+  await expect.poll(async () => (await caller.request(path)).status, { timeout: 20_000 }).toBe(200);
+});
+
 describe('what is left of the month is told also to who was refused or asked nothing yet', () => {
   test.each([
     ['a RUC that is none', '/id/v1/ruc/123', {}, 400],
