@@ -54,7 +54,7 @@ export async function inTransaction<Result>(
     return result;
   } catch (error) {
     // A server that hangs would not answer to this either.
-    if (isSilence(error)) broken = error;
+    if (isSilence(error)) broken = error as Error;
     else await client.query('ROLLBACK').catch(noteBroken);
     throw error;
   } finally {
@@ -64,6 +64,6 @@ export async function inTransaction<Result>(
 }
 
 /** The client gave a statement up: nothing is known of it, and its connection is good for nothing more. */
-export function isSilence(error: unknown): error is Error {
+export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
