@@ -1,5 +1,5 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
-import { type RegisterName, registers } from '../../schemas/registers.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
 import { findCorrection } from './corrections.ts';
 import { type Head, readHead } from './heads.ts';
 import { findPublication, type Publication } from './publications.ts';
@@ -12,6 +12,9 @@ export interface FrozenDifference {
   detectedAt: Date;
   changeFileSha256: string;
   overlaySha256: string | null;
+  /** How the rows were read, and their columns in order: as the change file has them, whichever release freezes it. */
+  parserVersion: number;
+  columns: readonly string[];
   changes: number;
   counts: Record<string, unknown>;
 }
@@ -95,13 +98,12 @@ async function insertEdition(
   difference: FrozenDifference,
 ): Promise<void> {
   if (difference.edition !== head.edition + 1) throw new Error('a change file must be numbered head + 1');
-  const register = registers[origin.register];
   await client.query(
     `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
        change_file_sha256, overlay_sha256, parser_version, columns, changes, counts)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
-      register.name,
+      origin.register,
       difference.edition,
       origin.id,
       origin.corrects ?? null,
@@ -110,8 +112,8 @@ async function insertEdition(
       difference.detectedAt,
       difference.changeFileSha256,
       difference.overlaySha256,
-      register.parserVersion,
-      register.columns.map((column) => column.name),
+      difference.parserVersion,
+      difference.columns,
       difference.changes,
       JSON.stringify(difference.counts),
     ],

@@ -2,10 +2,10 @@ import { CompareError } from '../../pipelines/diff/errors.ts';
 import type { CompareInput } from '../../pipelines/diff/types.ts';
 import { findEdition, publicationUnder } from '../../pipelines/editions/editions.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
-import { findPublication, type Publication, recordComparison } from '../../pipelines/editions/publications.ts';
+import { findPublication, recordComparison } from '../../pipelines/editions/publications.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { archiveComparison, baseOf, type CompareParts, orRebuild, type Report } from './comparing.ts';
-import { comparisonSchema } from './comparison.ts';
+import { stillStands } from './comparison.ts';
 import type { StepOutcome } from './messages.ts';
 import { countNotices } from './notices.ts';
 import { quarantineFault } from './publish-steps.ts';
@@ -26,7 +26,7 @@ export async function comparePublication(
     return { outcome: publication?.edition == null ? 'ended' : 'next' };
   }
   const head = await readHead(parts.pool, register);
-  if (publication.state === 'comparada' && isAgainst(publication, head.edition)) return { outcome: 'next' };
+  if (publication.state === 'comparada' && stillStands(publication, head)) return { outcome: 'next' };
   const previous = await previousOf(parts, head);
   const input: CompareInput = {
     register,
@@ -89,8 +89,4 @@ function namingPrevious(error: unknown, { publicationId, edition }: Previous): u
   const old = `publication ${publicationId}, on which edition ${edition} stands`;
   const help = 'Run a release that reads both; the next publication then needs nobody, this one an approval.';
   return new CompareError(error.code, `this release cannot read ${old}: ${error.message} ${help}`);
-}
-
-function isAgainst(publication: Publication, edition: number): boolean {
-  return comparisonSchema.safeParse(publication.compare_result).data?.baseEdition === edition;
 }

@@ -78,6 +78,8 @@ export async function archiveComparison(
     changeFileSha256: changeFile.sha256,
     overlaySha256: overlayFile?.sha256 ?? null,
     rejectsSha256,
+    parserVersion: result.parserVersion,
+    columns: result.columns,
     counts: countsOf(result, notices),
   });
 }

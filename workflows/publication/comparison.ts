@@ -58,12 +58,28 @@ export const comparisonSchema = z.object({
   changeFileSha256: z.string(),
   overlaySha256: z.string().nullable(),
   rejectsSha256: z.string().nullable(),
+  parserVersion: count,
+  columns: z.array(z.string()),
   counts: countsSchema,
 });
 export type Comparison = z.output<typeof comparisonSchema>;
 
 export function countsOf(result: CompareResult, notices: NoticeCounts | null): Counts {
   return countsSchema.parse({ ...result, ...notices });
+}
+
+/**
+ * Whether a comparison that was kept is the one that this release would make again: with this head, by this parser and these
+ * columns. One of an earlier release is made anew, as a re-baseline where that is needed.
+ */
+export function stillStands({ compare_result }: { compare_result: unknown }, head: Pick<Head, 'register' | 'edition'>) {
+  const found = comparisonSchema.safeParse(compare_result).data;
+  const { parserVersion, columns } = registers[head.register];
+  return (
+    found?.baseEdition === head.edition &&
+    found.parserVersion === parserVersion &&
+    found.columns.join() === columns.map(({ name }) => name).join()
+  );
 }
 
 export function comparisonOf(record: { compare_result: unknown }): Comparison {
@@ -74,13 +90,9 @@ export function differenceOf(record: { compare_result: unknown }): FrozenDiffere
   const comparison = comparisonOf(record);
   const { inserted, updated, deleted, baseline } = comparison.counts;
   return {
-    baseEdition: comparison.baseEdition,
-    edition: comparison.edition,
+    ...comparison,
     detectedAt: new Date(comparison.detectedAt),
-    changeFileSha256: comparison.changeFileSha256,
-    overlaySha256: comparison.overlaySha256,
     changes: inserted + updated + deleted + baseline,
-    counts: comparison.counts,
   };
 }
 

@@ -11,7 +11,7 @@ import { freezeCorrection as freeze } from '../../pipelines/editions/freeze.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { archiveComparison, baseOf, type CompareParts, orRebuild, type Report } from './comparing.ts';
-import { comparisonSchema, differenceOf } from './comparison.ts';
+import { differenceOf, stillStands } from './comparison.ts';
 import type { FreezeOutcome, StepOutcome } from './messages.ts';
 import type { PublishParts } from './publish-steps.ts';
 
@@ -32,9 +32,7 @@ export async function compareCorrection(
     return { outcome: correction?.edition == null ? 'ended' : 'next' };
   }
   const head = await readHead(parts.pool, register);
-  if (comparisonSchema.safeParse(correction.compare_result).data?.baseEdition === head.edition) {
-    return { outcome: 'next' };
-  }
+  if (stillStands(correction, head)) return { outcome: 'next' };
   const input = await inputOf(parts, correction, head);
   try {
     const result = await orRebuild(parts, input, () => parts.correct(input, report, signal), report, signal);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../deploy/runtime/postgres.ts';
-import { decodeChanges } from '../../../pipelines/diff/change-file.ts';
+import { decodeChanges, openChangeFile } from '../../../pipelines/diff/change-file.ts';
 import { CompareError } from '../../../pipelines/diff/errors.ts';
 import { findCorrection, requestCorrection } from '../../../pipelines/editions/corrections.ts';
 import { confirmDate } from '../../../pipelines/editions/data-date.ts';
@@ -11,6 +11,9 @@ import { findPublication, type Publication } from '../../../pipelines/editions/p
 import { servedEditions } from '../../../pipelines/editions/served.ts';
 import type { SmallFormat } from '../../../pipelines/registers/module.ts';
 import { registerModules } from '../../../pipelines/registers/modules.ts';
+import { registers } from '../../../schemas/registers.ts';
+import { comparePublication } from '../../../workflows/publication/compare-step.ts';
+import { verifyPublication } from '../../../workflows/publication/publish-steps.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../support/list-days.ts';
 import { makeStepBench, type StepBench } from '../../support/step-bench.ts';
 
@@ -169,6 +172,32 @@ describe('an edition that another parser read', () => {
     await expect(
       inTransaction(bench.pool, (client) => requestCorrection(client, register, edition + 1, order)),
     ).rejects.toMatchObject({ code: 'not_correctable' });
+  });
+
+  it('a comparison that an earlier release left is made anew: the edition says of itself what its change file says', async () => {
+    const { edition } = await head();
+    await show((list) => list.set(53, 'ALTERADA TRES'));
+    const { id } = (await bench.fetch(register))!;
+    const signal = new AbortController().signal;
+    await verifyPublication(bench.parts, register, id);
+    await comparePublication(bench.parts, register, id, () => {}, signal);
+    expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'comparada' });
+    const released = registers[register] as { parserVersion: number };
+    const { parserVersion } = released;
+    released.parserVersion += 1;
+    try {
+      await bench.settle(register);
+      expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
+      const made = (await findEdition(bench.pool, register, edition + 1))!;
+      expect(made.counts).toMatchObject({ baseline: rows.size - 1, updated: 1 });
+      const path = await bench.parts.archive.localFile({ register, kind: 'changes', sha256: made.change_file_sha256 });
+      const file = await openChangeFile(path);
+      await file.close();
+      expect(made).toMatchObject({ parser_version: file.header.parserVersion, columns: file.header.columns });
+      expect(made.parser_version).toBe(parserVersion + 1);
+    } finally {
+      released.parserVersion = parserVersion;
+    }
   });
 
   it('and that this one cannot read at all, keeps the next from being compared: the reason names the old one', async () => {
