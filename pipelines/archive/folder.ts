@@ -23,6 +23,8 @@ export class FolderArchive implements Archive {
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
     const target = this.#path(name);
     if ((await this.size(name)) !== null) {
+      // Whoever put it may have died before its name was durable.
+      await syncFolder(dirname(target));
       await rm(file, { force: true });
       return 'already_there';
     }

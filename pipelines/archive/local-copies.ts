@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ArchiveError } from './archive.ts';
-import { sha256OfFile } from './durable.ts';
+import { sha256OfFile, syncFile } from './durable.ts';
 import { makeFolder } from './incoming.ts';
 
 export interface CopyLimits {
@@ -46,6 +46,8 @@ export class LocalCopies {
       const found = await sha256OfFile(incoming);
       if (found !== sha256) throw new ArchiveError('hash_mismatch', `${key} holds bytes with hash ${found}`);
       await chmod(incoming, readOnly);
+      // A name that outlives its bytes in a power cut would pass for the object, and a good publication for a damaged one.
+      await syncFile(incoming);
       await rename(incoming, path);
     } finally {
       await rm(incoming, { force: true });

@@ -1,6 +1,5 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { syncFolder } from './work-files.ts';
+import { writeWhole } from './work-files.ts';
 
 export interface Listing {
   path: string;
@@ -21,21 +20,16 @@ export function writeListing(
   omitted: number,
 ): Listing | null {
   if (entries.length + omitted === 0) return null;
-  const file = openSync(join(folder, attempt), 'w');
-  let bytes = 0;
-  try {
-    for (let from = 0; from < entries.length; from += entriesPerWrite) {
-      const lines = entries.slice(from, from + entriesPerWrite).map((entry) => `${toJson(entry)}\n`);
-      bytes += writeSync(file, lines.join(''));
-    }
-    if (omitted > 0) bytes += writeSync(file, `${JSON.stringify({ omitted })}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(join(folder, attempt), join(folder, name));
-  syncFolder(folder);
+  const bytes = writeWhole(folder, attempt, name, textsOf(entries, omitted));
   return { path: join(folder, name), bytes };
+}
+
+function* textsOf(entries: readonly object[], omitted: number): Generator<string> {
+  for (let from = 0; from < entries.length; from += entriesPerWrite) {
+    const lines = entries.slice(from, from + entriesPerWrite).map((entry) => `${toJson(entry)}\n`);
+    yield lines.join('');
+  }
+  if (omitted > 0) yield `${JSON.stringify({ omitted })}\n`;
 }
 
 /** Texts hold bytes as the characters of that number; those that could steer a terminal are escaped, so nothing is lost. */

@@ -81,9 +81,21 @@ async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat)
   if (!headerSeen) throw new CompareError('empty', 'The publication is empty: it has not even a header.');
 }
 
-/** Reads no further than the header. Errors: as `pagesOf`. */
+/** Reads no further than where a header must have ended. Errors: as `pagesOf`. */
 export async function checkHeader(chunks: AsyncIterable<Buffer>, format: LargeFormat): Promise<void> {
-  for await (const _ of rowRegionsOf(chunks, format)) return;
+  for await (const _ of rowRegionsOf(startOf(chunks, maxHeaderBytes), format)) return;
+}
+
+/** A first line that is longer is no header: without this a text of gigabytes in one line would be read to its end. */
+const maxHeaderBytes = 64 * 1024;
+
+async function* startOf(chunks: AsyncIterable<Buffer>, atLeastBytes: number): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    yield chunk;
+    bytes += chunk.length;
+    if (bytes >= atLeastBytes) return;
+  }
 }
 
 /** A format's text in pieces that fit a page. */

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { writeFully } from './spill.ts';
 
 /**
  * Files that can be rebuilt, in WORK_DIR: `<register>.<hash of the change file>.index` and `.rows`. An attempt writes
@@ -22,6 +23,39 @@ export function publishFile(folder: string, from: string, to: string, file: numb
   closeSync(file);
   renameSync(join(folder, from), join(folder, to));
   syncFolder(folder);
+}
+
+/**
+ * Writes these pieces as one file: whole, durable and under its name, or not at all. A full disk that is tried again and
+ * again must not be filled by what each try leaves. Returns the file's bytes.
+ */
+export function writeWhole(
+  folder: string,
+  attempt: string,
+  name: string,
+  pieces: Iterable<string | Uint8Array>,
+): number {
+  const path = join(folder, attempt);
+  const file = openSync(path, 'w');
+  let bytes = 0;
+  try {
+    try {
+      for (const piece of pieces) {
+        const data = typeof piece === 'string' ? Buffer.from(piece, 'utf8') : piece;
+        writeFully(file, data, 0, data.length, bytes);
+        bytes += data.length;
+      }
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(path, join(folder, name));
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  }
+  syncFolder(folder);
+  return bytes;
 }
 
 /** A rename is durable only when its folder is. */

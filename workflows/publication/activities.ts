@@ -40,7 +40,10 @@ export function makePublicationActivities(parts: PublicationParts) {
     ),
     wakePublish: step('wakePublish', (register: RegisterName) => wakePublish(parts.client, register)),
     nextWork: step('nextWork', (register: RegisterName) => nextWork(parts, register)),
-    verifyPublication: step('verifyPublication', (...[register, id]: Ids) => verifyPublication(parts, register, id)),
+    // Where the archive is a bucket it may have to fetch the file first.
+    verifyPublication: step('verifyPublication', (...[register, id]: Ids) =>
+      beating(parts.beats, () => verifyPublication(parts, register, id)),
+    ),
     comparePublication: step('comparePublication', (...[register, id]: Ids) =>
       beating(parts.beats, (report, signal) => comparePublication(parts, register, id, report, signal)),
     ),

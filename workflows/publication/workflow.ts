@@ -35,7 +35,7 @@ const site = proxyActivities<PublicationActivities>({
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 minutes' },
 });
 
-/** Steps in a child process, which is killed when the worker goes, the step is cancelled or no progress is made. */
+/** Steps that read a whole file, most of them in a child process: it is killed when the worker goes or nothing moves. */
 const heavy = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '20 seconds',
@@ -108,7 +108,7 @@ async function publishRegister({ register }: RegisterInput): Promise<PublishResu
 
 /** Up to the point of no return; the edition is then found as open work. False: the same publication is to be taken again. */
 async function takePublication({ register }: RegisterInput, publicationId: number): Promise<boolean> {
-  if ((await quick.verifyPublication(register, publicationId)).outcome === 'ended') return true;
+  if ((await heavy.verifyPublication(register, publicationId)).outcome === 'ended') return true;
   if ((await heavy.comparePublication(register, publicationId)).outcome === 'ended') return true;
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
   const frozen: FreezeOutcome = await quick.freezePublication(register, publicationId);

@@ -12,14 +12,26 @@ import { readOverlay } from './records.ts';
 import type { Cells } from './state.ts';
 
 /**
+ * A row goes twice into a record of Kafka (8 MB at most) and as JSON, which makes at most three bytes of a character, into
+ * ClickHouse (2 MB at most): there one that does not fit would stand in the way of every later edition. The longest real one,
+ * of a supplier with many sanctions, has some 60,000.
+ */
+const maxRowCharacters = 512 * 1024;
+
+/**
  * A small register's publication, read whole.
- * @throws CompareError the publication's faults; `empty` when no line of it is a row
+ * @throws CompareError the publication's faults; `empty` when no line of it is a row, `text_invalid` for a row that is too long
  */
 export async function readText(register: RegisterName, path: string, limits: PublicationLimits): Promise<SmallText> {
   const { source, format } = registerModules[register];
   if (format.size !== 'small') throw new Error(`${register} is a large register: another engine compares it`);
   const text = format.read(await readPublication(path, source.container, limits));
   if (text.rows.size === 0) throw new CompareError('empty', 'No line of the publication is a row.');
+  for (const { cells, line } of text.rows.values()) {
+    if (cells.reduce((sum, cell) => sum + cell.length, 0) <= maxRowCharacters) continue;
+    const what = `the row at line ${line} has more than ${maxRowCharacters} characters`;
+    throw new CompareError('text_invalid', `The text of the publication is not the register's: ${what}.`);
+  }
   return text;
 }
 

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { openSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { CompareError } from '../errors.ts';
-import { writeFully } from '../spill.ts';
-import { attemptName, publishFile, workFileName } from '../work-files.ts';
+import { attemptName, workFileName, writeWhole } from '../work-files.ts';
 import type { Cells, SmallState } from './state.ts';
 
 /** First line of a state file; one line per row follows, `[key, cell, …]` in the order of keys. */
@@ -30,11 +29,9 @@ export function writeState(workDir: string, register: RegisterName, state: Small
     .map((row) => `${JSON.stringify(row.flat())}\n`);
   const body = Buffer.from(lines.join(''), 'utf8');
   const header = { register, edition, changeFileSha256, parserVersion, columns, rows: rows.size, crc32: crc32(body) };
-  const bytes = Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`, 'utf8'), body]);
   const attempt = attemptName(register, randomUUID(), 'rows');
-  const file = openSync(join(workDir, attempt), 'w');
-  writeFully(file, bytes, 0, bytes.length, 0);
-  publishFile(workDir, attempt, workFileName(register, changeFileSha256, 'rows'), file);
+  const name = workFileName(register, changeFileSha256, 'rows');
+  writeWhole(workDir, attempt, name, [`${JSON.stringify(header)}\n`, body]);
 }
 
 /** @throws CompareError `index_missing`, `index_damaged`: rebuild it */

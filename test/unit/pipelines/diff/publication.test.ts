@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { entryName, joinLines, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
+import { checkHeader } from '../../../../pipelines/diff/pages.ts';
 import { checkPublication, openPublication, readPublication } from '../../../../pipelines/diff/publication.ts';
 import { chunkBytes } from '../../../../pipelines/diff/published-text.ts';
-import type { Container } from '../../../../pipelines/registers/module.ts';
+import type { Container, LargeFormat } from '../../../../pipelines/registers/module.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
@@ -117,6 +118,40 @@ describe('checking a publication before it is compared', () => {
     await expect(checkPublication('padron_reducido', path, limits)).rejects.toMatchObject({
       code: 'header_changed',
       message: 'The header is not the known one: column 12 is not called LOTE.',
+    });
+  });
+
+  it('gives a text of one endless line up where a header must have ended', async () => {
+    let read = 0;
+    async function* endless(): AsyncGenerator<Buffer> {
+      for (; read < 1_000; read += 1) yield Buffer.alloc(16 * 1024, 'X');
+    }
+    for (const { format } of [registerModules.padron_reducido, registerModules.padron_mensual]) {
+      read = 0;
+      await expect(checkHeader(endless(), format as LargeFormat)).rejects.toMatchObject({ code: 'header_changed' });
+      expect(read).toBeLessThan(10);
+    }
+  });
+
+  const list = registerModules.agentes_retencion.source.container;
+  const zipList = (content: Buffer) => writeZip(path, [{ name: 'AgenRet_TXT.txt', content }], 1);
+  const line = 'Ruc|Nombre/Razon|A partir del|Resolucion|\r';
+
+  it.each([
+    ['in UTF-8', `${line}20990000019|CAÑÓN|01/01/2020|RS|\r`, /written in UTF-8 instead of Windows-1252/],
+    ['of more lines than any', line + '\r'.repeat(200_001), /more than 200000 lines/],
+  ])('refuses a small register %s', async (_what, content, message) => {
+    await zipList(Buffer.from(content, 'utf8'));
+    const refusal = { code: 'text_invalid', message, isPublicationFault: true };
+    await expect(checkPublication('agentes_retencion', path, limits)).rejects.toMatchObject(refusal);
+  });
+
+  it('refuses a small register that is too large for the process that compares it', async () => {
+    await zipList(Buffer.alloc(17 * 2 ** 20, `${line}20990000019|X|01/01/2020|RS|\r`));
+    const wide = { ...limits, maxTextBytes: 2 ** 33 };
+    await expect(readPublication(path, list, wide)).rejects.toMatchObject({
+      code: 'zip_size',
+      message: /the limit is 16777216/,
     });
   });
 
