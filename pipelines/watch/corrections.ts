@@ -19,8 +19,8 @@ export interface Originals {
   edition: number;
   /** Ids of the events that the wrong edition made of these RUCs, whoever watches them now. */
   events: ReadonlySet<string>;
-  /** Webhooks to which an event was attempted at least once, by the event's id. */
-  attempted: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Webhooks that must hear what becomes of an event, by its id: it was attempted there, or what it corrected never was. */
+  listeners: ReadonlyMap<string, ReadonlySet<string>>;
   /** Deliveries that this call cancelled. */
   cancelled: number;
 }
@@ -61,7 +61,7 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
   return {
     edition: wrong.edition,
     events,
-    attempted: await attemptedOf(client, wrong.day, deliveries),
+    listeners: await listenersOf(client, wrong, deliveries),
     cancelled: cancelled.rowCount ?? 0,
   };
 }
@@ -74,27 +74,42 @@ export function correccionOf(originals: Originals, event: Corrected): Correccion
   return { edicion: originals.edition, evento: originals.events.has(id) ? id : null };
 }
 
-/** Whether the webhook may have heard what is corrected. Then it hears the correction too, whatever kinds it takes. */
-export function wasTold(originals: Originals, webhookId: string, event: Corrected): boolean {
-  return originals.attempted.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
+/**
+ * Whether the webhook may believe something else than what the correction makes true. Then it hears the correction too,
+ * whatever kinds it takes.
+ */
+export function mustHear(originals: Originals, webhookId: string, event: Corrected): boolean {
+  return originals.listeners.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
 }
 
 function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Corrected): string {
   return eventId(register, edition, ruc, field.campo, list.id);
 }
 
-async function attemptedOf(
+/**
+ * Attempted deliveries of the wrong events; and where these correct others themselves, the deliveries of the latter that were
+ * cancelled unsent: such a receiver heard neither, so it still believes what was before both, and that is wrong again.
+ */
+async function listenersOf(
   client: PoolClient,
-  day: string,
+  { day, register, edition }: TakenBack,
   deliveries: readonly string[],
 ): Promise<Map<string, Set<string>>> {
   const { rows } = await client.query<{ event_id: string; webhook_id: string }>(
-    'SELECT event_id, webhook_id FROM delivery WHERE day = $1 AND id = ANY($2) AND intentos > 0',
-    [day, deliveries],
+    `SELECT event_id, webhook_id FROM delivery WHERE day = $1 AND id = ANY($2) AND intentos > 0
+     UNION ALL
+     SELECT e.id, d.webhook_id
+     FROM edition wrong
+     JOIN edition first ON first.register = wrong.register AND first.number = wrong.corrects
+     JOIN event e ON e.day = $1 AND e.register = $3 AND e.edition = $4
+     JOIN delivery d ON d.day = (first.detected_at AT TIME ZONE 'America/Lima')::date
+       AND d.event_id = e.payload::json -> 'correccion' ->> 'evento' AND d.intentos = 0 AND d.estado = 'cancelada'
+     WHERE wrong.register = $3 AND wrong.number = $4`,
+    [day, deliveries, register, edition],
   );
-  const attempted = new Map<string, Set<string>>();
+  const listeners = new Map<string, Set<string>>();
   for (const { event_id, webhook_id } of rows) {
-    attempted.set(event_id, (attempted.get(event_id) ?? new Set()).add(webhook_id));
+    listeners.set(event_id, (listeners.get(event_id) ?? new Set()).add(webhook_id));
   }
-  return attempted;
+  return listeners;
 }

@@ -1,6 +1,6 @@
 import type { PoolClient } from '../../deploy/runtime/postgres.ts';
 import { isTold, type Listener, lockAudience } from './audience.ts';
-import { correccionOf, type TakenBack, takeBack, wasTold } from './corrections.ts';
+import { correccionOf, mustHear, type TakenBack, takeBack } from './corrections.ts';
 import { deliveryId, type EventFacts, payloadOf } from './payload.ts';
 import { eventChannel } from './work-news.ts';
 
@@ -26,7 +26,8 @@ export interface Written {
  * position of this account before this one ends: a reader that has seen position n will never see a smaller one
  * appear. Only events that are not there yet take one: a repeat leaves no gap and moves nothing.
  *
- * The events of a correction say what they correct, and leave only for webhooks to which that was attempted.
+ * The events of a correction say what they correct, and leave only for webhooks to which that was attempted (or, where it is a
+ * correction itself, that never heard of what it corrected).
  * @param wrong what the edition takes back, watched or not any more; null for an ordinary edition
  */
 export async function writeEvents(
@@ -63,7 +64,7 @@ export async function writeEvents(
     await client.query('SELECT pg_notify($1, account) FROM unnest($2::text[]) AS account', [eventChannel, told]);
   }
   const hears = (webhook: Listener, event: AccountEvent) =>
-    originals === null ? isTold(webhook, event) : wasTold(originals, webhook.id, event);
+    originals === null ? isTold(webhook, event) : mustHear(originals, webhook.id, event);
   const deliveries = await insertDeliveries(client, day, fresh, webhooks, hears);
   const active = webhooks.filter(({ estado }) => estado === 'activo');
   const webhookIds = active.filter((webhook) => events.some((event) => hears(webhook, event))).map(({ id }) => id);

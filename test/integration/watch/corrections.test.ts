@@ -112,6 +112,27 @@ it('who was sent the original, with whatever outcome, is sent the correction; no
   expect(JSON.parse(payload).correccion).toEqual({ edicion: expect.any(Number), evento: (await told(account))[0]!.id });
 });
 
+it('a correction that was wrong itself is corrected where it was heard, and where neither was: both believe what is wrong', async () => {
+  const { account, correction, webhook, tellWrong, correct } = await scene();
+  const [unsent, heardOnce, heardBoth] = await Promise.all(['unsent-twice', 'heard-once', 'heard-both'].map(webhook));
+  await tellWrong();
+  for (const hook of [heardOnce!, heardBoth!]) await claim(hook);
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', next_due_at = NULL WHERE webhook_id = ANY($1)`, [
+    [heardOnce, heardBoth],
+  ]);
+  await correct();
+  await claim(heardBoth!);
+  edition += 1;
+  const backAt = new Date();
+  await bench.edition(edition, '2026-11-27', backAt, { corrects: correction });
+  await bench.handler()(batchOf([change(edition, ruc, backAt, { corrects: correction, ...suspended })]));
+  expect(await deliveriesOf(unsent!)).toEqual(['cancelada', 'pendiente']);
+  // It was told what stands again, and never that it did not.
+  expect(await deliveriesOf(heardOnce!)).toEqual(['entregada', 'cancelada']);
+  expect(await deliveriesOf(heardBoth!)).toEqual(['entregada', 'en_curso', 'pendiente']);
+  expect(await told(account)).toHaveLength(3);
+});
+
 it('nothing that was taken back is sent again by hand, before its correction or after; the correction is', async () => {
   const { account, wrong, correction, webhook, tellWrong, correct } = await scene();
   const [sent, unsent] = [await webhook('sent-by-hand'), await webhook('unsent-by-hand')];
