@@ -7,7 +7,17 @@ import { removeEndpoints, writeEndpoints } from '../endpoints.ts';
 import { type Foreground, runInForeground } from '../foreground.ts';
 import { mainStackPaths } from '../paths.ts';
 import { type Chain, demoDirectory, startChain } from './chain.ts';
-import { printChanges, printLookup, printPublications, printVerification, Steps } from './output.ts';
+import {
+  printAsked,
+  printChanges,
+  printLookup,
+  printNotices,
+  printPublications,
+  printVerification,
+  Steps,
+  tellServed,
+} from './output.ts';
+import { askAll } from './questions.ts';
 import { faultsOfFields, fieldsOf } from './record-fields.ts';
 import { type TwoDays, writeTwoDays } from './two-days.ts';
 import { waitUntil } from './waiting.ts';
@@ -41,40 +51,52 @@ else if (!Number.isInteger(rows) || rows < 3_000 || rows > 20_000_000) {
 
 async function demo(foreground: Foreground): Promise<void> {
   const steps = new Steps();
-  steps.begin('Starting the engines and the product');
+  steps.begin('Starting PostgreSQL, Kafka, a schema registry, ClickHouse, Temporal, then the product');
   const chain = await startChain({ directory: demoDirectory, log: steps.line });
   foreground.onStop(() => chain.stop());
   shareAddresses(chain, foreground);
-  steps.line(`Temporal's page: ${pc.underline(chain.stack.endpoints.TEMPORAL_UI_URL)}`);
+  steps.line(`API ${pc.underline(`${chain.product.apiUrl}/docs`)}`);
+  steps.line(`Temporal's page ${pc.underline(chain.stack.endpoints.TEMPORAL_UI_URL)}`);
 
-  steps.begin(`Writing two days of seven invented registers: ${rows.toLocaleString('en')} taxpayers`);
+  steps.begin(
+    `Inventing two days of all seven registers in their official formats: ${rows.toLocaleString('en')} taxpayers`,
+  );
   const days = await writeTwoDays(path.join(demoDirectory, 'site'), rows);
   const { watched, complete } = days;
 
   steps.begin('A customer makes a watch list and a webhook through the public API');
   await subscribe(chain, watched, steps);
 
-  steps.begin('Day 1: the first publication of every register');
-  printPublications(steps, await chain.publishDay(days.first, steps.line), days.first);
-  printLookup(steps, await chain.customer.lookUp(complete), complete);
+  steps.begin('Day 1: every register is downloaded, checked, compared, streamed and served');
+  steps.line(pc.dim('seven registers side by side, each from its page to the API'));
+  printPublications(steps, await chain.publishDay(days.first, tellServed(steps)), days.first);
+  steps.begin(`GET /id/v1/ruc/${complete}: every field, with its register and the date of its data`);
+  printLookup(steps, await chain.customer.lookUp(complete));
 
-  steps.begin('Day 2: each next publication is compared with the one before');
-  printPublications(steps, await chain.publishDay(days.second, steps.line), days.second);
+  steps.begin('Day 2: each next publication is compared with the one before, row by row');
+  const stopped = (await chain.publishDay(days.second, tellServed(steps))).filter(({ state }) => state !== 'publicada');
+  printPublications(steps, stopped, days.second);
   await printChanges(steps, chain);
-  const expected = watched.filter((company) => company.expected !== null).length;
-  await waitUntil(() => chain.received.length >= expected, noticeTimeoutMs);
-  for (const { evento, ruc, verified, sawNewState, deliveryId } of chain.received) {
-    const marks = `${verified ? pc.green('signature valid') : pc.red('SIGNATURE NOT VALID')}, look-up on arrival: ${sawNewState ? pc.green('new state') : pc.red('OLD STATE')}`;
-    steps.line(`notice ${evento} of ${ruc}: ${marks} (delivery ${deliveryId})`);
-  }
-  const lookup = await chain.customer.lookUp(complete);
-  printLookup(steps, lookup, complete);
 
-  steps.begin('Is state and history what the change files say, and the state what was published?');
+  const expected = watched.filter((company) => company.expected !== null).length;
+  steps.begin(`What the customer's receiver got: a notice for each of ${expected} watched companies that changed`);
+  await waitUntil(() => chain.received.length >= expected, noticeTimeoutMs);
+  printNotices(steps, chain);
+
+  steps.begin('What customers ask, and what is answered now');
+  const lookup = await chain.customer.lookUp(complete);
+  const asked = await askAll(chain, days);
+  printAsked(steps, asked);
+
+  steps.begin('Proof: state and history are what the archived change files say, and the state is what was published');
   await printVerification(steps, chain);
 
   const dates = new Map<string, string>(days.second.files.map(({ register, fechaDato }) => [register, fechaDato]));
-  const faults = [...faultsOf(watched, chain.received), ...faultsOfFields(fieldsOf(lookup), dates)];
+  const faults = [
+    ...faultsOf(watched, chain.received),
+    ...faultsOfFields(fieldsOf(lookup), dates),
+    ...asked.filter(({ isExpected }) => !isExpected).map(({ request, answer }) => `${request} answered ${answer}`),
+  ];
   conclude(chain, days, faults, steps, foreground);
 }
 
@@ -101,7 +123,8 @@ function shareAddresses(chain: Chain, foreground: Foreground): void {
 }
 
 function conclude(chain: Chain, days: TwoDays, faults: readonly string[], steps: Steps, foreground: Foreground): void {
-  const good = 'Every field has its date, every expected notice came, verified, and nothing differs.';
+  const good =
+    'All as it should be: every field dated, every notice there and verified, every answer right, nothing differs.';
   steps.begin(faults.length === 0 ? pc.green(good) : pc.red('Not as expected:'));
   for (const fault of faults) steps.line(fault);
   if (faults.length > 0) foreground.fail('the demo did not show what it should');
@@ -109,10 +132,16 @@ function conclude(chain: Chain, days: TwoDays, faults: readonly string[], steps:
   else printWhatToTry(chain, days, steps);
 }
 
-function printWhatToTry(chain: Chain, { complete, watched }: TwoDays, steps: Steps): void {
-  const authorization = `-H 'Authorization: Bearer ${chain.token}'`;
-  steps.begin('The API stays up; Ctrl-C ends. Try:');
-  for (const path of [`/id/v1/ruc/${complete}`, `/id/v1/ruc/${watched.at(-1)!.ruc}`, '/id/v1/watch/eventos?limite=5']) {
-    console.log(`  curl -s ${authorization} '${chain.product.apiUrl}${path}'`);
-  }
+function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps): void {
+  const { apiUrl } = chain.product;
+  steps.begin('The API stays up until Ctrl-C. In another terminal:');
+  for (const line of [
+    `TOKEN=${chain.token}`,
+    `curl -sw '\\n' -H "Authorization: Bearer $TOKEN" ${apiUrl}/id/v1/ruc/${complete}`,
+    `curl -sw '\\n' -H "Authorization: Bearer $TOKEN" '${apiUrl}/id/v1/watch/eventos?limite=5'`,
+    `curl -sw '\\n' -H 'Authorization: Bearer pad_sandbox_publico' ${apiUrl}/id/v1/calendario/2026-07-28`,
+    'npx padron registers',
+  ])
+    console.log(`  ${line}`);
+  console.log(`\n  In a browser: ${pc.underline(`${apiUrl}/docs`)}`);
 }

@@ -2,6 +2,7 @@ import pc from 'picocolors';
 import type { Chain, PublicationRow } from './chain.ts';
 import type { Lookup } from './customer.ts';
 import { padron } from './operator.ts';
+import type { Asked } from './questions.ts';
 import { fieldsOf } from './record-fields.ts';
 import type { PublishedDay } from './register/day.ts';
 
@@ -19,11 +20,23 @@ export class Steps {
   readonly line = (text: string): void => console.log(`   ${text}`);
 }
 
+/** Of the command's progress only what a person waits for: that a register is served. */
+export function tellServed(steps: Steps): (line: string) => void {
+  const startedAt = Date.now();
+  return (line) => {
+    const [, register, edition] = /^(\w+): publication \d+: publicada, (edition \d+) .*notified/.exec(line) ?? [];
+    if (register === undefined) return;
+    const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
+    steps.line(pc.dim(`${register.padEnd(32)} ${edition} is served and notified after ${seconds} s`));
+  };
+}
+
 export function printPublications(steps: Steps, rows: readonly PublicationRow[], day: PublishedDay): void {
-  for (const { id, register, fecha_dato, state, rows: count, rejected, duplicates } of rows) {
+  for (const { register, fecha_dato, state, state_reason, rows: count, rejected, duplicates } of rows) {
     const kilobytes = ((day.files.find((file) => file.register === register)?.bytes ?? 0) / 1024).toFixed(0);
     const found = `${count?.toLocaleString('en')} rows, ${rejected} rejected, ${duplicates} repeated (${kilobytes} kB)`;
-    steps.line(`${register.padEnd(32)} publication ${id} of ${fecha_dato}: ${state}; ${found}`);
+    const stopped = state === 'publicada' ? '' : `; ${pc.red(`${state}: ${state_reason}`)}`;
+    steps.line(`${register.padEnd(32)} data of ${fecha_dato}: ${found}${stopped}`);
   }
 }
 
@@ -31,7 +44,6 @@ interface EditionRow {
   register: string;
   number: number;
   fecha_dato: string;
-  changes: number;
   counts: Record<string, unknown>;
 }
 
@@ -39,8 +51,32 @@ interface EditionRow {
 export async function printChanges(steps: Steps, chain: Chain): Promise<void> {
   const editions = await padron<EditionRow[]>(['editions', 'list'], chain.environment);
   for (const { register, number, fecha_dato, counts } of editions.filter((edition) => edition.number > 1)) {
-    const kinds = ['inserted', 'updated', 'deleted'].map((kind) => `${kind} ${String(counts[kind] ?? 0)}`);
-    steps.line(`${register.padEnd(32)} edition ${number} (${fecha_dato}): ${kinds.join(', ')}`);
+    const { rows, inserted, updated, deleted } = counts;
+    const kinds = `${inserted ?? 0} new, ${updated ?? 0} changed, ${deleted ?? 0} gone`;
+    steps.line(
+      `${register.padEnd(32)} edition ${number}, data of ${fecha_dato}: ${kinds}; ${Number(rows).toLocaleString('en')} rows`,
+    );
+  }
+}
+
+/** Each notice: what it says, that the customer's library took its signature, and what a look-up showed on its arrival. */
+export function printNotices(steps: Steps, chain: Chain): void {
+  for (const { evento, ruc, deliveryId, verified, sawNewState } of chain.received) {
+    const { body } = chain.receiver.notices.find((one) => one.deliveryId === deliveryId)!;
+    const { datos } = body as { datos: { antes: unknown; despues: unknown } };
+    const marks = [
+      verified ? pc.green('signature valid') : pc.red('SIGNATURE NOT VALID'),
+      sawNewState ? pc.green('look-up shows it') : pc.red('LOOK-UP SHOWS THE OLD STATE'),
+    ];
+    steps.line(`${evento.padEnd(32)} ${ruc}  ${marks.join(', ')}`);
+    steps.line(pc.dim(`  ${datos.antes} → ${datos.despues}`));
+  }
+}
+
+export function printAsked(steps: Steps, asked: readonly Asked[]): void {
+  for (const { about, request, answer, isExpected } of asked) {
+    steps.line(`${about.padEnd(22)} ${request}`);
+    steps.line(`${' '.repeat(22)} ${isExpected ? pc.green(answer) : pc.red(answer)}`);
   }
 }
 
@@ -53,11 +89,13 @@ export async function printVerification(steps: Steps, chain: Chain): Promise<voi
 }
 
 /** Every field of the record, with its register and the date of that register's data. */
-export function printLookup(steps: Steps, lookup: Lookup, ruc: string): void {
-  steps.line(`look-up of ${ruc}: ${lookup.status} ${lookup.body.detail ?? ''}`.trimEnd());
-  if (lookup.status !== 200) return;
+export function printLookup(steps: Steps, lookup: Lookup): void {
+  if (lookup.status !== 200) {
+    steps.line(pc.red(`${lookup.status} ${lookup.body.detail}`));
+    return;
+  }
   for (const { field, value, source, date } of fieldsOf(lookup)) {
     const from = date === null ? source : `${source}, ${date}`;
-    steps.line(`  ${field.padEnd(22)} ${String(value).padEnd(56)} ${pc.dim(from)}`);
+    steps.line(`${field.padEnd(22)} ${String(value).padEnd(56)} ${pc.dim(from)}`);
   }
 }

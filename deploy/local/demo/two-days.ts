@@ -1,4 +1,6 @@
 import { limaDay } from '../../../schemas/lima-time.ts';
+import { isCompany } from '../../../schemas/ruc.ts';
+import { barredForGood } from './register/bars.ts';
 import { type DayOptions, type PublishedDay, writeDay } from './register/day.ts';
 import { agentsOf, goodTaxpayersOf, type ListKind } from './register/lists.ts';
 import { membershipChanges } from './register/membership.ts';
@@ -13,6 +15,10 @@ export interface TwoDays {
   watched: Watched[];
   /** The watched company that enters the agents' list: every field of its record is known. */
   complete: string;
+  /** A company that may not contract with the state, for good. */
+  barred: string;
+  /** A natural person of day 2. */
+  person: string;
   /** RUCs that day 2 adds to each list and takes from it. */
   listChanges: Record<ListKind, { entered: string[]; left: string[] }>;
 }
@@ -31,13 +37,15 @@ export async function writeTwoDays(directory: string, rows: number, changes = fe
   const now = Date.now();
   const today = at(now, 6);
   const months = monthsUntil(today);
-  const { population, watched, complete } = inventRegisters(rows, changes, months.second);
+  const { population, watched, complete, barred } = inventRegisters(rows, changes, months.second);
   const common: Pick<DayOptions, 'directory' | 'population'> = { directory, population };
   return {
     first: await writeDay({ ...common, day: 1, lastModified: at(now, 30), month: months.first }),
     second: await writeDay({ ...common, day: 2, lastModified: today, month: months.second }),
     watched,
     complete,
+    barred,
+    person: trueChanges(population, 2).find(({ op, ruc }) => op === 'u' && !isCompany(ruc))!.ruc,
     listChanges: {
       agentes_retencion: rucsOf(membershipChanges(agentsOf(population), 2)),
       buenos_contribuyentes: rucsOf(membershipChanges(goodTaxpayersOf(population), 2)),
@@ -85,7 +93,9 @@ function inventRegisters(rows: number, changes: Partial<Population>, month: Mont
       formerGoodTaxpayer: excluded.find(({ ruc }) => once(ruc) && ruc.startsWith('20'))?.ruc,
       unchanged: unchangedCompany(population, daily, lists),
     });
-    if (watched !== null && complete !== undefined) return { population, watched, complete };
+    const barred = barredForGood(population);
+    if (watched !== null && complete !== undefined && barred !== undefined)
+      return { population, watched, complete, barred };
   }
   throw new RangeError(`no invented registers of ${rows} rows hold every kind of change: choose more rows`);
 }

@@ -1,6 +1,7 @@
 import { judicialLayout, tribunalLayout } from '../../../../pipelines/registers/supplier-bars/layouts.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
+import { isCompany } from '../../../../schemas/ruc.ts';
 import { type Member, type Membership, membersOn } from './membership.ts';
 import { hash, type Population } from './population.ts';
 
@@ -19,6 +20,13 @@ export function suppliersOf(kind: BarKind, population: Population): Membership {
   const { most, share, part } = sizes[kind];
   const count = Math.min(most, Math.floor(population.rows * share));
   return { population, count, from: Math.floor(population.rows * part), entering: 1, leaving: 0, onePersonIn: 27 };
+}
+
+/** A company with a definitive bar since day 1. */
+export function barredForGood(population: Population): string | undefined {
+  const companies = membersOn(suppliersOf('sancionados', population), 1).filter(({ ruc }) => isCompany(ruc));
+  const sanctions = (index: number) => sanctionsOf(hash(index, sizes.sancionados.salt));
+  return companies.find(({ index }) => sanctions(index).some(({ end }) => end === null))?.ruc;
 }
 
 interface Sanction {
