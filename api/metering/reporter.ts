@@ -10,7 +10,7 @@ import type { Wallet } from './wallet.ts';
 /** What a killed process may have charged and not said. */
 const reportEveryMs = 1_000;
 /** A lease is renewed so often even when nothing was spent: 60 s of use are then still ahead of it, less these. */
-const renewEveryMs = 5_000;
+export const renewEveryMs = 5_000;
 /** An account that asked within it gets its next block before it needs it. */
 const activeMs = 5_000;
 /** An account that did not ask for so long gives its units back. */
