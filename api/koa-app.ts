@@ -52,5 +52,5 @@ export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestSt
 async function noRoute(context: { method: string } & Pick<ApiContext, 'matched'>): Promise<void> {
   const methods = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
   if (methods.size > 0) throw methodNotAllowed(context.method, [...methods].sort());
-  throw new ApiProblem('ruta_no_encontrada', 'Esta ruta no existe en la versión 1 de la API.');
+  throw new ApiProblem('ruta_no_encontrada', 'Esta ruta no existe en la versión 1 de la API. /docs muestra todas.');
 }

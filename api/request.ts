@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { z } from 'zod';
-import { es } from 'zod/locales';
 import { type Caller, type Identify, type PlanName, planRanks, requirePlan } from './accounts/callers.ts';
 import { accountSubject, type MinuteSubject } from './metering/subjects.ts';
 import type { Reservation } from './metering/types.ts';
 import { ApiProblem, maskText } from './problems.ts';
+import { spanishIssue } from './spanish-issues.ts';
 
 export interface RequestState {
   requestId: string;
@@ -51,7 +51,7 @@ export function requestIdOf(header: string | string[] | undefined): string {
   return typeof header === 'string' && /^[\x20-\x7e]{1,128}$/.test(header) ? header : randomUUID();
 }
 
-const inSpanish = { error: es().localeError };
+const inSpanish = { error: spanishIssue };
 
 /**
  * Parses what the caller sent. Unknown names are refused and never ignored: a mistyped filter must not answer as if it

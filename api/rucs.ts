@@ -45,7 +45,7 @@ export function rucProblem(text: string, problem: RucProblem): ApiProblem {
         `El RUC tiene ${rucLength} dígitos; se recibieron ${problem.length} caracteres.`,
       );
     case 'characters':
-      return new ApiProblem('ruc_formato', 'El RUC se compone solo de dígitos.');
+      return new ApiProblem('ruc_formato', 'El RUC se compone solo de dígitos, sin letras, guiones ni espacios.');
     case 'prefix':
       return new ApiProblem('ruc_formato', 'El RUC empieza con 10, 15, 16, 17 o 20.');
     case 'check_digit':

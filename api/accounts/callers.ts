@@ -94,14 +94,21 @@ async function known(states: LastKnown<string, TokenState | null>, id: string): 
 
 function bearerText(authorization: string | undefined): string {
   if (authorization === undefined || authorization.trim() === '')
-    throw new ApiProblem('sin_token', 'Falta la cabecera Authorization: Bearer <token>.', {}, challenge());
+    throw new ApiProblem(
+      'sin_token',
+      'Falta el token: envíelo en la cabecera Authorization: Bearer <token>.',
+      {},
+      challenge(),
+    );
   const parts = /^bearer +([^\s]+) *$/i.exec(authorization);
-  if (parts === null) throw invalidToken();
+  if (parts === null) throw invalidToken('La cabecera debe decir Authorization: Bearer y, tras un espacio, el token.');
   return parts[1]!;
 }
 
-function invalidToken(): ApiProblem {
-  return new ApiProblem('token_invalido', 'El token de acceso no es válido.', {}, challenge('invalid_token'));
+function invalidToken(
+  detail = 'El token no es de ninguna cuenta. Cópielo completo, desde pad_live_ hasta el final.',
+): ApiProblem {
+  return new ApiProblem('token_invalido', detail, {}, challenge('invalid_token'));
 }
 
 function challenge(error?: string): Record<string, string> {

@@ -119,7 +119,7 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
   },
   url_no_permitida: {
     cuando: 'La URL del webhook no es HTTPS, usa otro puerto, no se resuelve o apunta a una red que no es pública.',
-    remedio: '`clase` dice cuál de las reglas no cumple.',
+    remedio: 'El detalle dice qué regla no cumple; `clase` la nombra para programas.',
   },
   limite_excedido: {
     cuando:

@@ -38,8 +38,19 @@ export async function requireTarget(checkTarget: CheckTarget, url: string): Prom
   const target = await checkTarget(url);
   if (target.ok) return target.url;
   // A class and no detail: which address a name has inside a network is nobody's to learn here.
-  throw new ApiProblem('url_no_permitida', 'La URL no se admite como destino de avisos.', {
+  const mensaje = targetTexts[target.problem];
+  throw new ApiProblem('url_no_permitida', `La URL no se admite como destino de avisos: ${mensaje}.`, {
     clase: target.problem,
-    errors: [{ campo: 'url', mensaje: target.problem }],
+    errors: [{ campo: 'url', mensaje }],
   });
 }
+
+const targetTexts: Readonly<Record<TargetProblem, string>> = {
+  malformed: 'no es una dirección completa, como https://ejemplo.pe/avisos',
+  scheme: 'debe empezar con https://',
+  userinfo: 'no debe llevar usuario ni contraseña',
+  port: 'usa un puerto que no se admite',
+  own_host: 'es la de este servicio',
+  address_not_allowed: 'apunta a una red que no es pública',
+  name_not_resolved: 'su nombre no se encuentra en Internet (DNS)',
+};

@@ -30,7 +30,7 @@ export const problems = {
   idempotencia_otro_cuerpo: { status: 422, title: 'La clave ya se usó con otro cuerpo' },
   solo_empresas: { status: 422, title: 'Solo se admiten RUC de empresas' },
   url_no_permitida: { status: 422, title: 'La URL no está permitida' },
-  limite_excedido: { status: 422, title: 'Se excede un límite de la cuenta' },
+  limite_excedido: { status: 422, title: 'Se excede un límite' },
   limite_por_minuto: { status: 429, title: 'Se alcanzó el límite de solicitudes por minuto' },
   cuota_agotada: { status: 429, title: 'Se agotó la cuota del mes y el saldo prepago' },
   demasiados_flujos: { status: 429, title: 'La cuenta tiene abiertos todos los flujos que admite' },

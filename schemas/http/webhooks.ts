@@ -53,7 +53,11 @@ export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
 
 /** What becomes of the deliveries held while it was paused: all sent, none sent, or those since an instant. */
 export const resumption = z.strictObject({
-  pendientes: z.union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })]).default('todos'),
+  pendientes: z
+    .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })], {
+      error: 'debe ser "todos", "ninguno" o {"desde": "2026-11-27T09:00:00-05:00"}',
+    })
+    .default('todos'),
 });
 
 /** For how many hours the secret before the new one still signs, beside it. */

@@ -25,7 +25,7 @@ afterAll(() => around.stop());
 async function expectRefused(response: Response, url: string): Promise<void> {
   const problem = await expectProblem(response, 'url_no_permitida');
   expect(problem.clase, url).toMatch(/^[a-z_]+$/);
-  expect(problem.detail).toBe('La URL no se admite como destino de avisos.');
+  expect(problem.detail).toMatch(/^La URL no se admite como destino de avisos: [^0-9]+\.$/);
 }
 
 test('creating', async () => {
