@@ -4,11 +4,11 @@ import { problemTexts } from './problem-texts.ts';
 /** The pages that a person reads. All their text is ours: nothing of a request is written into them. */
 
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
-code{background:#eee;padding:.1em .3em}td,th{text-align:left;padding:.3em 1em .3em 0;vertical-align:top}`;
+code{background:#eee;padding:.1em .3em;overflow-wrap:anywhere}td,th{text-align:left;padding:.3em 1em .3em 0;vertical-align:top}`;
 
 function page(title: string, body: string): string {
   return `<!doctype html>
-<html lang="es"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="es"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${title}</title><style>${style}</style></head>
 <body>${body}</body></html>
 `;
@@ -28,7 +28,8 @@ export function problemPage(code: ProblemCode): string {
 }
 
 export function problemIndexPage(): string {
-  const rows = Object.entries(problems).map(
+  const byStatus = Object.entries(problems).sort(([, one], [, other]) => one.status - other.status);
+  const rows = byStatus.map(
     ([code, { status, title }]) =>
       `<tr><td>${status}</td><td><a href="errores/${code}"><code>${code}</code></a></td><td>${title}</td></tr>`,
   );
@@ -40,19 +41,6 @@ export function problemIndexPage(): string {
 ${rows.join('\n')}</table>`,
   );
 }
-
-/** Swagger UI over our own document. Nothing is fetched from elsewhere, and the document is sent nowhere. */
-export const documentationPage = `<!doctype html>
-<html lang="es"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Padrón · API</title><link rel="stylesheet" href="docs/swagger-ui.css"></head>
-<body><div id="api"></div><script src="docs/swagger-ui-bundle.js"></script><script src="docs/start.js"></script></body></html>
-`;
-
-export const documentationStart = `SwaggerUIBundle({
-  url: 'openapi.json', dom_id: '#api', deepLinking: true, validatorUrl: null, persistAuthorization: false,
-  defaultModelsExpandDepth: 0, syntaxHighlight: { activated: false },
-});
-`;
 
 function html(text: string): string {
   return text
