@@ -42,12 +42,8 @@ export function registerBatchRoutes(router: ApiRouter, parts: BatchParts): void 
   router.post(batchPath, access(parts.identify, 'micro'), metered(parts.meter), readBody, async (context) => {
     refuseQuery(context);
     const key = readIdempotencyKey(context.req.headersDistinct['idempotency-key']);
+    refuseTooMany(context.request.body);
     const { rucs } = bodyOf(context, batchRequest);
-    if (rucs.length > maxBatchRucs)
-      throw new ApiProblem(
-        'limite_excedido',
-        `Un lote admite hasta ${maxBatchRucs} RUC; se recibieron ${rucs.length}.`,
-      );
     const plan = planBatch(rucs, callerOf(context).contract !== null);
     if (key === null) return answerBytes(context, 200, await answerNew(context, plan, parts));
     await answerOnce(context, plan, key, parts);
@@ -56,6 +52,13 @@ export function registerBatchRoutes(router: ApiRouter, parts: BatchParts): void 
   router.all(otherMethods, batchPath, (context) => {
     throw methodNotAllowed(context.method, ['POST']);
   });
+}
+
+/** Before each RUC is looked at: judging tens of thousands that are none costs more than a look-up. */
+function refuseTooMany(body: unknown): void {
+  const { rucs } = (body ?? {}) as { rucs?: unknown };
+  if (!Array.isArray(rucs) || rucs.length <= maxBatchRucs) return;
+  throw new ApiProblem('limite_excedido', `Un lote admite hasta ${maxBatchRucs} RUC; se recibieron ${rucs.length}.`);
 }
 
 async function answerOnce(context: ApiContext, plan: BatchPlan, key: string, parts: BatchParts): Promise<void> {
