@@ -4,6 +4,7 @@ import { deleteWebhookIn } from '../../pipelines/watch/deliveries.ts';
 import { changeWebhook } from '../../pipelines/watch/webhook-changes.ts';
 import { type CreateResult, createWebhook, listWebhooks } from '../../pipelines/watch/webhooks.ts';
 import { newWebhook, webhookPatch } from '../../schemas/http/webhooks.ts';
+import { watchPlan } from '../accounts/callers.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';
 import { bodyOf, readBody } from '../body.ts';
 import { ApiProblem, notFound } from '../problems.ts';
@@ -42,6 +43,7 @@ export function registerWebhookRoutes(router: ApiRouter, parts: WebhookParts): v
         secret: parts.sealSecret(id, secret),
       },
       maxWebhooks,
+      watchPlan,
     );
     if (!result.ok) throw creationProblem(result);
     context.set('Location', `${webhooksPath}/${id}`);

@@ -1,6 +1,7 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { EventKind } from '../../schemas/registers.ts';
 import { lockAccount } from './lists.ts';
+import { followPlan } from './plan-hold.ts';
 
 export interface Webhook {
   id: string;
@@ -41,12 +42,18 @@ const columns = `w.id, w.url, w.eventos, w.listas::text[] AS listas, w.descripci
   (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)
     + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
 
-/** Row, sealed secret and work row in one transaction: a webhook without any of them could neither sign nor be woken. */
+/**
+ * Row, sealed secret and work row in one transaction: a webhook without any of them could neither sign nor be woken. The plan is
+ * asked under the account's lock: a caller is known by what its plan was some seconds ago, and what another plan does not
+ * watch is held, as it would be had the plan changed after this.
+ * @param lowestPlan that watches
+ */
 export async function createWebhook(
   pool: Pool,
   accountId: number,
   wanted: NewWebhook,
   maxWebhooks: number,
+  lowestPlan: string,
 ): Promise<CreateResult> {
   return inTransaction(pool, async (client): Promise<CreateResult> => {
     await lockAccount(client, accountId);
@@ -77,9 +84,19 @@ export async function createWebhook(
       wanted.secret.sealed,
     ]);
     await client.query('INSERT INTO webhook_work (webhook_id) VALUES ($1) ON CONFLICT DO NOTHING', [wanted.id]);
+    if (!(await isWatched(client, accountId, lowestPlan))) await followPlan(client, accountId, false);
     const { rows } = await client.query<WebhookRow>(`SELECT ${columns} FROM webhook w WHERE w.id = $1`, [wanted.id]);
     return { ok: true, webhook: fromRow(rows[0]!) };
   });
+}
+
+async function isWatched(client: PoolClient, accountId: number, lowestPlan: string): Promise<boolean> {
+  const { rows } = await client.query<{ watches: boolean }>(
+    `SELECT p.rank >= (SELECT rank FROM plan WHERE name = $2) AS watches
+     FROM account a JOIN plan p ON p.name = a.plan WHERE a.id = $1`,
+    [accountId, lowestPlan],
+  );
+  return rows[0]!.watches;
 }
 
 /** The first of these lists that the account does not have; null: it has all. Its lists stay while it is locked. */

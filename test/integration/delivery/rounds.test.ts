@@ -5,6 +5,7 @@ import { claimDeliveries } from '../../../pipelines/watch/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../pipelines/watch/deliveries.ts';
 import { changeWebhook } from '../../../pipelines/watch/webhook-changes.ts';
 import { quickSettings } from '../../support/delivery-settings.ts';
+import { Fuse } from '../../support/fuse.ts';
 import { after, inTurn, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../support/receiver.ts';
 import { makeRoundBench, type RoundBench, type RoundScene } from '../../support/round-bench.ts';
 
@@ -173,4 +174,38 @@ it('of a deleted webhook nothing stays open: what is under way is told if it arr
      WHERE w.deleted_at IS NOT NULL AND d.estado IN ('pendiente', 'en_curso', 'retenida')`,
   );
   expect(rows).toEqual([]);
+});
+
+it('a worker that dies after any of its calls to PostgreSQL loses no notice, and repeats one only if it was under way', async () => {
+  let calls = 0;
+  let repeated = 0;
+  for (let died = true; died; calls += 1) {
+    const { announce, round, work, deliveries, path } = await sceneAt();
+    for (const ruc of [first, second, first]) await announce(ruc);
+    const fuse = new Fuse(calls);
+    // A round takes its death for an absence of PostgreSQL and waits as long as the lease: a short one.
+    const quick = {
+      round: { claimWindowMs: 400, deliveryLeaseMs: 600, workLeaseMs: 600, lingerMs: 0, lookAgainMs: 200 },
+      schedule: { delaysMs: [20, 20, 20], jitter: 0, retryAfterCapMs: 1_000 },
+    };
+    // Refused once, so that there are failures to be judged too.
+    receiver.answer(inTurn(status(500), status(204)), path);
+    try {
+      await round(quick, { pool: fuse.pool(bench.pool) });
+    } catch (error) {
+      if (!fuse.isBlown) throw error;
+    }
+    died = fuse.isBlown;
+    await work(quick);
+    expect((await deliveries()).map(({ estado }) => estado)).toEqual(['entregada', 'entregada', 'entregada']);
+    const accepted = receiver.notices.filter((notice) => notice.path === path).slice(1);
+    const ids = accepted.map(({ deliveryId }) => deliveryId);
+    expect(new Set(ids).size).toBe(3);
+    repeated += ids.length - 3;
+    const tries = (await deliveries()).reduce((sum, { intentos }) => sum + intentos, 0);
+    // Every request stands in the log of attempts; one that was announced may never have left.
+    expect(tries).toBeGreaterThanOrEqual(ids.length + 1);
+  }
+  expect(calls).toBeGreaterThan(10);
+  expect(repeated).toBeLessThan(calls * 2);
 });

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
 import { changePlan } from '../../../api/accounts/accounts.ts';
+import { makeWebhookSecret, sealSecret } from '../../../deploy/runtime/secrets.ts';
 import { pauseWebhook, resumeWebhook } from '../../../pipelines/watch/deliveries.ts';
 import { discardHeldByPlan } from '../../../pipelines/watch/plan-hold.ts';
-import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../support/watch-bench.ts';
+import { createWebhook } from '../../../pipelines/watch/webhooks.ts';
+import { batchOf, change, keyRing, makeWatchBench, row, type WatchBench } from '../../support/watch-bench.ts';
 
 const ruc = '20990000019';
 let bench: WatchBench;
@@ -74,6 +76,25 @@ it('what its owner had paused stays paused when the plan comes back', async () =
   await changePlan(bench.pool, account, 'crecimiento');
   expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: 'cliente' });
   expect(await resumeWebhook(bench.pool, id)).toEqual({ resumed: true, released: 1 });
+});
+
+it('a webhook made by a caller whose plan has just changed is held as the others are', async () => {
+  const make = (id: string) =>
+    createWebhook(
+      bench.pool,
+      account,
+      {
+        ...{ id, url: 'https://example.com/', eventos: null, listas: null, descripcion: null },
+        ...{ limite_por_segundo: null, en_vuelo: null, secret: sealSecret(keyRing, id, makeWebhookSecret()) },
+      },
+      50,
+      'crecimiento',
+    );
+  expect(await make('wh_before')).toMatchObject({ ok: true, webhook: { estado: 'activo' } });
+  await changePlan(bench.pool, account, 'micro');
+  expect(await make('wh_after')).toMatchObject({ ok: true, webhook: { estado: 'pausado', pausado_por: null } });
+  await changePlan(bench.pool, account, 'empresa');
+  expect(await standing('wh_after')).toEqual({ estado: 'activo', pausado_por: null });
 });
 
 it('what was held for 30 days without the plan is given up; younger ones, and those of other accounts, are not', async () => {
