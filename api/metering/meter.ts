@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { ApiProblem, storeUnavailable } from '../problems.ts';
 import { isUnavailable, within } from '../stores.ts';
-import { type GrantAnswer, grantUnits, LeaseLost } from './ledger.ts';
+import { type GrantAnswer, grantUnits, LeaseLost, leftOver } from './ledger.ts';
 import type { Notices } from './notices.ts';
 import { type Clock, type Month, monthOf, secondsUntil, systemClock } from './periods.ts';
 import { Reporter } from './reporter.ts';
@@ -10,7 +11,7 @@ import { LeasedReservation } from './reservation.ts';
 import type { Meter, Payer, Reservation, Standing } from './types.ts';
 import { Wallet } from './wallet.ts';
 
-/** Before a 429 the others are asked for what they hold, and waited for so long. */
+/** Before a 429 the others are asked for what they hold, and they and requests under way here are waited for so long. */
 const recallWaitMs = 1_000;
 const askStepMs = 40;
 /** A grant that takes longer counts as failed: a request must not wait for a database that hangs. */
@@ -140,11 +141,14 @@ class LeasingMeter implements RunningMeter {
       const answer = await this.#ask(wallet, units, isRecallOver && !isAhead);
       if (answer === null) continue;
       if (wallet.free >= units || isAhead) return;
-      if (isRecallOver || !isLeasedElsewhere(answer)) {
+      const isElsewhere = isLeasedElsewhere(answer);
+      const mayComeBack = isElsewhere || units <= leftOver(answer) + wallet.free + wallet.held;
+      if (isRecallOver || !mayComeBack) {
         wallet.refuse(answer, this.#clock.monotonicMs(), this.#retryAtMs(answer));
         return;
       }
-      await this.#notices.ask('quota', String(wallet.accountId), askStepMs).catch(orUnavailable);
+      if (isElsewhere) await this.#notices.ask('quota', String(wallet.accountId), askStepMs).catch(orUnavailable);
+      else await sleep(askStepMs);
     }
   }
 

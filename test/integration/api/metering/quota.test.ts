@@ -124,6 +124,18 @@ test('units of requests under way here may come back in a moment, and the 429 sa
   expect(charged).toBeGreaterThanOrEqual(secondsOfMonth());
 });
 
+test('what requests under way here do not charge is waited for: with one unit left, none of many that find nothing is refused', async () => {
+  const payer = await makePayer(pool, 1);
+  const [one] = (await processes(1)) as [MeterProcess];
+  const findNothing = async () => {
+    const reservation = await one.meter.reserve(payer, 1);
+    await sleep(10);
+    reservation.release();
+  };
+  await Promise.all(Array.from({ length: 6 }, findNothing));
+  expect((await chargeAll(one, payer)).charged).toBe(1);
+});
+
 test('what is left of the month is known before anything is reserved, and leases nothing', async () => {
   const payer = await makePayer(pool, 100);
   const [one] = (await processes(1)) as [MeterProcess];
