@@ -4,8 +4,8 @@ export const documentationPage = `<!doctype html>
 <html lang="es"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Padrón · API</title><link rel="stylesheet" href="docs/swagger-ui.css">
 <style>.swagger-ui .parameter__name.required::after{content:"obligatorio"}
-.swagger-ui .info table{width:auto}.swagger-ui .info td,.swagger-ui .info th{padding:.3em 1em .3em 0;text-align:left;font-size:14px}
-.swagger-ui .info pre{overflow-x:auto}
+.swagger-ui .response-col_links{display:none}.swagger-ui .info table{width:auto}.swagger-ui .info table tbody tr td,.swagger-ui .info table thead tr th{padding:.3em 1em .3em 0;vertical-align:top}
+.swagger-ui .info pre{overflow-x:auto}.swagger-ui .info pre code{white-space:pre}
 @media (max-width:40rem){.swagger-ui .wrapper{padding:0 .5rem}
 .swagger-ui .opblock .opblock-summary{flex-wrap:wrap}.swagger-ui .opblock .opblock-summary-path{max-width:none}
 .swagger-ui .info .markdown{overflow-x:auto}}</style></head>
@@ -45,8 +45,6 @@ export const spanishTexts: Readonly<Record<string, string>> = {
   Download: 'Descargar',
   Code: 'Estado',
   Details: 'Detalle',
-  Links: 'Enlaces',
-  'No links': '–',
   'Media type': 'Tipo de contenido',
   'Controls ': 'Es la cabecera ',
   ' header.': '.',

@@ -31,7 +31,7 @@ export const taxpayerOperations = {
     tag,
     summary: 'El registro de un contribuyente',
     description:
-      'Cada campo viene de su propio padrón y `meta` da la fecha de cada uno. Un valor que el padrón no trae es `null`. Con `fecha`, como era ese día. Las personas naturales (RUC 10, 15 y 17) requieren un contrato de tratamiento de datos.',
+      'Cada campo viene de su propio padrón y `meta` da la fecha de cada uno. Un valor que el padrón no trae es `null`. Con `fecha`, como era ese día. Las personas naturales (RUC 10, 15, 16 y 17) requieren un contrato de tratamiento de datos.',
     access: 'free',
     charge: 'Un registro encontrado cuenta una consulta; uno no encontrado, nada.',
     parameters: rucParameter,
