@@ -23,7 +23,7 @@ export function holidaysFeed(days: readonly HolidayAnswer[], updatedAt: string):
       description: `${forWhom} Norma: ${norma}.`,
     });
   }
-  return feed.toString();
+  return textOf(feed);
 }
 
 export interface DueDatesFeed {
@@ -51,7 +51,7 @@ export function dueDatesFeed({ digit, goodTaxpayer, dueDates, updatedAt, prorrog
       description: `${how}: ${source}. ${prorrogas}`,
     });
   }
-  return feed.toString();
+  return textOf(feed);
 }
 
 function emptyFeed(name: string, description: string): ICalCalendar {
@@ -61,6 +61,11 @@ function emptyFeed(name: string, description: string): ICalCalendar {
     prodId: { company: 'Padrón', product: 'Calendario', language: 'ES' },
     ttl: refreshSeconds,
   });
+}
+
+/** The library leaves the last line open; RFC 5545 (section 3.4) ends it like every other. */
+function textOf(feed: ICalCalendar): string {
+  return `${feed.toString()}\r\n`;
 }
 
 // Days are given as text: a Date would be an instant, which another time zone reads as another day.

@@ -29,6 +29,7 @@ async function readFeed(target: string): Promise<FeedEvent[]> {
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('text/calendar; charset=utf-8');
   const text = await response.text();
+  expect(text.endsWith('\r\nEND:VCALENDAR\r\n')).toBe(true);
   for (const line of text.split('\r\n')) {
     expect(line).not.toContain('\n');
     // RFC 5545, section 3.1: octets, not characters.
