@@ -33,11 +33,21 @@ export interface PublishInput {
   edition: number;
   /** Local file of the change file that the edition was frozen with. */
   changeFile: string;
-  /** From the last report of an earlier run that did not end; 0 to begin at the beginning, which is always right. */
-  acknowledgedBlocks?: number;
+  /** The last report of an earlier run that did not end; left out: begin at the beginning, which is always right. */
+  acknowledged?: Acknowledged;
   /** The log lost this edition (editionsToRepublish): it is published once more. */
   again?: boolean;
 }
+
+/** How far a run had come. */
+export interface Acknowledged {
+  acknowledgedBlocks: number;
+  /** Where the log ended then, by partition: it held these blocks. */
+  logEnds: readonly number[];
+}
+
+/** Without `logEnds` where Kafka gave no answer just then: nobody can go on from such a report. */
+export type PublishProgress = PublisherProgress & Partial<Pick<Acknowledged, 'logEnds'>>;
 
 export interface PublishOutcome extends PublisherDone {
   endOffsets: number[];
@@ -59,7 +69,7 @@ export const publishLimits = {
 export async function publishInChild(
   parts: PublishParts,
   input: PublishInput,
-  report: (progress: PublisherProgress) => void,
+  report: (progress: PublishProgress) => void,
   signal: AbortSignal,
 ): Promise<PublishOutcome> {
   const { pool, offsets, prefix, log } = parts;
@@ -67,8 +77,12 @@ export async function publishInChild(
   const row = await knownEdition(pool, register, edition);
   // Dying after this: the editions have no noted end, and editionsToRepublish finds them all again.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
-  const done = await sendChangeFile(parts, row, input, report, signal);
   const { topic } = changesOutput(prefix, register);
+  const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
+  const told = withLogEnds(offsets, topic, report);
+  const done = await sendChangeFile(parts, row, { ...input, acknowledgedBlocks }, told.report, signal).finally(
+    told.end,
+  );
   // Dying before the offsets are noted: nobody waits for this edition yet; the repeat sends everything again.
   const ends = await offsets.ends(topic);
   const noted = ends.map((end, partition) => ({
@@ -84,6 +98,34 @@ export async function publishInChild(
   return { ...done, endOffsets: [...ends] };
 }
 
+/**
+ * Blocks that need not be sent again. A broker that lost power may have lost what it had acknowledged; were it counted as sent,
+ * these rows would be missing for ever.
+ */
+async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: Acknowledged): Promise<number> {
+  if (acknowledged === undefined) return 0;
+  const ends = await offsets.ends(topic);
+  const { acknowledgedBlocks, logEnds } = acknowledged;
+  return logEnds.every((end, partition) => (ends[partition] ?? 0) >= end) ? acknowledgedBlocks : 0;
+}
+
+/** Adds to each report where the log ends, asked for after what it says was acknowledged. Nothing is told after the end. */
+function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: PublishProgress) => void) {
+  let ended = false;
+  return {
+    report: (progress: PublisherProgress) => {
+      const tell = (more: Partial<Acknowledged>) => void (ended || report({ ...progress, ...more }));
+      offsets.ends(topic).then(
+        (logEnds) => tell({ logEnds }),
+        () => tell({}),
+      );
+    },
+    end: () => {
+      ended = true;
+    },
+  };
+}
+
 /** @throws StreamError `edition_unknown` */
 export async function knownEdition(pool: Pool, register: RegisterName, edition: number): Promise<Edition> {
   const row = await findEdition(pool, register, edition);
@@ -97,7 +139,7 @@ export async function knownEdition(pool: Pool, register: RegisterName, edition: 
 export async function sendChangeFile(
   parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix'>,
   row: Edition,
-  input: Pick<PublishInput, 'changeFile' | 'acknowledgedBlocks'> & { recordHeaders?: RecordHeaders },
+  input: Pick<PublishInput, 'changeFile'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
   report: (progress: PublisherProgress) => void,
   signal: AbortSignal,
 ): Promise<PublisherDone> {

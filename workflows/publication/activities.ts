@@ -8,7 +8,13 @@ import { type BeatLimits, beating } from './beating.ts';
 import { comparePublication } from './compare-step.ts';
 import type { CompareParts } from './comparing.ts';
 import { compareCorrection, freezeCorrection } from './correction-steps.ts';
-import { awaitMaterialised, awaitNotified, type EditionParts, publishEdition } from './edition-steps.ts';
+import {
+  awaitMaterialised,
+  awaitNotified,
+  type EditionParts,
+  type PublishEditionInput,
+  publishEdition,
+} from './edition-steps.ts';
 import { type FetchParts, fetchPublication } from './fetch-steps.ts';
 import { probe } from './probe-step.ts';
 import { freezePublication, judgePublication, nextWork, verifyPublication } from './publish-steps.ts';
@@ -55,7 +61,7 @@ export function makePublicationActivities(parts: PublicationParts) {
     freezeCorrection: step('freezeCorrection', (...[, id]: Ids) => freezeCorrection(parts, id)),
     publishEdition: step('publishEdition', (register: RegisterName, edition: number, mode: 'once' | 'again') =>
       beating(parts.beats, (report, signal) =>
-        publishEdition(parts, { register, edition, mode, acknowledgedBlocks: acknowledgedBefore() }, report, signal),
+        publishEdition(parts, { register, edition, mode, ...acknowledgedBefore() }, report, signal),
       ),
     ),
     awaitMaterialised: step('awaitMaterialised', (...[register, edition]: Ids) =>
@@ -71,10 +77,12 @@ export function makePublicationActivities(parts: PublicationParts) {
 }
 
 /** The last heartbeat of an earlier attempt of this step says what Kafka had acknowledged. */
-const publishProgress = z.object({ acknowledgedBlocks: z.number().int().nonnegative() });
+const count = z.number().int().nonnegative();
+const publishProgress = z.object({ acknowledgedBlocks: count, logEnds: z.array(count) });
 
-function acknowledgedBefore(): number {
-  return publishProgress.safeParse(Context.current().info.heartbeatDetails).data?.acknowledgedBlocks ?? 0;
+function acknowledgedBefore(): Pick<PublishEditionInput, 'acknowledged'> {
+  const acknowledged = publishProgress.safeParse(Context.current().info.heartbeatDetails).data;
+  return acknowledged === undefined ? {} : { acknowledged };
 }
 
 export type PublicationActivities = ReturnType<typeof makePublicationActivities>;

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { findEdition, recordMaterialised, recordNotified } from '../../pipelines/editions/editions.ts';
+import type { Acknowledged } from '../../pipelines/stream/publish.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 
 export interface PublishEditionInput {
@@ -9,7 +10,7 @@ export interface PublishEditionInput {
   /** `once` leaves an edition alone that is in Kafka already; `again` is for one whose end Kafka has lost. */
   mode: 'once' | 'again';
   /** How far an earlier run of this step had come. */
-  acknowledgedBlocks: number;
+  acknowledged?: Acknowledged;
 }
 
 export interface EditionParts {

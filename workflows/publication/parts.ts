@@ -82,12 +82,13 @@ export function makePublicationParts(dependencies: PublicationDependencies): Pub
       const { maxAttemptAgeMs } = compareLimits;
       await rebuildInChild({ register, workDir, changeFiles, maxAttemptAgeMs }, report, signal);
     },
-    async publish({ register, edition, mode, acknowledgedBlocks }, report, signal) {
+    async publish({ register, edition, mode, acknowledged }, report, signal) {
       const row = await findEdition(pool, register, edition);
       const sha256 = row!.change_file_sha256;
       const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
       const again = mode === 'again';
-      await publishInChild(stream, { register, edition, changeFile, acknowledgedBlocks, again }, report, signal);
+      const input = { register, edition, changeFile, again, ...(acknowledged && { acknowledged }) };
+      await publishInChild(stream, input, report, signal);
     },
     isMaterialised: async (register, edition) =>
       (await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'materialised',

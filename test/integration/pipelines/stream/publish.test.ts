@@ -124,7 +124,8 @@ test('a publisher killed in the middle is run again, from the beginning or from 
   expect(outcome.rows).toBe(changes.length);
   expect(await inKafka()).toBe(left + changes.length);
   // What an earlier run saw acknowledged is counted, and not sent again.
-  const rest = await publishInChild(publishParts(bench), { ...input, acknowledgedBlocks: 20 }, () => {}, signal);
+  const acknowledged = { acknowledgedBlocks: 20, logEnds: outcome.endOffsets };
+  const rest = await publishInChild(publishParts(bench), { ...input, acknowledged }, () => {}, signal);
   expect(rest.rowsByPartition).toEqual(outcome.rowsByPartition);
   expect(await inKafka()).toBeLessThan(left + 2 * changes.length);
   expect(rest.endOffsets.every((end, partition) => end > outcome.endOffsets[partition]!)).toBe(true);
@@ -132,6 +133,26 @@ test('a publisher killed in the middle is run again, from the beginning or from 
   await expect.poll(() => checkMaterialised(bench, register, 1), { timeout: 60_000 }).toBe('materialised');
   await loop.stop();
   expect(await currentState(bench)).toEqual(expectedState(changes));
+});
+
+test('what was acknowledged and is no longer in the log is sent again', async () => {
+  const bench = await newBench();
+  const changes = baseline(10_000);
+  const input = { register, edition: 1, changeFile: await freezeTestEdition(bench, 1, changes) } as const;
+  const topic = changesTopic(bench.prefix, register);
+  const sum = (ends: readonly number[]) => ends.reduce((total, end) => total + end);
+  await publishTestEdition(bench, 1, input.changeFile);
+  const sentFrom = async (logEnds: readonly number[]) => {
+    const acknowledged = { acknowledgedBlocks: 2, logEnds };
+    const before = sum(await bench.offsets.ends(topic));
+    const again = { ...input, acknowledged };
+    await publishInChild(publishParts(bench), again, () => {}, new AbortController().signal);
+    return sum(await bench.offsets.ends(topic)) - before;
+  };
+  expect(await sentFrom(await bench.offsets.ends(topic))).toBeLessThan(changes.length);
+  // As if a broker that lost power had given up the last record of one partition.
+  const [first, ...others] = await bench.offsets.ends(topic);
+  expect(await sentFrom([first! + 1, ...others])).toBe(changes.length);
 });
 
 test('a change file that is not the frozen one sends nothing', async () => {
