@@ -23,6 +23,7 @@ const program = new Command('padron')
     `
 Addresses come from the environment (DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, …), else from the local stack that
 \`npm start\` runs here. Every command takes --json: one JSON document on standard output, nothing else.
+Progress and errors go to standard error; a command that failed ends with another exit code than 0.
 
 Examples:
   $ npx padron accounts create --name "Estudio Uno" --plan crecimiento --json

@@ -22,14 +22,18 @@ export class ProgressLine {
     const isDone = totalRows > 0 && rows >= totalRows;
     if (now - this.#saidAt < everyMs && !isDone) return;
     this.#saidAt = now;
-    const rate = rows / Math.max((now - this.#startedAt) / 1_000, 0.001);
-    this.#note(`${what}: ${[amount(rows, totalRows), ...pace(rate, totalRows - rows)].join(', ')}`);
+    this.#note(progressText(what, rows, totalRows, rows / Math.max((now - this.#startedAt) / 1_000, 0.001)));
   }
 }
 
+/** What is done of what, at which rate, and the time left; what is not known is left out. */
+export function progressText(what: string, rows: number, totalRows: number, rowsPerSecond: number): string {
+  return `${what}: ${[amount(rows, totalRows), ...pace(rowsPerSecond, totalRows - rows)].join(', ')}`;
+}
+
 function amount(rows: number, totalRows: number): string {
-  const share = totalRows > 0 ? ` of ${number(totalRows)} (${Math.floor((rows / totalRows) * 100)} %)` : '';
-  return `${number(rows)}${share} rows`;
+  const share = Math.floor((rows / totalRows) * 100);
+  return totalRows > 0 ? `${number(rows)} of ${number(totalRows)} rows (${share} %)` : `${number(rows)} rows`;
 }
 
 function pace(rate: number, left: number): string[] {

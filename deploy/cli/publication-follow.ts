@@ -9,6 +9,7 @@ import { type FetchResult, publishWorkflowId } from '../../workflows/publication
 import type { ScheduledRun } from '../../workflows/publication/schedule.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import { CommandError } from './context.ts';
+import { progressText } from './progress-line.ts';
 
 const pollMs = 250;
 const progressEveryMs = 1_000;
@@ -121,10 +122,7 @@ const progressSchema = z.union([
     .transform(({ phase, done, total, lines }) => `comparing: ${phase}${share(done, total)}, ${number(lines)} lines`),
   z
     .object({ rows: z.number(), totalRows: z.number(), rowsPerSecond: z.number() })
-    .transform(
-      ({ rows, totalRows, rowsPerSecond }) =>
-        `publishing: ${number(rows)} of ${number(totalRows)} rows, ${number(Math.round(rowsPerSecond))} rows/s`,
-    ),
+    .transform(({ rows, totalRows, rowsPerSecond }) => progressText('publishing', rows, totalRows, rowsPerSecond)),
 ]);
 
 /** What the steps of a workflow report as their heartbeat, once a second and only when it changed. */
@@ -169,7 +167,7 @@ class Teller {
 }
 
 function share(done: number, total: number | null): string {
-  return total === null || total === 0 ? '' : ` (${Math.floor((done / total) * 100)} %)`;
+  return total === null || total === 0 || done === 0 ? '' : ` (${Math.floor((done / total) * 100)} %)`;
 }
 
 function megabytes(bytes: number): string {
