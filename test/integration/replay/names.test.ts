@@ -6,6 +6,7 @@ import { planVerification } from '../../../pipelines/replay/plan.ts';
 import { rebuild } from '../../../pipelines/replay/rebuild.ts';
 import type { DifferenceKind, VerifyReport } from '../../../pipelines/replay/types.ts';
 import { verify } from '../../../pipelines/replay/verify.ts';
+import { runPadron } from '../../support/command.ts';
 import { rucOf } from '../../support/companies.ts';
 import { ReplayBench } from '../../support/replay-bench.ts';
 
@@ -97,31 +98,31 @@ describe('the index is equal', () => {
 
 describe('damage is found and a rebuild repairs it', () => {
   const copy = (columns: string) =>
-    `INSERT INTO company_name (name, ruc, version, is_deleted, form, words, enie, standing, length, estado, condicion, ubigeo)
-     SELECT ${columns} FROM company_name FINAL`;
+    `INSERT INTO ranked_name (name, ruc, version, is_deleted, form, words, enie, standing, length, estado, condicion, ubigeo)
+     SELECT ${columns} FROM ranked_name FINAL`;
   const damages: [what: string, statement: string, kind: DifferenceKind, ruc: string][] = [
-    ['a row that is gone', `ALTER TABLE company_name DELETE WHERE ruc = ${company(100)}`, 'missing', company(100)],
+    ['a row that is gone', `ALTER TABLE ranked_name DELETE WHERE ruc = ${company(100)}`, 'missing', company(100)],
     [
       'another status',
-      `ALTER TABLE company_name UPDATE estado = 'BAJA' WHERE ruc = ${company(101)}`,
+      `ALTER TABLE ranked_name UPDATE estado = 'BAJA' WHERE ruc = ${company(101)}`,
       'differs',
       company(101),
     ],
     [
       'another legal form',
-      `ALTER TABLE company_name UPDATE form = 'SA' WHERE ruc = ${company(102)}`,
+      `ALTER TABLE ranked_name UPDATE form = 'SA' WHERE ruc = ${company(102)}`,
       'differs',
       company(102),
     ],
     [
       'a name that nobody has any longer, live again',
-      `ALTER TABLE company_name UPDATE is_deleted = 0 WHERE ruc = ${company(10)} AND is_deleted = 1`,
+      `ALTER TABLE ranked_name UPDATE is_deleted = 0 WHERE ruc = ${company(10)} AND is_deleted = 1`,
       'differs',
       company(10),
     ],
     [
       'the name of a company that disappeared',
-      `ALTER TABLE company_name UPDATE is_deleted = 0 WHERE ruc = ${company(21)}`,
+      `ALTER TABLE ranked_name UPDATE is_deleted = 0 WHERE ruc = ${company(21)}`,
       'extra',
       company(21),
     ],
@@ -144,7 +145,7 @@ describe('damage is found and a rebuild repairs it', () => {
     ['a word that the vocabulary lost', `ALTER TABLE company_word DELETE WHERE word = 'SERV'`, 'differs', company(402)],
     [
       'the rows of two companies, exchanged',
-      `ALTER TABLE company_name UPDATE estado = if(ruc = ${company(14)}, 'ACTIVO', 'BAJA DE OFICIO')
+      `ALTER TABLE ranked_name UPDATE estado = if(ruc = ${company(14)}, 'ACTIVO', 'BAJA DE OFICIO')
        WHERE ruc IN (${company(14)}, ${company(15)}) AND is_deleted = 0`,
       'differs',
       company(14),
@@ -166,9 +167,18 @@ describe('damage is found and a rebuild repairs it', () => {
   });
 
   test('a whole index that is gone: every company is missing, as many are listed as are asked for', async () => {
-    await run('TRUNCATE TABLE company_name');
+    await run('TRUNCATE TABLE ranked_name');
     const report = await verified();
     expect(report.names).toEqual({ rows: 400, missing: 400, extra: 0, differs: 0 });
     expect(report.listed).toHaveLength(100);
+    const { environment } = bench.stream;
+    const told = await runPadron(['verify', '--register', 'padron_reducido'], {
+      ...environment,
+      WORK_DIR: bench.workDir,
+    });
+    expect(told.code).toBe(1);
+    expect(told.stdout).toContain('names: 400 missing, 0 that should not be there, 0 with another row');
+    expect(told.stdout).toContain(`names missing ${company(1)}`);
+    expect(told.stdout).not.toContain(person);
   });
 });
