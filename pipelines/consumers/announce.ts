@@ -185,10 +185,10 @@ function write(
 /** A receiver that looks the company up at once must see the new state: waits for materialize to commit past the offset. */
 async function waitUntilServed(dependencies: WatchDependencies, batch: ChangeBatch, offset: number): Promise<void> {
   const { materialisedOffset, limits, metrics, log } = dependencies;
-  const until = Date.now() + limits.holdMs;
+  const until = performance.now() + limits.holdMs;
   while (!batch.isStale()) {
     if ((await materialisedOffset(batch.topic, batch.partition)) > offset) return;
-    if (Date.now() >= until) {
+    if (performance.now() >= until) {
       metrics.heldTooLong.inc();
       log.warn({ topic: batch.topic, partition: batch.partition, offset }, 'notices leave before the state is served');
       return;

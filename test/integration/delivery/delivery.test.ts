@@ -100,16 +100,19 @@ it('a retry keeps the delivery id and signs its own time anew', async () => {
   });
 });
 
-it('after the last attempt of the schedule the delivery is exhausted, and nothing more is sent', async () => {
-  const { account, announce } = await bench.scene([first]);
-  const webhook = await webhookAt(account);
-  receiver.answer(status(403), webhook.path);
-  await announce(first);
-  await endsAs(webhook.id, 'agotada');
-  const [delivery] = await bench.deliveries(webhook.id);
-  expect(delivery).toMatchObject({ intentos: 4, next_due_at: null });
-  expect(await receiver.received(4, { path: webhook.path })).toHaveLength(4);
-});
+it.each([400, 403, 404, 503])(
+  '%d for ever: after the last attempt of the schedule it is exhausted, and no more is sent',
+  async (code) => {
+    const { account, announce } = await bench.scene([first]);
+    const webhook = await webhookAt(account);
+    receiver.answer(status(code), webhook.path);
+    await announce(first);
+    await endsAs(webhook.id, 'agotada');
+    const [delivery] = await bench.deliveries(webhook.id);
+    expect(delivery).toMatchObject({ intentos: 4, next_due_at: null });
+    expect(await receiver.received(4, { path: webhook.path })).toHaveLength(4);
+  },
+);
 
 describe('what a receiver does to its answer', () => {
   it.each([
@@ -197,6 +200,12 @@ it('a certificate that is not trusted, or a name that does not exist, shows as i
     await bench.eventually(async () => {
       const [delivery] = await bench.deliveries(webhook);
       expect((await bench.attempts(delivery!.id))[0]).toMatchObject({ failure, http_status: null, response: null });
+    });
+  }
+  // Each is tried again on schedule, like any other failure.
+  for (const webhook of expected.keys()) {
+    await bench.eventually(async () => {
+      expect(await bench.deliveries(webhook)).toMatchObject([{ estado: 'agotada', intentos: 4 }]);
     });
   }
   expect(stranger.notices).toHaveLength(0);

@@ -96,6 +96,23 @@ it('a retry goes where the webhook points by then, and is cancelled when the web
   expect(await estadosOf(deleted.id)).toEqual(['cancelada']);
 });
 
+it('a workflow that is ended from outside while a retry waits is started anew, and the retry comes', async () => {
+  stopWorker = await bench.startWorker({ schedule: { delaysMs: [1_500], jitter: 0, retryAfterCapMs: 1_000 } });
+  const { account, announce } = await bench.scene([ruc]);
+  const webhook = await bench.webhook(account, `${receiver.origin}/forgotten`);
+  receiver.answer(inTurn(status(500), status(204)), '/forgotten');
+  await announce(ruc);
+  const work = () =>
+    bench.pool.query('SELECT lease_until, next_due_at > now() AS waits FROM webhook_work WHERE webhook_id = $1', [
+      webhook.id,
+    ]);
+  // The round is over: nothing but the workflow's timer knows of the retry, besides PostgreSQL.
+  await bench.eventually(async () => expect((await work()).rows).toEqual([{ lease_until: null, waits: true }]));
+  await bench.client.workflow.getHandle(`delivery/${webhook.id}`).terminate('the test forgets it');
+  await bench.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['entregada']));
+  expect(cameTo('/forgotten')).toHaveLength(2);
+});
+
 it('after three timeouts in a row its rounds run on the queue of slow endpoints, until it answers', async () => {
   stopWorker = await bench.startWorker({
     exchange: { exchangeTimeoutMs: 250, maxBodyBytes: 16_384 },

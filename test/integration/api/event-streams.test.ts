@@ -1,0 +1,69 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createAccount } from '../../../api/accounts/accounts.ts';
+import type { Caller } from '../../../api/accounts/callers.ts';
+import { createToken } from '../../../api/accounts/tokens.ts';
+import { defaultStreamLimits, EventStreams } from '../../../api/event-stream/streams.ts';
+import { migratePostgres } from '../../../deploy/runtime/migrate.ts';
+import { makePool, type Pool } from '../../../deploy/runtime/postgres.ts';
+import { type FreshDatabase, freshDatabase } from '../../support/isolation.ts';
+import { silentLog } from '../../support/watch-bench.ts';
+
+// The end of streams by their time and by the end of their process; an hour is made short.
+const limits = { ...defaultStreamLimits, lookMs: 50, maxOpenMs: 700, endMs: 100 };
+const noNews = { listen: () => () => {} };
+let database: FreshDatabase;
+let pool: Pool;
+let caller: Caller;
+
+beforeAll(async () => {
+  database = await freshDatabase(inject('endpoints'));
+  await migratePostgres(database.DATABASE_URL);
+  pool = makePool(database.DATABASE_URL, 'test', 4);
+  const accountId = await createAccount(pool, { name: 'Prueba', plan: 'crecimiento', email: null, contract: null });
+  const { id } = (await createToken(pool, accountId))!;
+  caller = { accountId, tokenId: id } as Caller;
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** A response of which it is seen whether it was cut. */
+class Response extends EventEmitter {
+  destroyed = false;
+  destroy(): void {
+    this.destroyed = true;
+    this.emit('close');
+  }
+}
+const makeResponse = () => new Response() as Response & ServerResponse;
+const seats = async () => (await pool.query('SELECT count(*) AS n FROM event_stream')).rows[0].n;
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve())));
+
+test('it ends when its time is over, and is cut off if nobody reads its end; its place is free then', async () => {
+  const streams = new EventStreams(pool, noNews, silentLog, limits);
+  streams.start();
+  const began = performance.now();
+  const response = makeResponse();
+  const stream = await streams.open(caller, response);
+  expect(await seats()).toBe(1);
+  await aborted(stream.signal);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(limits.maxOpenMs);
+  await expect.poll(() => response.destroyed, { timeout: 10_000 }).toBe(true);
+  await expect.poll(seats, { timeout: 10_000 }).toBe(0);
+  await streams.stop();
+});
+
+test('a process that stops ends all of its streams, one that is opened meanwhile too', async () => {
+  const streams = new EventStreams(pool, noNews, silentLog, { ...limits, maxOpenMs: 3_600_000 });
+  streams.start();
+  const open = await streams.open(caller, makeResponse());
+  const opening = streams.open(caller, makeResponse());
+  await streams.stop();
+  expect(open.signal.aborted).toBe(true);
+  expect((await opening).signal.aborted).toBe(true);
+  await expect.poll(seats, { timeout: 10_000 }).toBe(0);
+});
