@@ -39,7 +39,7 @@ export interface DueDatesFeed {
 export function dueDatesFeed({ digit, goodTaxpayer, dueDates, updatedAt, prorrogas }: DueDatesFeed): string {
   const whose = goodTaxpayer ? 'buenos contribuyentes' : `RUC terminado en ${digit}`;
   const group = goodTaxpayer ? 'buenos-contribuyentes' : digit;
-  const feed = emptyFeed(`Vencimientos SUNAT, ${whose}`, prorrogas);
+  const feed = emptyFeed(`Vencimientos SUNAT - ${whose}`, prorrogas);
   for (const { period, due, state, source, revision } of dueDates) {
     const [year, month] = period.split('-');
     const how = state === 'publicado' ? 'Fecha publicada' : 'Fecha calculada';
@@ -54,6 +54,7 @@ export function dueDatesFeed({ digit, goodTaxpayer, dueDates, updatedAt, prorrog
   return textOf(feed);
 }
 
+/** Neither text may have a comma or a semicolon: the library escapes those of events alone. */
 function emptyFeed(name: string, description: string): ICalCalendar {
   return ical({
     name,

@@ -35,6 +35,9 @@ async function readFeed(target: string): Promise<FeedEvent[]> {
     // RFC 5545, section 3.1: octets, not characters.
     expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75);
   }
+  // Section 3.3.11: in a text a comma and a semicolon are escaped.
+  const unfolded = text.replaceAll('\r\n ', '');
+  expect(unfolded).not.toMatch(/^(?:NAME|X-WR-CALNAME|X-WR-CALDESC|SUMMARY|DESCRIPTION):.*(?<!\\)[,;]/m);
   const feed = new ICAL.Component(ICAL.parse(text));
   expect(feed.getFirstPropertyValue('version')).toBe('2.0');
   expect(feed.getFirstPropertyValue('prodid')).toBeTruthy();
