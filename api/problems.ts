@@ -79,17 +79,17 @@ export function problemBody(
 }
 
 /**
- * Text of a caller as it may be shown or logged: every run of eight or more digits that is not a company's RUC is masked,
- * since a natural person's RUC, whole or mistyped, holds a national id.
+ * Text of a caller as it may be shown or logged: every run of eight or more digits, of whatever script, that is not a
+ * company's RUC is masked, since a natural person's RUC, whole or mistyped, holds a national id.
  */
 export function maskText(text: string): string {
-  return text.replace(/[0-9]{8,}/g, maskRuc);
+  return text.replace(/\p{Nd}{8,}/gu, maskRuc);
 }
 
 /** A request's path for `instance`: without query, masked, and decoded first so that an encoded digit hides nothing. */
 export function maskedPath(path: string): string {
   try {
-    return encodeURI(maskText(decodeURIComponent(path)));
+    return encodeURI(maskText(decodeURIComponent(path))).replace(/[?#]/g, encodeURIComponent);
   } catch {
     return '/';
   }
