@@ -19,7 +19,10 @@ interface CreateOptions extends OutputOptions {
 }
 
 export function registerAccountsCommands(program: Command, context: CommandContext): void {
-  const accounts = program.command('accounts').description('Customers: their plan and their data-processing contract.');
+  const accounts = program
+    .command('accounts')
+    .description('Customers: their plan and their data-processing contract.')
+    .addHelpText('after', '\nExample:\n  $ npx padron accounts show 1');
 
   accounts
     .command('create')

@@ -17,7 +17,10 @@ const maxFileBytes = 1024 * 1024;
 
 /** `padron calendar add-decree|add-table|list`: what the calendar learns between releases. */
 export function registerCalendarCommands(program: Command, context: CommandContext): void {
-  const calendar = program.command('calendar').description('Decrees of non-working days and published due dates.');
+  const calendar = program
+    .command('calendar')
+    .description('Decrees of non-working days and published due dates.')
+    .addHelpText('after', '\nExample:\n  $ npx padron calendar list');
 
   addCommand(calendar, context, {
     name: 'add-decree',

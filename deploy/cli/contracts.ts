@@ -7,7 +7,8 @@ import { type CommandContext, CommandError, type OutputOptions } from './context
 export function registerContractsCommands(program: Command, context: CommandContext): void {
   const contracts = program
     .command('contracts')
-    .description("Data-processing contracts: they open natural persons' records to an account.");
+    .description("Data-processing contracts: they open natural persons' records to an account.")
+    .addHelpText('after', '\nExample:\n  $ npx padron contracts list --account 1');
 
   contracts
     .command('add')

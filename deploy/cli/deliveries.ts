@@ -20,7 +20,8 @@ const shownDeliveries = 10;
 export function registerDeliveriesCommands(program: Command, context: CommandContext): void {
   const deliveries = program
     .command('deliveries')
-    .description("Notices to customers' webhooks: what is due, how an endpoint stands, sending again.");
+    .description("Notices to customers' webhooks: what is due, how an endpoint stands, sending again.")
+    .addHelpText('after', '\nExample:\n  $ npx padron deliveries backlog');
   registerBacklogCommand(deliveries, context);
   registerEndpointCommand(deliveries, context);
   registerResendCommand(deliveries, context);

@@ -20,7 +20,10 @@ interface RevertOptions extends OutputOptions {
 
 /** `padron editions list|show|revert`. */
 export function registerEditionsCommands(program: Command, context: CommandContext): void {
-  const editions = program.command('editions').description('States that the registers have had, each with a number.');
+  const editions = program
+    .command('editions')
+    .description('States that the registers have had, each with a number.')
+    .addHelpText('after', '\nExample:\n  $ npx padron editions list --register padron_reducido');
   registerReading(editions, context);
   registerRevert(editions, context);
 }

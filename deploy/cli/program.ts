@@ -17,6 +17,7 @@ const context = makeContext({
 
 const program = new Command('padron')
   .description('Operates the register service: accounts, tokens, registers, publications, editions, the calendar.')
+  .configureHelp({ optionTerm: ({ flags, mandatory }) => (mandatory ? `${flags} (required)` : flags) })
   .showHelpAfterError('(run it with --help to see what it takes)')
   .addHelpText(
     'after',

@@ -25,7 +25,8 @@ interface RunOptions extends OutputOptions {
 export function registerPublicationsCommands(program: Command, context: CommandContext): void {
   const publications = program
     .command('publications')
-    .description('Files of the registers as published: fetch them, see them, decide about them.');
+    .description('Files of the registers as published: fetch them, see them, decide about them.')
+    .addHelpText('after', '\nExample:\n  $ npx padron publications list --state en_cuarentena');
   registerRun(publications, context);
   registerReading(publications, context);
   registerDecisions(publications, context);

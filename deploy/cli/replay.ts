@@ -10,7 +10,7 @@ import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { kafkaBlock } from '../runtime/config.ts';
 import { makeLogger } from '../runtime/log.ts';
-import { dayOf, registerOf, wholeNumber } from './arguments.ts';
+import { dayOf, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 import { openConfiguredArchive } from './listed-lines.ts';
 import { ProgressLine } from './progress-line.ts';
@@ -32,9 +32,13 @@ export function registerReplayCommand(program: Command, context: CommandContext)
     .description(
       'Gives every change of a stretch of editions: as lines, as a Parquet file, or into the topic once more.',
     )
-    .requiredOption('--register <register>', 'the register', registerOf)
-    .requiredOption('--from <edition|date>', 'first edition, or first date of the data (YYYY-MM-DD)', boundOf)
-    .requiredOption('--to <edition|date>', 'last edition or date, included', boundOf)
+    .requiredOption('--register <register>', registerArgument, registerOf)
+    .requiredOption(
+      '--from <edition|date>',
+      'number of the first edition, or first date of the data (YYYY-MM-DD)',
+      boundOf,
+    )
+    .requiredOption('--to <edition|date>', 'number of the last edition, or last date; included', boundOf)
     .addOption(
       new Option('--into <form>', 'what it becomes').choices(['ndjson', 'parquet', 'kafka']).makeOptionMandatory(),
     )

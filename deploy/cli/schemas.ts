@@ -12,7 +12,10 @@ const configuration = kafkaBlock.extend({ ARCHIVE_URL: archiveBlock.shape.ARCHIV
 
 /** `padron schemas list|restore`: which schema each number in Kafka stands for. */
 export function registerSchemasCommands(program: Command, context: CommandContext): void {
-  const schemas = program.command('schemas').description('Schemas of the records in Kafka, by the numbers they name.');
+  const schemas = program
+    .command('schemas')
+    .description('Schemas of the records in Kafka, by the numbers they name.')
+    .addHelpText('after', '\nExample:\n  $ npx padron schemas list');
 
   schemas
     .command('list')

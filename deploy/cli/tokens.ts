@@ -4,7 +4,10 @@ import { noAccount, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 export function registerTokensCommands(program: Command, context: CommandContext): void {
-  const tokens = program.command('tokens').description("Accounts' tokens: the text after `Authorization: Bearer`.");
+  const tokens = program
+    .command('tokens')
+    .description("Accounts' tokens: the text after `Authorization: Bearer`.")
+    .addHelpText('after', '\nExample:\n  $ npx padron tokens create --account 1');
 
   tokens
     .command('create')
