@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readUse } from '../../../api/metering/ledger.ts';
+import { monthOf } from '../../../api/metering/periods.ts';
+import { batchAnswer } from '../../../schemas/http/batch.ts';
+import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } from '../../support/api.ts';
+import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
+import { type Surroundings, startSurroundings } from './surroundings.ts';
+
+// A batch under a key that is broken off anywhere, before, in or after the commit of its answer and charge: whoever repeats it
+// gets one answer, and is charged once.
+
+const rucs = ['20990000019', '20990000043', '20131312955'];
+const foundRucs = 2;
+const leaseMs = 1_500;
+
+let around: Surroundings;
+let settings: Record<string, string>;
+
+beforeAll(async () => {
+  around = await startSurroundings({ IDEMPOTENCY_LEASE_MS: String(leaseMs) });
+  settings = {
+    DATABASE_URL: around.databaseUrl,
+    CLICKHOUSE_URL: around.clickhouseLine.url,
+    IDEMPOTENCY_LEASE_MS: String(leaseMs),
+  };
+  await insertTaxpayers(
+    around.clickhouse,
+    rucs.slice(0, foundRucs).map((ruc) => ({ line: `${ruc}|ACME S.A.|ACTIVO|HABIDO|150122|-|-|-|-|-|-|-|-|-|-|` })),
+  );
+  await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-26' });
+  await sleep(300);
+});
+afterAll(() => around?.stop());
+
+/** null: the connection broke. */
+async function send(url: string, { token }: TestCaller, key: string): Promise<Response | null> {
+  const headers = { 'idempotency-key': key };
+  const request = requestsOf(url, token)('/id/v1/ruc/batch', { method: 'POST', json: { rucs }, headers });
+  return await request.catch(() => null);
+}
+
+/** As a client does it: again until there is an answer. */
+async function sendUntilAnswered(url: string, by: TestCaller, key: string): Promise<string> {
+  for (;;) {
+    const response = await send(url, by, key);
+    const text = await response?.text().catch(() => null);
+    if (response?.status === 200 && text != null) return text;
+    // Another one runs, or a store is away: nothing else may come.
+    expect([409, 503, undefined]).toContain(response?.status);
+    await sleep(100);
+  }
+}
+
+async function expectChargedOnce({ accountId }: TestCaller, batches: number): Promise<void> {
+  const used = async () => (await readUse(around.pool, accountId, monthOf(Date.now()).firstDay))?.used;
+  // What a process held back for its next report would come within a second.
+  await sleep(1_300);
+  expect(await used()).toBe(batches * foundRucs);
+}
+
+const undisturbed = 6;
+
+/** How long an undisturbed batch takes here and now: the shortest, so that moments within one are what is tried. */
+async function undisturbedMs(url: string, by: TestCaller): Promise<number> {
+  let shortestMs = Number.POSITIVE_INFINITY;
+  for (let number = 0; number < undisturbed; number += 1) {
+    const startedMs = performance.now();
+    await sendUntilAnswered(url, by, `entera-${number}`);
+    shortestMs = Math.min(shortestMs, performance.now() - startedMs);
+  }
+  return shortestMs;
+}
+
+test('PostgreSQL cut at any moment of it', async () => {
+  const by = await makeCaller(around.pool, around.api.url);
+  const { url } = around.api;
+  const wholeMs = await undisturbedMs(url, by);
+  const rounds = 25;
+  for (let round = 0; round < rounds; round += 1) {
+    const broken = send(url, by, `corte-${round}`);
+    await sleep((wholeMs * 1.3 * round) / rounds);
+    await around.postgresLine.cut();
+    const response = await broken;
+    const first = response?.status === 200 ? await response.text() : null;
+    await around.postgresLine.mend();
+    const answer = await sendUntilAnswered(url, by, `corte-${round}`);
+    if (first !== null) expect(answer).toBe(first);
+    expect(await sendUntilAnswered(url, by, `corte-${round}`)).toBe(answer);
+    expect(batchAnswer.parse(JSON.parse(answer)).meta.cobrados).toBe(foundRucs);
+  }
+  await expectChargedOnce(by, rounds + undisturbed);
+});
+
+test('the process killed at any moment of it', { timeout: 300_000 }, async () => {
+  const by = await makeCaller(around.pool, around.api.url);
+  const wholeMs = await undisturbedMs(around.api.url, by);
+  const rounds = 5;
+  for (let round = 0; round < rounds; round += 1) {
+    const doomed: RunningApi = await startApi(settings);
+    // So that connections are open, and the token known.
+    await sendUntilAnswered(doomed.url, by, 'entera-0');
+    const broken = send(doomed.url, by, `muerte-${round}`);
+    await sleep((wholeMs * 1.3 * round) / rounds);
+    process.kill(doomed.pid, 'SIGKILL');
+    const response = await broken;
+    const first = response?.status === 200 ? await response.text().catch(() => null) : null;
+    const answer = await sendUntilAnswered(around.api.url, by, `muerte-${round}`);
+    if (first !== null) expect(answer).toBe(first);
+  }
+  await expectChargedOnce(by, rounds + undisturbed);
+});
