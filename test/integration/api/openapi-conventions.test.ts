@@ -172,6 +172,17 @@ describe('the documentation, without a token', () => {
     expect(Object.keys(document.paths).sort()).toEqual([...new Set(all.map(([, { path }]) => path))].sort());
   });
 
+  // register-apis T45
+  test('says in words which windows there are and whose requests they count', async () => {
+    const { info } = (await (await fetch(`${around.api.url}/openapi.json`)).json()) as {
+      info: { description: string };
+    };
+    for (const words of ['ventana fija y por cuenta', 'por dirección IP', 'hora de Lima', 'Retry-After'])
+      expect(info.description.replace(/\s+/g, ' ')).toContain(words);
+    const page = await (await fetch(`${around.api.url}/errores/limite_por_minuto`)).text();
+    expect(page).toContain('La ventana es fija');
+  });
+
   test('the page loads what this server has and nothing else', async () => {
     const page = await fetch(`${around.api.url}/docs`);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");
