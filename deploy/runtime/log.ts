@@ -24,11 +24,13 @@ export function makeLogger(process: string, level: string): Logger {
 
 /**
  * Name, code, message and stack; never other properties, where engines' errors quote rows and parameters. ClickHouse
- * quotes them in its message too, so of that error only the code and its name are told.
+ * quotes them in its message too, so of that error only the code and its name are told; and JSON.parse quotes what it could
+ * not read, so of that error only where it was.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ClickHouseError) return { name: 'ClickHouseError', code: error.code, type: error.type };
   if (!(error instanceof Error)) return { message: String(error) };
+  if (error instanceof SyntaxError) return { name: error.name, stack: framesOf(error) };
   const { code, cause } = error as Error & { code?: unknown };
   return {
     name: error.name,
@@ -37,6 +39,13 @@ export function describeError(error: unknown): Record<string, unknown> {
     stack: error.stack,
     ...(cause === undefined ? {} : { cause: describeError(cause) }),
   };
+}
+
+function framesOf({ stack = '' }: Error): string {
+  return stack
+    .split('\n')
+    .filter((line) => line.startsWith('    at '))
+    .join('\n');
 }
 
 /**
