@@ -1,24 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAccount } from '../../api/accounts/accounts.ts';
-import { createToken } from '../../api/accounts/tokens.ts';
 import { batchPath } from '../../api/routes/batch.ts';
-import { type Stack, startStack } from '../../deploy/local/stack.ts';
-import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
-import { makePool } from '../../deploy/runtime/postgres.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
-import { liftLimits, startApi } from '../support/api.ts';
-import { insertEdition } from '../support/served-register.ts';
+import { startApi } from '../support/api.ts';
 import { describeMachine, numberOption } from './figures.ts';
 import { openConnection } from './look-up-callers.ts';
-import { loadedRegisters, loadTaxpayers, rucOf } from './look-up-rows.ts';
+import { rucOf } from './look-up-rows.ts';
+import { serveTaxpayers } from './look-up-stage.ts';
+import { onOwnStack } from './own-stack.ts';
 import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
-const folder = resolve('.local/bench/batch');
 const warmUpSeconds = 2;
 const goalP99Ms = 60;
 
@@ -36,16 +28,9 @@ export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
   const seconds = numberOption(args, 'seconds', 10);
   console.log(`machine: ${describeMachine()}`);
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const stack = await startStack({
-    directory: join(folder, 'stack'),
-    engines: ['postgres', 'clickhouse'],
-    addresses: {},
-  });
-  try {
-    const token = await prepare(stack, rows);
-    const { CLICKHOUSE_URL, DATABASE_URL } = stack.endpoints;
+  await onOwnStack('batch', ['postgres', 'clickhouse'], async ({ endpoints }) => {
+    const token = await serveTaxpayers(endpoints, rows);
+    const { CLICKHOUSE_URL, DATABASE_URL } = endpoints;
     const api = await startApi({ CLICKHOUSE_URL, DATABASE_URL });
     try {
       for (const callers of [1, 4])
@@ -53,28 +38,7 @@ export async function run(args: string[]): Promise<void> {
     } finally {
       await api.stop();
     }
-  } finally {
-    await stack.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** Returns the token of an account that no limit stops; its use is counted all the same. */
-async function prepare({ endpoints }: Stack, rows: number): Promise<string> {
-  await migratePostgres(endpoints.DATABASE_URL);
-  await migrateClickhouse(endpoints.CLICKHOUSE_URL);
-  const clickhouse = makeClickhouse(endpoints.CLICKHOUSE_URL, 'bench', { requestTimeoutMs: 600_000, connections: 1 });
-  const parts = await loadTaxpayers(clickhouse, rows);
-  await clickhouse.close();
-  console.log(`${rows} companies, half of them in the monthly register too, in ${parts} parts`);
-  const pool = makePool(endpoints.DATABASE_URL, 'bench', 1);
-  for (const register of loadedRegisters) await insertEdition(pool, { register, number: 1, fechaDato: '2026-11-25' });
-  await insertEdition(pool, { number: 2, fechaDato: '2026-11-26', sha256: 'cd'.repeat(32) });
-  await liftLimits(pool);
-  const account = await createAccount(pool, { name: 'bench', plan: 'empresa', email: null, contract: null });
-  const made = await createToken(pool, account);
-  await pool.end();
-  return made!.token;
+  });
 }
 
 async function measure(url: string, token: string, rows: number, seconds: number, load: Load): Promise<void> {

@@ -1,14 +1,12 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { startStack } from '../../deploy/local/stack.ts';
+import { readFileSync } from 'node:fs';
 import { type DeliveryStage, makeDeliveryStage } from '../support/delivery-stage.ts';
 import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery-work.ts';
 import { run as runDays } from './daily.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
+import { onOwnStack } from './own-stack.ts';
 import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
-const folder = resolve('.local/bench/delivery');
 const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2 };
 const perSecond = 200;
 const sampleMs = 500;
@@ -27,12 +25,8 @@ export async function run(args: string[]): Promise<void> {
   const seconds = numberOption(args, 'seconds', 20);
   const runs = numberOption(args, 'runs', 3);
   console.log(`machine: ${describeMachine()}`);
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
   if (['throughput', 'latency', 'hanging', 'held'].some(wanted)) {
-    const directory = join(folder, 'stack');
-    const stack = await startStack({ directory, engines: ['postgres', 'temporal'], addresses: {} });
-    try {
+    await onOwnStack('delivery', ['postgres', 'temporal'], async (stack) => {
       const staged = async (work: (stage: DeliveryStage) => Promise<void>) => {
         const stage = await makeDeliveryStage(stack.endpoints);
         await work(stage).finally(() => stage.close());
@@ -42,11 +36,8 @@ export async function run(args: string[]): Promise<void> {
       if (wanted('latency')) await staged((stage) => latency(stage, endpoints, seconds, runs));
       if (wanted('hanging')) await staged((stage) => hanging(stage, endpoints, seconds, runs));
       if (wanted('held')) await staged((stage) => held(stage, endpoints, numberOption(args, 'held', 100_000)));
-    } finally {
-      await stack.stop();
-    }
+    });
   }
-  rmSync(folder, { recursive: true, force: true });
   if (wanted('edition')) {
     const numbers = { rows: numberOption(args, 'rows', 300_000), runs, watched: numberOption(args, 'watched', 10_000) };
     await runDays(Object.entries(numbers).flatMap(([name, number]) => [`--${name}`, String(number)]));

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Endpoints, type Stack, startStack } from '../../deploy/local/stack.ts';
+import type { Endpoints } from '../../deploy/local/stack.ts';
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { makeKafka } from '../../deploy/runtime/kafka.ts';
 import { makeLogger } from '../../deploy/runtime/log.ts';
@@ -12,15 +12,15 @@ import { compareInChild } from '../../pipelines/diff/child.ts';
 import type { CompareResult } from '../../pipelines/diff/types.ts';
 import { connectOffsets } from '../../pipelines/stream/kafka.ts';
 import { checkMaterialised } from '../../pipelines/stream/materialised.ts';
-import { prepareStream } from '../../pipelines/stream/prepare.ts';
+import { prepareStreams } from '../../pipelines/stream/prepare.ts';
 import { publishInChild } from '../../pipelines/stream/publish.ts';
 import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
 import { cachedPublication } from './diff.ts';
 import { describeMachine, numberOption } from './figures.ts';
+import { onOwnStack } from './own-stack.ts';
 import { processName } from './process-names.ts';
 import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
 
-const folder = resolve('.local/bench/first-load');
 const register = 'padron_reducido';
 const goals = new Map([
   [2_000_000, 35],
@@ -42,23 +42,17 @@ export async function run(args: string[]): Promise<void> {
   const outputs = args.includes('--materialize-only') ? 'materialize' : 'materialize,watch';
   console.log(`machine: ${describeMachine()}`);
   const publication = await cachedPublication(rows, 1, 'kept');
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const stack = await startStack({
-    directory: join(folder, 'stack'),
-    engines: ['postgres', 'kafka', 'registry', 'clickhouse'],
-    addresses: {},
-  });
-  try {
-    await load(stack, publication.path, rows, outputs);
-  } finally {
-    await stack.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await onOwnStack('first-load', ['postgres', 'kafka', 'registry', 'clickhouse'], ({ endpoints }, folder) =>
+    load({ endpoints, folder }, publication.path, rows, outputs),
+  );
 }
 
-async function load(stack: Stack, zip: string, rows: number, outputs: string): Promise<void> {
-  const { endpoints } = stack;
+interface Place {
+  endpoints: Endpoints;
+  folder: string;
+}
+
+async function load({ endpoints, folder }: Place, zip: string, rows: number, outputs: string): Promise<void> {
   const log = makeLogger('bench', 'fatal');
   await migratePostgres(endpoints.DATABASE_URL);
   await migrateClickhouse(endpoints.CLICKHOUSE_URL);
@@ -67,9 +61,10 @@ async function load(stack: Stack, zip: string, rows: number, outputs: string): P
   const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'bench', log);
   const registry = connectRegistry(endpoints.SCHEMA_REGISTRY_URL);
   const prefix = '';
-  await prepareStream({ kafka, registry, pool, archiveUrl: endpoints.ARCHIVE_URL, prefix }, register);
+  // The consumers start only where the streams of all registers are ready.
+  await prepareStreams({ kafka, registry, pool, archiveUrl: endpoints.ARCHIVE_URL, prefix });
   const offsets = await connectOffsets(kafka);
-  const consumers = startConsumers(endpoints, outputs);
+  const consumers = startConsumers({ endpoints, folder }, outputs);
   await sleep(4_000);
   const watch = new ProcessWatch(processName);
   const stages: Stage[] = [];
@@ -106,7 +101,7 @@ async function load(stack: Stack, zip: string, rows: number, outputs: string): P
   await stage('until materialised', async () => {
     const wanted = { pool, offsets, prefix, clickhouse };
     while ((await checkMaterialised(wanted, register, 1)) === 'not_yet') {
-      if (consumers.exitCode !== null) throw new Error('the consumers ended: see consumers.log');
+      if (consumers.exitCode !== null) throw new Error('the consumers ended: see first-load-consumers.log');
       await sleep(100);
     }
   });
@@ -118,7 +113,7 @@ async function load(stack: Stack, zip: string, rows: number, outputs: string): P
   await pool.end();
 }
 
-function startConsumers(endpoints: Endpoints, outputs: string): ChildProcess {
+function startConsumers({ endpoints, folder }: Place, outputs: string): ChildProcess {
   const output = createWriteStream(join(folder, '..', 'first-load-consumers.log'));
   const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,0 +1,30 @@
+import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
+import { makePool } from '../../deploy/runtime/postgres.ts';
+import { insertEdition } from '../support/served-register.ts';
+import { loadedRegisters, loadTaxpayers } from './look-up-rows.ts';
+import { unlimitedToken } from './own-stack.ts';
+
+/** Of the first editions; the daily register has a second one, a day later. */
+export const firstDay = '2026-11-25';
+
+/** Makes the engines serve `rows` companies, without the pipeline. Returns a token that no limit stops. */
+export async function serveTaxpayers({ DATABASE_URL, CLICKHOUSE_URL }: Endpoints, rows: number): Promise<string> {
+  await migratePostgres(DATABASE_URL);
+  await migrateClickhouse(CLICKHOUSE_URL);
+  const clickhouse = makeClickhouse(CLICKHOUSE_URL, 'bench', { requestTimeoutMs: 600_000, connections: 1 });
+  const startedAt = performance.now();
+  const parts = await loadTaxpayers(clickhouse, rows);
+  await clickhouse.close();
+  const took = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  console.log(
+    `${rows} companies, half of them in the monthly register too, made by SQL in the packed table in ${took} s, ${parts} parts`,
+  );
+  const pool = makePool(DATABASE_URL, 'bench', 1);
+  for (const register of loadedRegisters) await insertEdition(pool, { register, number: 1, fechaDato: firstDay });
+  await insertEdition(pool, { number: 2, fechaDato: '2026-11-26', sha256: 'cd'.repeat(32) });
+  const token = await unlimitedToken(pool);
+  await pool.end();
+  return token;
+}
