@@ -10,9 +10,9 @@ export const deliveryVictims = ['worker', 'consumers', 'kafka', 'postgres', 'tem
 type Victim = (typeof deliveryVictims)[number];
 
 export interface DeliveryChaosOptions {
-  /** How long kills are begun; editions keep coming until the last victim is back. */
+  /** As many kills as fit into it; editions keep coming until the last victim is back. */
   seconds: number;
-  /** From one kill to the next. */
+  /** From one kill to the next; longer where a victim needs longer to be back. */
   killEverySeconds: number;
   editionEverySeconds: number;
   customers: number;
@@ -27,6 +27,8 @@ export interface DeliveryKill {
   arrived: number;
   /** Until it served again. */
   backAfterSeconds: number;
+  /** Notices that came before it, after the kill before, and came again. */
+  repeated: number;
 }
 
 export interface DeliveryChaosReport {
@@ -59,10 +61,9 @@ async function runIn(
   options: DeliveryChaosOptions,
   log: (line: string) => void,
 ): Promise<DeliveryChaosReport> {
-  const until = Date.now() + options.seconds * 1_000;
   let isOver = false;
-  const publishing = publishWhile(load, () => !isOver || Date.now() < until, options.editionEverySeconds * 1_000);
-  const kills = await fire(chain, receiver, until, options, log).finally(() => {
+  const publishing = publishWhile(load, () => !isOver, options.editionEverySeconds * 1_000);
+  const kills = await fire(chain, receiver, options, log).finally(() => {
     isOver = true;
   });
   await publishing;
@@ -71,7 +72,19 @@ async function runIn(
   await receiver.waitForAll(load.expected, settleMs);
   // Long enough for a notice too many, or the record of the last one, to show itself.
   await sleep(5_000);
-  return { kills, ledger: await ledgerOf(pool, load.expected, receiver.arrivals()) };
+  const arrivals = receiver.arrivals();
+  const repeats = repeatsOf(arrivals);
+  const repeatedBefore = (kill: number) => repeats.filter((at) => at < (kills[kill]?.arrived ?? 0)).length;
+  return {
+    kills: kills.map((kill, at) => ({ ...kill, repeated: repeatedBefore(at) - repeatedBefore(at - 1) })),
+    ledger: await ledgerOf(pool, load.expected, arrivals),
+  };
+}
+
+/** Where in the order of arrival those stand that came again. */
+function repeatsOf(arrivals: readonly string[]): number[] {
+  const last = new Map(arrivals.map((id, at) => [id, at]));
+  return arrivals.flatMap((id, at) => (last.get(id)! > at ? [at] : []));
 }
 
 async function publishWhile(load: Load, goesOn: () => boolean, everyMs: number): Promise<void> {
@@ -85,16 +98,14 @@ async function publishWhile(load: Load, goesOn: () => boolean, everyMs: number):
 async function fire(
   chain: Chain,
   receiver: KillableReceiver,
-  until: number,
   { seconds, killEverySeconds }: DeliveryChaosOptions,
   log: (line: string) => void,
-): Promise<DeliveryKill[]> {
-  const began = until - seconds * 1_000;
-  const kills: DeliveryKill[] = [];
-  for (let round = 0; ; round += 1) {
-    const next = began + (round + 0.5) * killEverySeconds * 1_000;
-    if (next >= until) return kills;
-    await sleep(Math.max(0, next - Date.now()));
+): Promise<Omit<DeliveryKill, 'repeated'>[]> {
+  const began = Date.now();
+  const everyMs = killEverySeconds * 1_000;
+  const kills: Omit<DeliveryKill, 'repeated'>[] = [];
+  await sleep(everyMs / 2);
+  for (let round = 0; round < Math.floor(seconds / killEverySeconds); round += 1) {
     const victim = deliveryVictims[round % deliveryVictims.length]!;
     const arrived = receiver.arrivals().length;
     const killedAt = Date.now();
@@ -103,7 +114,9 @@ async function fire(
     const backAfterSeconds = Math.round((Date.now() - killedAt) / 100) / 10;
     kills.push({ second: Math.round((killedAt - began) / 1_000), victim, arrived, backAfterSeconds });
     for (const process of processes) await ensureRunning(chain, process, log);
+    await sleep(Math.max(0, killedAt + everyMs - Date.now()));
   }
+  return kills;
 }
 
 async function killAndRestart(chain: Chain, receiver: KillableReceiver, victim: Victim): Promise<void> {

@@ -18,7 +18,7 @@ Exit code 0 only if nothing differs.
 
   npm run chaos -- publication                 800000 rows
   npm run chaos -- publication --rows 100000
-  npm run chaos -- delivery                    10 minutes, a kill every 20 s
+  npm run chaos -- delivery                    10 minutes, a kill every 20 s: 30 of them, longer where one is long in coming back
   npm run chaos -- delivery --seconds 120`;
 
 const { values, positionals } = parseArgs({
