@@ -1,6 +1,7 @@
 import type { PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type Correccion, type EventFacts, eventId } from './payload.ts';
+import { lockWork } from './work.ts';
 
 /** What a correction takes back: an edition's changes of some RUCs. */
 export interface TakenBack {
@@ -46,9 +47,7 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
   const webhooks = [...new Set(rows.flatMap(({ webhook_id }) => webhook_id ?? []))];
   const deliveries = rows.flatMap(({ delivery_id }) => delivery_id ?? []);
   await client.query('SELECT 1 FROM webhook WHERE id = ANY($1) ORDER BY id FOR SHARE', [webhooks]);
-  await client.query('SELECT 1 FROM webhook_work WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE', [
-    webhooks,
-  ]);
+  await lockWork(client, webhooks);
   await client.query(
     `UPDATE event SET taken_back_by = $3 WHERE day = $1 AND id = ANY($2) AND taken_back_by IS DISTINCT FROM $3`,
     [wrong.day, [...events], wrong.by],

@@ -1,6 +1,6 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
 import { type PauseCause, writeNotice } from './notices.ts';
-import { raiseWork } from './work.ts';
+import { lockWork, raiseWork } from './work.ts';
 
 /*
  * Everything that changes a webhook's state locks its row first, then its work row, then its deliveries. Writers of
@@ -19,6 +19,7 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
     [webhookId, cause],
   );
   if (rows[0] === undefined) return false;
+  await lockWork(client, [webhookId]);
   await client.query(
     `UPDATE delivery SET estado = 'retenida', next_due_at = NULL
      WHERE webhook_id = $1 AND estado = 'pendiente' AND NOT is_test`,
@@ -77,6 +78,7 @@ export async function deleteWebhookIn(client: PoolClient, accountId: number, web
     [webhookId, accountId],
   );
   if (rowCount !== 1) return false;
+  await lockWork(client, [webhookId]);
   await client.query(
     `UPDATE delivery SET estado = 'cancelada', next_due_at = NULL, finished_at = now()
      WHERE webhook_id = $1 AND estado IN ('pendiente', 'en_curso', 'retenida')`,

@@ -23,6 +23,17 @@ export async function raiseWork(client: PoolClient, webhookIds: readonly string[
 }
 
 /**
+ * Keeps claims of these webhooks out until the transaction ends. Taken after the webhooks' rows and before their deliveries: a
+ * claim locks several deliveries in an order of its own, and whoever changes many of them meanwhile would wait for it while it
+ * waits for them.
+ */
+export async function lockWork(client: PoolClient, webhookIds: readonly string[]): Promise<void> {
+  await client.query('SELECT 1 FROM webhook_work WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE', [
+    webhookIds,
+  ]);
+}
+
+/**
  * Ends a round: nobody works on the webhook from here on, and the next thing is due at `seen.nextDueAt` (null: nothing).
  * False: work was added since `seen` was read, the lease stays, and the caller must look again. Dying before this
  * line leaves the lease to run out and an old next_due_at, which the sweeper finds.
