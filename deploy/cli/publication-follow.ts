@@ -30,20 +30,15 @@ export function isSettled(publication: Publication): boolean {
 /** Waits for a run of `fetch`, telling its progress. @throws CommandError when it failed */
 export async function followFetch(follow: Follow, run: ScheduledRun): Promise<FetchResult> {
   const handle = follow.client.workflow.getHandle(run.workflowId, run.runId);
-  const result = handle.result() as Promise<FetchResult>;
-  let settled = false;
-  const ended = result.finally(() => {
-    settled = true;
-  });
-  ended.catch(() => {});
   const teller = new Teller(follow, run.workflowId);
-  while (!settled) {
+  // Asked for when it is there: a command that gives up would leave a call that waits for it on a closed connection.
+  while ((await handle.describe()).status.name === 'RUNNING') {
     checkDeadline(follow);
     await teller.tell();
-    await Promise.race([ended.catch(() => {}), delay(pollMs)]);
+    await delay(pollMs);
   }
   try {
-    return await ended;
+    return (await handle.result()) as FetchResult;
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new CommandError(

@@ -9,7 +9,7 @@ import { sha256OfFile } from '../../../pipelines/archive/durable.ts';
 import { openArchive } from '../../../pipelines/archive/open.ts';
 import { ensureHead, recordProbe } from '../../../pipelines/editions/heads.ts';
 import { recordReconciliation } from '../../../pipelines/editions/reconciliations.ts';
-import { padronDocument, runCommand } from '../../support/command.ts';
+import { padronDocument, runCommand, runPadron } from '../../support/command.ts';
 import { type FreshDatabase, freshDatabase, freshNamespace } from '../../support/isolation.ts';
 
 // What operators see and order, over a catalogue that was written by hand: the pipeline itself is tested elsewhere.
@@ -203,4 +203,17 @@ test('each command has an example in its --help', async () => {
   for (const { code, stdout } of helps) {
     expect([code, stdout]).toEqual([0, expect.stringMatching(/Examples?:\n {2}\$ npx padron/)]);
   }
+});
+
+test('publications run --wait: a command that gives up says so and nothing else; the work goes on', async () => {
+  await ensureHead(pool, 'buenos_contribuyentes');
+  // No worker takes this namespace's work: the run stays as it is. As a process: what fails after its end would show.
+  const words = ['publications', 'run', 'buenos_contribuyentes', '--wait', '--timeout', '2'];
+  const { code, stdout, stderr } = await runPadron(words, environment);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr.trimEnd().split('\n')).toEqual([
+    expect.stringMatching(/^asking the official site of buenos_contribuyentes \(fetch\/buenos_contribuyentes-.*\)$/),
+    'error: It takes longer than --timeout; the work goes on without this command.',
+    'See it with: npx padron publications list',
+  ]);
 });
