@@ -14,7 +14,7 @@ export class NamesIncomplete extends Error {
   readonly code = 'names_incomplete';
 
   constructor(names: number, companies: number) {
-    super(`company_name has ${names} rows for ${companies} of companies: make it anew with padron rebuild`);
+    super(`ranked_name has ${names} rows for ${companies} of companies: make it anew with padron rebuild`);
   }
 }
 

@@ -1,8 +1,10 @@
+import { standingOf } from '../../pipelines/consumers/company-names.ts';
 import { foldName } from '../../schemas/names/folding.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { StoredRow } from '../queries/taxpayer-rows.ts';
 import type { Taxpayers } from '../queries/taxpayers.ts';
 import type { Rank } from './rank.ts';
+import type { Filters } from './statements.ts';
 import type { Candidate } from './store.ts';
 
 export type CurrentRows = Pick<Taxpayers, 'find' | 'findMany'>;
@@ -32,20 +34,30 @@ export function companyNow(ruc: string, rows: readonly StoredRow[]): Company | n
 export async function confirm(
   taxpayers: CurrentRows,
   candidates: readonly Candidate[],
+  filters: Filters,
 ): Promise<{ company: Company; rank: Rank }[]> {
   const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];
   const rows = new Map((await taxpayers.findMany(rucs)).map((found, index) => [rucs[index]!, found]));
   const shown = new Map<string, { company: Company; rank: Rank }>();
   for (const candidate of candidates) {
     const company = companyNow(candidate.ruc, rows.get(candidate.ruc)!);
-    if (company === null || shown.has(company.ruc) || !isTrueOf(candidate, company)) continue;
+    if (company === null || shown.has(company.ruc) || !isTrueOf(candidate, company) || !passes(company, filters))
+      continue;
     shown.set(company.ruc, { company, rank: candidate.rank });
   }
   return [...shown.values()];
 }
 
-function isTrueOf(candidate: Candidate, { nombre, estado, condicion, ubigeo }: Company): boolean {
-  if (candidate.estado !== estado || candidate.condicion !== condicion || candidate.ubigeo !== ubigeo) return false;
-  const { base, form } = foldName(nombre);
-  return base === candidate.name && form === candidate.form;
+function isTrueOf({ name, form, rank }: Candidate, company: Company): boolean {
+  if (rank.standing !== standingOf(company)) return false;
+  const folded = foldName(company.nombre);
+  return folded.base === name && folded.form === form;
+}
+
+export function passes({ estado, condicion, ubigeo }: Company, filters: Filters): boolean {
+  return (
+    (filters.estados?.includes(estado) ?? true) &&
+    (filters.condiciones?.includes(condicion) ?? true) &&
+    ubigeo.startsWith(filters.ubigeo ?? '')
+  );
 }

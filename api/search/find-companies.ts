@@ -1,9 +1,9 @@
 import { storedCondiciones, storedEstados } from '../../schemas/display-texts.ts';
 import type { SearchQuery } from '../../schemas/http/search.ts';
 import { isCompany } from '../../schemas/ruc.ts';
-import { type Company, type CurrentRows, companyNow, confirm } from './confirm.ts';
+import { type Company, type CurrentRows, companyNow, confirm, passes } from './confirm.ts';
 import { firstApproximatePlace, type Rank, wordsPlace } from './rank.ts';
-import { byName, byNearWords, byWords, type Completions, type Filters, type Statement } from './statements.ts';
+import type { Filters, NearWords, Tier } from './statements.ts';
 import type { Candidate, NameStore } from './store.ts';
 import { rucTyped, type Terms, termsOf } from './terms.ts';
 
@@ -35,13 +35,14 @@ export function makeFindCompanies(parts: { names: NameStore; taxpayers: CurrentR
     if (ruc !== null) return after === null ? await byRuc(parts.taxpayers, ruc, query) : nothing;
     const terms = termsOf(query.q);
     if (terms === null) return nothing;
-    const proposals = new Proposals(parts.names, terms, filtersOf(query), after === null ? limite : 0);
+    const filters = filtersOf(query);
+    const proposals = new Proposals(parts.names, terms, filters, after === null ? limite : 0);
     const hits: Hit[] = [];
     let from = after;
     // One hit more than the page tells whether there is a next one.
     for (let round = 0; round < maxRounds; round += 1) {
       const { candidates, isLast } = await proposals.next(from, limite + 1 - hits.length, hits.length);
-      hits.push(...(await confirm(parts.taxpayers, candidates)));
+      hits.push(...(await confirm(parts.taxpayers, candidates, filters)));
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
       if (isLast) return { hits, next: null };
       from = candidates.at(-1)!.rank;
@@ -59,7 +60,6 @@ class Proposals {
   readonly #filters: Filters;
   /** Guesses are made only where everything before them is less than this. */
   readonly #guessBelow: number;
-  #completions: Promise<Completions> | undefined;
 
   constructor(names: NameStore, terms: Terms, filters: Filters, guessBelow: number) {
     this.#names = names;
@@ -74,24 +74,36 @@ class Proposals {
     enough: number,
     given: number,
   ): Promise<{ candidates: readonly Candidate[]; isLast: boolean }> {
+    const names = this.#names;
+    const terms = this.#terms;
     const limit = enough + spareCandidates;
+    const [known, completions] = await Promise.all([names.known(terms), names.completions(terms.last.word)]);
+    const ask = (tier: Tier, near: readonly NearWords[] = []) =>
+      names.candidates({ tier, terms, filters: this.#filters, after, limit, completions, near });
     const found: Candidate[] = [];
+    const add = (candidates: readonly Candidate[]) => void found.push(...candidates.slice(0, limit - found.length));
+
     const place = after?.place ?? 0;
-    const ask = async (statement: Statement) => void found.push(...(await this.#names.candidates(statement)));
-    const asked = () => ({ terms: this.#terms, filters: this.#filters, after, limit: limit - found.length });
-    if (place < wordsPlace) await ask(byName(asked()));
-    if (found.length < enough && place <= wordsPlace) await ask(byWords(asked(), await this.#ends()));
+    if (known.every(Boolean)) {
+      // Few names have all of several words: one question then answers for the names and for the words.
+      const isNarrow = after === null && (terms.whole.length > 0 || !completions.more);
+      const any = isNarrow ? await ask('any') : null;
+      if (any !== null && any.length < limit) add(any);
+      else {
+        if (place < wordsPlace) add(await ask('name'));
+        // The best of both hold the best by words, perhaps enough of them.
+        const byWords = (any ?? []).filter(({ rank }) => rank.place === wordsPlace);
+        if (found.length < enough && place <= wordsPlace)
+          add(found.length + byWords.length >= enough ? byWords : await ask('words'));
+      }
+    }
     const mayGuess = place >= firstApproximatePlace || given + found.length < this.#guessBelow;
     if (found.length < enough && mayGuess) {
-      const [ends, near] = await Promise.all([this.#ends(), this.#names.nearWords(this.#terms)]);
-      if (near.length > 0) await ask(byNearWords(asked(), ends, near));
+      const near = await names.nearWords(terms);
+      const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));
+      if (near.length > 0 && isEach) add(await ask('near', near));
     }
     return { candidates: found, isLast: found.length < enough };
-  }
-
-  #ends(): Promise<Completions> {
-    this.#completions ??= this.#names.completions(this.#terms.last.word);
-    return this.#completions;
   }
 }
 
@@ -109,12 +121,4 @@ function filtersOf({ estado, condicion, ubigeo }: SearchQuery): Filters {
     condiciones: condicion === undefined ? null : storedCondiciones(condicion),
     ubigeo: ubigeo ?? null,
   };
-}
-
-function passes({ estado, condicion, ubigeo }: Company, filters: Filters): boolean {
-  return (
-    (filters.estados?.includes(estado) ?? true) &&
-    (filters.condiciones?.includes(condicion) ?? true) &&
-    ubigeo.startsWith(filters.ubigeo ?? '')
-  );
 }

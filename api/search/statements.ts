@@ -1,3 +1,5 @@
+import { longestLength } from '../../pipelines/consumers/company-names.ts';
+import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
 import { firstApproximatePlace, lastPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term, Terms } from './terms.ts';
 
@@ -14,13 +16,6 @@ export interface Filters {
   ubigeo: string | null;
 }
 
-export interface Asked {
-  terms: Terms;
-  filters: Filters;
-  after: Rank | null;
-  limit: number;
-}
-
 /** Words that end what was typed; `more`: there are too many to name, so names are read for it. */
 export interface Completions {
   words: readonly string[];
@@ -35,27 +30,59 @@ export interface NearWords {
   edits: number;
 }
 
-/** Names that are what was typed, or go on from it: a range of the table's key, whatever its length. */
-export function byName({ terms, ...asked }: Asked): Statement {
-  const statement = new Draft({ base: terms.base, form: terms.form });
-  const place = 'multiIf(name = {base:String} AND form = {form:String}, 0, name = {base:String}, 1, 2)';
-  return statement.finish(terms, asked, place, ['startsWith(name, {base:String})']);
+/**
+ * `name`: names that are what was typed or go on from it. `words`: other names with all the words in any order. `any`: both, in
+ * the order of neither: the best by standing. `near`: names with all the words, of which at least one is written otherwise.
+ */
+export type Tier = 'name' | 'words' | 'any' | 'near';
+
+export interface Question {
+  tier: Tier;
+  terms: Terms;
+  filters: Filters;
+  /** Only what comes after it; null for `any`. */
+  after: Rank | null;
+  limit: number;
+  completions: Completions;
+  /** Of `near`. */
+  near: readonly NearWords[];
 }
 
-/** Names with all the words in any order. */
-export function byWords({ terms, ...asked }: Asked, completions: Completions): Statement {
-  const statement = new Draft({});
-  const conditions = [...wholeWords(statement, terms.whole), lastWord(statement, terms, completions)];
-  return statement.finish(terms, asked, `${wordsPlace}`, [notByName(statement, terms), ...conditions]);
+const prefixPlace = 2;
+
+export function statementOf(question: Question): Statement {
+  const statement = new Draft(question);
+  const { tier, terms } = question;
+  if (tier === 'near') return statement.finish([nearWords(statement, question)]);
+  if (tier === 'name') {
+    const typed = statement.text(terms.base);
+    const isIt = `name = ${typed}`;
+    const length = storedLength(terms);
+    return statement.finish([
+      statement.select(placeOfName(statement, terms), [0, 1], [`length = ${length}`, isIt]),
+      statement.select(
+        `${prefixPlace}`,
+        [prefixPlace],
+        [`length >= ${length}`, byName(statement, terms), `NOT (${isIt})`],
+      ),
+    ]);
+  }
+  const conditions = allWords(statement, question);
+  if (tier === 'words')
+    return statement.finish([
+      statement.select(`${wordsPlace}`, [wordsPlace], [`NOT ${byName(statement, terms)}`, ...conditions]),
+    ]);
+  const begins = `startsWith(name, ${statement.text(terms.base)})`;
+  const place = `if(${begins}, ${placeOfName(statement, terms)}, ${wordsPlace})`;
+  return statement.finish([statement.select(place, [], conditions)]);
 }
 
-/** Names with all the words, of which at least one is written otherwise; those of the tiers before are left out. */
-export function byNearWords(
-  { terms, ...asked }: Asked,
-  completions: Completions,
-  near: readonly NearWords[],
-): Statement {
-  const statement = new Draft({});
+function placeOfName(statement: Draft, { base, form }: Terms): string {
+  return `multiIf(name != ${statement.text(base)}, ${prefixPlace}, form = ${statement.text(form)}, 0, 1)`;
+}
+
+function nearWords(statement: Draft, question: Question): string {
+  const { terms, completions, near } = question;
   const all = [...terms.whole, terms.last];
   const conditions: string[] = [];
   const edits: string[] = [];
@@ -71,21 +98,29 @@ export function byNearWords(
       edits.push(`multiIf(hasAny(each, ${typed}), 0, hasAny(each, ${oneEdit}), 1, 2)`);
     }
   }
-  const earlier = [...wholeWords(statement, terms.whole), lastWord(statement, terms, completions)];
   const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
   const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastPlace}))`;
-  return statement.finish(terms, asked, place, [
-    notByName(statement, terms),
+  const places = Array.from({ length: lastPlace + 1 - firstApproximatePlace }, (_, at) => firstApproximatePlace + at);
+  return statement.select(place, places, [
+    `NOT ${byName(statement, terms)}`,
     ...conditions,
-    `NOT (${earlier.join(' AND ')})`,
+    `NOT (${allWords(statement, question).join(' AND ')})`,
   ]);
 }
 
-/** What the tiers by name have given. Whole names are read only for what is longer than the column of their beginnings. */
-function notByName(statement: Draft, { base }: Terms): string {
+/** Whole names are read only for what is longer than the column of their beginnings. */
+function byName(statement: Draft, { base }: Terms): string {
   const begin = `startsWith(begin, ${statement.text(base.slice(0, beginLength))})`;
-  if (base.length <= beginLength) return `NOT ${begin}`;
-  return `NOT (${begin} AND startsWith(name, ${statement.text(base)}))`;
+  if (base.length <= beginLength) return begin;
+  return `(${begin} AND startsWith(name, ${statement.text(base)}))`;
+}
+
+function storedLength({ base }: Terms): number {
+  return Math.min(base.length, longestLength);
+}
+
+function allWords(statement: Draft, { terms, completions }: Question): string[] {
+  return [...wholeWords(statement, terms.whole), lastWord(statement, terms, completions)];
 }
 
 function wholeWords(statement: Draft, terms: readonly Term[]): string[] {
@@ -106,20 +141,25 @@ function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more 
     const begin = statement.text(last.word);
     choices.push(`startsWith(words, ${begin})`, `position(words, concat(' ', ${begin})) > 0`);
   }
-  if (!isLone && base.endsWith(` ${last.word}`)) choices.push(`startsWith(form, ${statement.text(last.word)})`);
+  if (!isLone && base.endsWith(` ${last.word}`) && mayBeginForm(last.word))
+    choices.push(`startsWith(form, ${statement.text(last.word)})`);
   return `(${choices.join(' OR ')})`;
 }
 
-/** Of company_name.begin, in characters. */
+/** Of ranked_name.begin, in characters. */
 const beginLength = 16;
-const shown = 'name, form, toString(ruc) AS ruc_text, estado, condicion, ubigeo, standing, length';
 
 class Draft {
-  readonly #parameters: Record<string, unknown>;
+  readonly #parameters: Record<string, unknown> = {};
+  readonly #question: Question;
+  readonly #always: readonly string[];
+  readonly #mismatch: string | null;
   #count = 0;
 
-  constructor(parameters: Record<string, unknown>) {
-    this.#parameters = parameters;
+  constructor(question: Question) {
+    this.#question = question;
+    this.#always = ['is_deleted = 0', ...this.#filters(question.filters)];
+    this.#mismatch = this.#mismatchOf(question.terms);
   }
 
   list(values: readonly string[]): string {
@@ -130,27 +170,47 @@ class Draft {
     return this.#add(value, 'String');
   }
 
-  /** `place` is an expression over the row; rows of the same place are ordered as rank.ts says. */
-  finish(terms: Terms, asked: Omit<Asked, 'terms'>, place: string, conditions: readonly string[]): Statement {
-    const { after, limit } = asked;
-    const where = ['is_deleted = 0', ...conditions, ...this.#filters(asked.filters)];
-    if (after !== null) where.push(this.#afterRank(after));
-    return {
-      query: `SELECT ${shown}, ${place} AS place, ${this.#mismatch(terms)} AS mismatch
-FROM company_name WHERE ${where.join(' AND ')}
-ORDER BY place, standing, mismatch, length, ruc LIMIT ${limit}`,
-      parameters: this.#parameters,
-    };
+  /**
+   * Rows of these places, best first; `place` is an expression over the row. With one place, or none to tell apart, the order is
+   * the table's own: the engine reads until it has enough.
+   */
+  select(place: string, places: readonly number[], conditions: readonly string[]): string {
+    const { after, limit } = this.#question;
+    const byPlace = places.length > 1;
+    const keys = [
+      ...(byPlace ? (['place'] as const) : []),
+      'standing' as const,
+      ...(this.#mismatch === null ? [] : (['mismatch'] as const)),
+      ...(['length', 'ruc'] as const),
+    ];
+    const where = [...this.#always, ...conditions];
+    if (after !== null && places.length > 0) {
+      if (after.place > places.at(-1)!) where.push('0');
+      else if (after.place >= places[0]!)
+        where.push(`(${keys.join(', ')}) > (${keys.map((key) => after[key]).join(', ')})`);
+    }
+    return `SELECT name, form, toString(ruc) AS ruc_text, standing, length, toUInt8(${place}) AS place,
+  toUInt8(${this.#mismatch ?? '0'}) AS mismatch, ruc
+FROM ranked_name WHERE ${where.join(' AND ')}
+ORDER BY ${keys.join(', ')} LIMIT ${limit}`;
   }
 
-  #mismatch({ form, enie }: Terms): string {
+  finish(selects: readonly string[]): Statement {
+    const order = 'ORDER BY place, standing, mismatch, length, ruc';
+    const query = `SELECT name, form, ruc_text, standing, length, place, mismatch
+FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#question.limit}`;
+    return { query, parameters: this.#parameters };
+  }
+
+  /** null: every row is as true as another. */
+  #mismatchOf({ form, enie }: Terms): string | null {
     const parts: string[] = [];
     if (enie.length > 0) {
       const typed = this.list(enie.map((word) => ` ${word}`));
       parts.push(`2 * toUInt8(NOT arrayAll(each -> position(concat(' ', enie), each) > 0, ${typed}))`);
     }
     if (form !== '') parts.push(`toUInt8(form != ${this.text(form)})`);
-    return parts.length === 0 ? 'toUInt8(0)' : parts.join(' + ');
+    return parts.length === 0 ? null : parts.join(' + ');
   }
 
   #filters({ estados, condiciones, ubigeo }: Filters): string[] {
@@ -159,10 +219,6 @@ ORDER BY place, standing, mismatch, length, ruc LIMIT ${limit}`,
     if (condiciones !== null) parts.push(`has(${this.list(condiciones)}, condicion)`);
     if (ubigeo !== null) parts.push(`startsWith(ubigeo, ${this.text(ubigeo)})`);
     return parts;
-  }
-
-  #afterRank({ place, standing, mismatch, length, ruc }: Rank): string {
-    return `(place, standing, mismatch, length, ruc) > (${place}, ${standing}, ${mismatch}, ${length}, ${ruc})`;
   }
 
   #add(value: unknown, type: string): string {

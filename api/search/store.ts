@@ -1,33 +1,30 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import type { Rank } from './rank.ts';
-import type { Completions, NearWords, Statement } from './statements.ts';
+import { type Completions, type NearWords, type Question, statementOf } from './statements.ts';
 import type { Terms } from './terms.ts';
-import { Vocabulary } from './vocabulary.ts';
+import { maxWords, Vocabulary } from './vocabulary.ts';
 
 /** A row of the index of names: what it says of a company, for the state to confirm. */
 export interface Candidate {
   name: string;
   form: string;
   ruc: string;
-  /** As the register writes them. */
-  estado: string;
-  condicion: string;
-  ubigeo: string;
   rank: Rank;
 }
 
 /** What is asked of the store is one bounded query; all reject when it is needed and does not answer in time. */
 export interface NameStore {
-  candidates(statement: Statement): Promise<Candidate[]>;
+  /** In the order of ranks. */
+  candidates(question: Question): Promise<Candidate[]>;
+  /** As Vocabulary.known. */
+  known(terms: Terms): Promise<boolean[]>;
   completions(word: string): Promise<Completions>;
   nearWords(terms: Terms): Promise<NearWords[]>;
   /** Rows of names, and companies that the state holds, superseded ones counted in both. */
   counts(): Promise<{ names: number; companies: number }>;
 }
 
-/** Those beyond neither end a word nor stand for a mistyped one. Some 60 bytes of memory each. */
-const maxWords = 2_000_000;
 /**
  * Words come with an edition, and what is held is read after the served one was complete. Within one edition they only change by
  * a rebuild under another folding.
@@ -59,14 +56,16 @@ export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () =>
     return await result.json<Row>();
   }
   return {
-    async candidates({ query, parameters }) {
+    async candidates(question) {
+      const { query, parameters } = statementOf(question);
       return (await rows<CandidateRow>(query, parameters)).map(candidateOf);
     },
+    known: async (terms) => (await vocabulary()).known(terms),
     completions: async (word) => (await vocabulary()).completions(word),
     nearWords: async (terms) => (await vocabulary()).nearWords(terms),
     async counts() {
       const [row] = await rows<[string | number, string | number]>(
-        `SELECT (SELECT count() FROM company_name),
+        `SELECT (SELECT count() FROM ranked_name),
            (SELECT count() FROM taxpayer WHERE ruc >= 20000000000 AND ruc <= 20999999999 AND register = 1)`,
       );
       return { names: Number(row![0]), companies: Number(row![1]) };
@@ -89,10 +88,9 @@ async function readVocabulary(clickhouse: ClickHouseClient): Promise<Vocabulary>
   return vocabulary;
 }
 
-type CandidateRow = [string, string, string, string, string, string, number, number, number, number];
+type CandidateRow = [string, string, string, number, number, number, number];
 
 function candidateOf(row: CandidateRow): Candidate {
-  const [name, form, ruc, estado, condicion, ubigeo, standing, length, place, mismatch] = row;
-  const rank = { place, standing, mismatch: Number(mismatch), length, ruc };
-  return { name, form, ruc, estado, condicion, ubigeo, rank };
+  const [name, form, ruc, standing, length, place, mismatch] = row;
+  return { name, form, ruc, rank: { place, standing, mismatch, length, ruc } };
 }

@@ -1,7 +1,10 @@
+import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
 import { editsBetween } from './edits.ts';
 import type { Completions, NearWords } from './statements.ts';
-import { editsAllowed, type Terms } from './terms.ts';
+import { editsAllowed, type Term, type Terms } from './terms.ts';
 
+/** Those beyond neither end a word nor stand for a mistyped one. Some 60 bytes of memory each. */
+export const maxWords = 2_000_000;
 const maxCompletions = 64;
 const maxNearWords = 40;
 /** Words of one query that are searched with errors; further ones must be right. */
@@ -20,6 +23,7 @@ interface Shelf {
 export class Vocabulary {
   readonly #shelves = new Map<string, Shelf>();
   #longest = 0;
+  #size = 0;
 
   /** Words come in order; one that came just before is passed over. */
   add(word: string): void {
@@ -33,6 +37,26 @@ export class Vocabulary {
     if (shelf.words.at(-1) === word) return;
     shelf.words.push(word);
     shelf.letters.push(lettersOf(word));
+    this.#size += 1;
+  }
+
+  /**
+   * Of each word that was typed: whether a name may have it, or what it stands for; of the last, whether one may go on so. Where one
+   * is not known no name has them all.
+   */
+  known({ whole, last }: Terms): boolean[] {
+    if (this.#size >= maxWords) return [...whole, last].map(() => true);
+    const isKnown = ({ same }: Term) => same.some((word) => this.#has(word));
+    return [...whole.map(isKnown), isKnown(last) || mayBeginForm(last.word) || this.#begins(last.word)];
+  }
+
+  #has(word: string): boolean {
+    const words = this.#shelves.get(keyOf(word, word.length))?.words ?? [];
+    return words[firstNotBefore(words, word)] === word;
+  }
+
+  #begins(word: string): boolean {
+    return this.completions(word).words.length > 0;
   }
 
   /** The shortest words that begin so. */

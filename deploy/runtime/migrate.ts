@@ -32,13 +32,16 @@ export async function migratePostgres(databaseUrl: string): Promise<string[]> {
   return applied.map((migration) => migration.name);
 }
 
+/** A migration may copy a table: two million rows took 40 s on a busy machine. */
+const migrationTimeoutMs = 600_000;
+
 /**
  * Applies schemas/clickhouse; makes the address's database if it is missing. A file that was changed after it had been
  * applied is refused. There is no lock in ClickHouse: two runs at once both execute statements that say IF NOT EXISTS and
  * both note the version, which the next run reads as one. Then the views of all registers are made anew.
  * @throws MigrationError with the library's or the engine's own message
  */
-export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = 60_000): Promise<void> {
+export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = migrationTimeoutMs): Promise<void> {
   const url = new URL(clickhouseUrl);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
   // A process of its own, because the library ends the process it runs in when a statement fails; by the environment,

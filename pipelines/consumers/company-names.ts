@@ -42,9 +42,10 @@ interface Cells {
 }
 
 /**
- * Makes the rows of `company_name` and `company_word` out of changes of the daily register. Natural persons are passed over
+ * Makes the rows of `ranked_name` and `company_word` out of changes of the daily register. Natural persons are passed over
  * by the first two digits: their names are never read. Rows are versioned by edition like the state, and a name that a
- * company lost is marked by the edition that took it, so any order of repeats and replays ends in the same rows.
+ * company lost, or its place in the table's order, is marked by the edition that took it, so any order of repeats and replays ends
+ * in the same rows.
  */
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
@@ -100,10 +101,9 @@ export class CompanyNames {
     // Most changes are of the address and say nothing here.
     if (!isRenamed && before.estado === estado && before.condicion === condicion && before.ubigeo === ubigeo) return;
     const name = foldName(after.nombre);
-    if (isRenamed) {
-      const old = foldName(before.nombre);
-      if (old.base !== name.base) this.#write(ruc, version, old, before, true);
-    }
+    const old = isRenamed ? foldName(before.nombre) : name;
+    const isMoved = old.base !== name.base || standingOf(before) !== standingOf(after);
+    if (isMoved) this.#write(ruc, version, old, before, true);
     this.#write(ruc, version, name, after, false);
   }
 

@@ -39,7 +39,7 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
       await insert('words', 'company_word', companies.words);
       companies.wordsAreStored();
       // Dying here: words that no name has yet lead nowhere.
-      await insert('names', 'company_name', companies.names);
+      await insert('names', 'ranked_name', companies.names);
       // Dying here: names that the state does not confirm are not shown.
       await insert('state', 'taxpayer', taxpayers.state);
       // Dying here, before the commit: all come again with the same version, and readers take one of each version.

@@ -19,7 +19,7 @@ export type VerifyPlan =
   | { kind: 'on_its_way'; edition: number }
   | { kind: 'no_edition' };
 
-export const servingTables = { state: 'taxpayer', history: 'register_change', names: 'company_name' } as const;
+export const servingTables = { state: 'taxpayer', history: 'register_change', names: 'ranked_name' } as const;
 
 /** What a verification of the register's head must read, as local files. Errors: ArchiveError where a change file is gone. */
 export async function planVerification(parts: PlanParts, register: RegisterName): Promise<VerifyPlan> {

@@ -9,7 +9,7 @@ import { servingTables } from './plan.ts';
 export const shadowTables = {
   state: 'taxpayer_rebuild',
   history: 'register_change_rebuild',
-  names: 'company_name_rebuild',
+  names: 'ranked_name_rebuild',
 } as const;
 const planTable = 'rebuild_plan';
 
@@ -102,7 +102,7 @@ export class Shadow {
       const [row] = await this.#rows<{ running: string }>(
         `SELECT count() AS running FROM system.processes
          WHERE elapsed * 1000 >= {sinceMs:UInt64} AND query ILIKE '%INSERT INTO %'
-           AND (query LIKE '%taxpayer%' OR query LIKE '%register_change%' OR query LIKE '%company_name%') AND query NOT LIKE '%system.processes%'`,
+           AND (query LIKE '%taxpayer%' OR query LIKE '%register_change%' OR query LIKE '%ranked_name%') AND query NOT LIKE '%system.processes%'`,
         { sinceMs: Date.now() - begin },
       );
       if (Number(row!.running) === 0) return;

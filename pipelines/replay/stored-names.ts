@@ -6,20 +6,23 @@ import { type KeyRange, type StoredRow, storedRowsOf, verifySettings } from './s
 const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
   estado, condicion, ubigeo)`;
 
-/** The newest row of each name of a company, without names that are no longer so. In the table's own order, but for the sort. */
+/** What a row is about in the table's order: a name of a company at a place. It is live at one place, and at no other any longer. */
+const place = 'standing, length, ruc, name';
+
+/** The newest row of each place, where it is live. In the table's own order, but for the sort. */
 const liveNames = `
   SELECT * FROM (
-    SELECT name, ruc, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
+    SELECT ${place}, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
       max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) OR max(is_deleted) <> min(is_deleted) AS contradictory
     FROM (
-      SELECT name, ruc, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
-      FROM (SELECT name, ruc, version, is_deleted, ${nameText} AS text FROM {table:Identifier}
+      SELECT ${place}, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
+      FROM (SELECT ${place}, version, is_deleted, ${nameText} AS text FROM {table:Identifier}
         WHERE ruc >= {from:UInt64} AND ruc <= {to:UInt64})
     )
-    GROUP BY name, ruc, version ORDER BY name, ruc, version DESC LIMIT 1 BY name, ruc
+    GROUP BY ${place}, version ORDER BY ${place}, version DESC LIMIT 1 BY ${place}
   ) WHERE deleted = 0`;
 
-/** By company. One that is live under two names contradicts itself. */
+/** By company. One that is live at two places contradicts itself. */
 const namesByCompany = `
   SELECT ruc, min(xx) AS xx, min(crc) AS crc, count() > 1 OR max(contradictory) AS contradictory
   FROM (${liveNames}) GROUP BY ruc`;

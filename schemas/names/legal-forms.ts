@@ -46,6 +46,7 @@ const endings: Readonly<Record<string, string>> = {
 // By the words run together, so that `S A C`, `SA C` and `SAC` are one; the longest wins, or SA would be cut off SAA.
 const forms = new Map([...Object.entries(longForms), ...Object.entries(shortForms)].map(joined));
 const tails = new Map(Object.entries(endings).map(joined));
+const storedForms = [...new Set([...forms.values(), ...tails.values()])];
 const longestRun = Math.max(...[...forms.keys(), ...tails.keys()].map((spelling) => spelling.length));
 /** The registers cut a name at 100 characters, which may be inside its form; a space at the cut is dropped. */
 const cutAt = 99;
@@ -54,6 +55,11 @@ const leastCutRun = 12;
 
 function joined([words, form]: [string, string]): [string, string] {
   return [words.replaceAll(' ', ''), form];
+}
+
+/** Whether a word may be the beginning of a form as it is stored. */
+export function mayBeginForm(word: string): boolean {
+  return storedForms.some((form) => form.startsWith(word));
 }
 
 export interface NameAndForm {

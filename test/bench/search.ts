@@ -109,20 +109,20 @@ async function prepare({ endpoints }: Stack, rows: number): Promise<{ token: str
   const loaded = await loadCompanies(clickhouse, rows);
   const took = ((performance.now() - startedAt) / 1_000).toFixed(1);
   // As on any hour but the load's own: merges would be measured with the searches.
-  for (const table of ['taxpayer', 'company_name', 'company_word']) {
+  for (const table of ['taxpayer', 'ranked_name', 'company_word']) {
     await clickhouse.command({ query: `OPTIMIZE TABLE ${table} FINAL` });
   }
   const size = await clickhouse.query({
     query: `SELECT formatReadableSize(sum(bytes_on_disk)) AS size, count() AS parts,
               (SELECT uniqExact(word) FROM company_word) AS words
-            FROM system.parts WHERE table = 'company_name' AND active AND database = currentDatabase()`,
+            FROM system.parts WHERE table = 'ranked_name' AND active AND database = currentDatabase()`,
     format: 'JSONEachRow',
   });
   const [table] = await size.json<{ size: string; parts: string; words: string }>();
   await clickhouse.close();
   console.log(`${rows} companies by the consumer's handler in ${took} s; of it JavaScript's CPU on each`);
   console.log(`  state ${loaded.stateMicroseconds.toFixed(1)} µs, name ${loaded.nameMicroseconds.toFixed(1)} µs`);
-  console.log(`  company_name: ${table!.size} in ${table!.parts} parts, ${table!.words} words\n`);
+  console.log(`  ranked_name: ${table!.size} in ${table!.parts} parts, ${table!.words} words\n`);
   const pool = makePool(endpoints.DATABASE_URL, 'bench', 1);
   await insertEdition(pool, { number: 1, fechaDato: '2026-11-26' });
   await liftLimits(pool);

@@ -248,7 +248,7 @@ describe('a store that cannot tell', () => {
       const reader = await makeCaller(lost.pool, lost.api.url, { plan: 'micro' });
       await expectProblem(await reader.request('/id/v1/ruc/buscar?q=acme'), 'padron_no_disponible');
       await materialize(lost.clickhouse, [changeOf(1, null, acme)]);
-      await lost.clickhouse.command({ query: 'TRUNCATE TABLE company_name' });
+      await lost.clickhouse.command({ query: 'TRUNCATE TABLE ranked_name' });
       await insertEdition(lost.pool, { number: 1, fechaDato: '2026-11-26' });
       // Until the process knows of the edition the same search is 503 too, for another reason: a look-up tells.
       await expect

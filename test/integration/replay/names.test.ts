@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../deploy/local/demo/register/publication.ts';
 import { header } from '../../../pipelines/registers/padron-reducido/format.ts';
-import { planVerification } from '../../../pipelines/replay/plan.ts';
+import { planVerification, servingTables } from '../../../pipelines/replay/plan.ts';
 import { rebuild } from '../../../pipelines/replay/rebuild.ts';
 import type { DifferenceKind, VerifyReport } from '../../../pipelines/replay/types.ts';
 import { verify } from '../../../pipelines/replay/verify.ts';
@@ -13,6 +13,7 @@ import { ReplayBench } from '../../support/replay-bench.ts';
 // The index of names after each thing that can happen to a name, then after each kind of damage. One story: the tests run in
 // their order.
 const signal = new AbortController().signal;
+const table = servingTables.names;
 const person = rucOf(1, '10');
 const company = (number: number) => rucOf(number);
 const names = new Map<string, string>();
@@ -98,31 +99,31 @@ describe('the index is equal', () => {
 
 describe('damage is found and a rebuild repairs it', () => {
   const copy = (columns: string) =>
-    `INSERT INTO ranked_name (name, ruc, version, is_deleted, form, words, enie, standing, length, estado, condicion, ubigeo)
-     SELECT ${columns} FROM ranked_name FINAL`;
+    `INSERT INTO ${table} (name, ruc, version, is_deleted, form, words, enie, standing, length, estado, condicion, ubigeo)
+     SELECT ${columns} FROM ${table} FINAL`;
   const damages: [what: string, statement: string, kind: DifferenceKind, ruc: string][] = [
-    ['a row that is gone', `ALTER TABLE ranked_name DELETE WHERE ruc = ${company(100)}`, 'missing', company(100)],
+    ['a row that is gone', `ALTER TABLE ${table} DELETE WHERE ruc = ${company(100)}`, 'missing', company(100)],
     [
       'another status',
-      `ALTER TABLE ranked_name UPDATE estado = 'BAJA' WHERE ruc = ${company(101)}`,
+      `ALTER TABLE ${table} UPDATE estado = 'BAJA' WHERE ruc = ${company(101)}`,
       'differs',
       company(101),
     ],
     [
       'another legal form',
-      `ALTER TABLE ranked_name UPDATE form = 'SA' WHERE ruc = ${company(102)}`,
+      `ALTER TABLE ${table} UPDATE form = 'SA' WHERE ruc = ${company(102)}`,
       'differs',
       company(102),
     ],
     [
       'a name that nobody has any longer, live again',
-      `ALTER TABLE ranked_name UPDATE is_deleted = 0 WHERE ruc = ${company(10)} AND is_deleted = 1`,
+      `ALTER TABLE ${table} UPDATE is_deleted = 0 WHERE ruc = ${company(10)} AND is_deleted = 1`,
       'differs',
       company(10),
     ],
     [
       'the name of a company that disappeared',
-      `ALTER TABLE ranked_name UPDATE is_deleted = 0 WHERE ruc = ${company(21)}`,
+      `ALTER TABLE ${table} UPDATE is_deleted = 0 WHERE ruc = ${company(21)}`,
       'extra',
       company(21),
     ],
@@ -136,16 +137,24 @@ describe('damage is found and a rebuild repairs it', () => {
     ],
     [
       'two rows of one version that say different things',
-      copy(`name, ruc, version, 0, form, words, enie, 2, length, 'SUSPENSION TEMPORAL', condicion, ubigeo`).concat(
+      copy(`name, ruc, version, 0, form, words, enie, standing, length, estado, 'NO HABIDO', ubigeo`).concat(
         ` WHERE ruc = ${company(104)}`,
       ),
       'differs',
       company(104),
     ],
+    [
+      'a company that still stands where it did before its status changed',
+      copy(`name, ruc, version - 1, 0, form, words, enie, 2, length, 'BAJA DE OFICIO', condicion, ubigeo`).concat(
+        ` WHERE ruc = ${company(105)}`,
+      ),
+      'differs',
+      company(105),
+    ],
     ['a word that the vocabulary lost', `ALTER TABLE company_word DELETE WHERE word = 'SERV'`, 'differs', company(402)],
     [
       'the rows of two companies, exchanged',
-      `ALTER TABLE ranked_name UPDATE estado = if(ruc = ${company(14)}, 'ACTIVO', 'BAJA DE OFICIO')
+      `ALTER TABLE ${table} UPDATE estado = if(ruc = ${company(14)}, 'ACTIVO', 'BAJA DE OFICIO')
        WHERE ruc IN (${company(14)}, ${company(15)}) AND is_deleted = 0`,
       'differs',
       company(14),
@@ -167,7 +176,7 @@ describe('damage is found and a rebuild repairs it', () => {
   });
 
   test('a whole index that is gone: every company is missing, as many are listed as are asked for', async () => {
-    await run('TRUNCATE TABLE ranked_name');
+    await run(`TRUNCATE TABLE ${table}`);
     const report = await verified();
     expect(report.names).toEqual({ rows: 400, missing: 400, extra: 0, differs: 0 });
     expect(report.listed).toHaveLength(100);

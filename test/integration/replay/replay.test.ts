@@ -100,7 +100,7 @@ function padron(...args: string[]): Promise<{ code: number; stdout: string }> {
 /** The newest row of each name, without those that are no longer so. */
 async function currentNames(): Promise<unknown[]> {
   const result = await bench.stream.clickhouse.query({
-    query: 'SELECT * FROM company_name ORDER BY name, ruc, version DESC LIMIT 1 BY name, ruc',
+    query: 'SELECT * FROM ranked_name ORDER BY name, ruc, version DESC, is_deleted LIMIT 1 BY name, ruc',
     format: 'JSONEachRow',
   });
   return (await result.json<{ is_deleted: number }>()).filter((row) => row.is_deleted === 0);

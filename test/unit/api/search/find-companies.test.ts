@@ -1,9 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { StoredRow } from '../../../../api/queries/taxpayer-rows.ts';
 import type { CurrentRows } from '../../../../api/search/confirm.ts';
 import { makeFindCompanies } from '../../../../api/search/find-companies.ts';
 import type { Rank } from '../../../../api/search/rank.ts';
-import type { NearWords, Statement } from '../../../../api/search/statements.ts';
+import type { NearWords, Tier } from '../../../../api/search/statements.ts';
 import type { Candidate, NameStore } from '../../../../api/search/store.ts';
 import { searchQuery } from '../../../../schemas/http/search.ts';
 import { rucOf } from '../../../support/companies.ts';
@@ -26,43 +27,48 @@ function candidate(number: number, place: number, estado = 'ACTIVO'): Candidate 
     name: `ACME ${number}`,
     form: 'SAC',
     ruc: rucOf(number),
-    estado,
-    condicion: 'HABIDO',
-    ubigeo: '150101',
     rank,
   };
 }
 
-/** Answers each statement's tier from a list in order, as ClickHouse would, and counts how often it is asked. */
-function storeOf(all: readonly Candidate[], near: readonly NearWords[] = []) {
-  const asked = { names: 0, words: 0, near: 0 };
-  const tierOf = ({ query }: Statement) =>
-    query.includes('multiIf(name =') ? 'names' : query.includes('arraySum') ? 'near' : 'words';
-  const isOf = {
-    names: (place: number) => place < 3,
-    words: (place: number) => place === 3,
-    near: (place: number) => place > 3,
-  };
+const isOf: Record<Tier, (place: number) => boolean> = {
+  any: (place) => place <= 3,
+  name: (place) => place < 3,
+  words: (place) => place === 3,
+  near: (place) => place > 3,
+};
+
+/** Answers each tier from a list in order, as ClickHouse would, and counts how often it is asked. `more`: of completions. */
+function storeOf(
+  all: readonly Candidate[],
+  { near = [], more = false, known = true }: { near?: NearWords[]; more?: boolean; known?: boolean } = {},
+) {
+  const asked: Record<Tier, number> = { any: 0, name: 0, words: 0, near: 0 };
   const store: NameStore = {
-    async candidates(statement) {
-      const tier = tierOf(statement);
+    async candidates({ tier, after, limit }) {
       asked[tier] += 1;
-      const limit = Number(/LIMIT (\d+)$/.exec(statement.query)![1]);
-      const after = /\) > \((.*?)\)/.exec(statement.query)?.[1]?.split(', ').map(Number) ?? [-1];
-      const rest = all.filter(({ rank }) => isOf[tier](rank.place) && isAfter(rank, after));
-      return rest.slice(0, limit);
+      const rest = all.filter(({ rank }) => isOf[tier](rank.place) && (after === null || compare(rank, after) > 0));
+      const byStanding = (one: Candidate, other: Candidate) =>
+        compare({ ...one.rank, place: 0 }, { ...other.rank, place: 0 });
+      const best = tier === 'any' ? rest.toSorted(byStanding) : rest;
+      return best.slice(0, limit).toSorted((one, other) => compare(one.rank, other.rank));
     },
-    completions: async () => ({ words: ['ACME'], more: false }),
-    nearWords: async () => [...near],
+    known: async () => [known],
+    completions: async () => ({ words: ['ACME'], more }),
+    nearWords: async () => near,
     counts: async () => ({ names: 1, companies: 1 }),
   };
   return { store, asked };
 }
 
-function isAfter({ place, standing, mismatch, length, ruc }: Rank, after: readonly number[]): boolean {
-  const key = [place, standing, mismatch, length, Number(ruc)];
-  const at = key.findIndex((part, index) => part !== after[index]);
-  return at >= 0 && key[at]! > (after[at] ?? -1);
+function compare(one: Rank, other: Rank): number {
+  const keyOf = ({ place, standing, mismatch, length, ruc }: Rank) => [place, standing, mismatch, length, Number(ruc)];
+  const key = keyOf(other);
+  return (
+    keyOf(one)
+      .map((part, at) => part - key[at]!)
+      .find((difference) => difference !== 0) ?? 0
+  );
 }
 
 const query = searchQuery.parse({ q: 'acme' });
@@ -76,7 +82,7 @@ describe('a page', () => {
     const first = await find(query, 10, null);
     expect(first.hits.map(({ company }) => company.ruc)).toEqual(range(0, 10).map((number) => rucOf(number)));
     expect(first.next?.ruc).toBe(rucOf(9));
-    expect(asked).toEqual({ names: 1, words: 0, near: 0 });
+    expect(asked).toEqual({ any: 1, name: 1, words: 0, near: 0 });
     const second = await find(query, 10, first.next);
     expect(second.hits.map(({ company }) => company.ruc)).toEqual(range(10, 20).map((number) => rucOf(number)));
     const third = await find(query, 10, second.next);
@@ -91,7 +97,7 @@ describe('a page', () => {
       [10, 0],
       [14, 0],
     ] as const) {
-      const { store, asked } = storeOf([...range(0, known).map((n) => candidate(n, 3)), candidate(29, 4)], near);
+      const { store, asked } = storeOf([...range(0, known).map((n) => candidate(n, 3)), candidate(29, 4)], { near });
       const find = makeFindCompanies({ names: store, taxpayers });
       let { next, hits } = await find(query, 10, null);
       expect(hits.filter(({ rank }) => rank.place > 3)).toHaveLength(expected);
@@ -100,9 +106,54 @@ describe('a page', () => {
     }
   });
 
+  test('asks once where few names have the words, whatever their tier', async () => {
+    for (const number of range(0, 9)) stored(number);
+    const { store, asked } = storeOf([candidate(0, 0), candidate(1, 2), ...range(2, 9).map((n) => candidate(n, 3))]);
+    const { hits } = await makeFindCompanies({ names: store, taxpayers })(query, 10, null);
+    expect(hits.map(({ company }) => company.ruc)).toEqual(range(0, 9).map((n) => rucOf(n)));
+    expect(asked).toEqual({ any: 1, name: 0, words: 0, near: 0 });
+  });
+
+  test('asks for no name with a word that none has, only for guesses', async () => {
+    const near = [{ term: 0, word: 'ACNE', edits: 1 }];
+    for (const [words, expected] of [
+      [[], 0],
+      [near, 1],
+    ] as const) {
+      const { store, asked } = storeOf([candidate(0, 4)], { near: [...words], known: false });
+      expect((await makeFindCompanies({ names: store, taxpayers })(query, 10, null)).hits).toHaveLength(expected);
+      expect(asked).toEqual({ any: 0, name: 0, words: 0, near: expected });
+    }
+  });
+
+  test('and those after it are the one list, whatever hides behind better standings', async () => {
+    const places = fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.boolean()), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(places, fc.integer({ min: 1, max: 12 }), fc.boolean(), async (drawn, limite, more) => {
+        const list = drawn.map(([place, isActive], number) => {
+          const estado = isActive ? 'ACTIVO' : 'BAJA DE OFICIO';
+          stored(number, { estado });
+          return candidate(number, place, estado);
+        });
+        const sorted = list.toSorted((one, other) => compare(one.rank, other.rank)).map(({ rank }) => rank);
+        const certain = sorted.filter(({ place }) => place <= 3);
+        const near = [{ term: 0, word: 'ACNE', edits: 1 }];
+        const find = makeFindCompanies({ names: storeOf(list, { near, more }).store, taxpayers });
+        let { hits, next } = await find(query, limite, null);
+        const found = [...hits];
+        while (next !== null) {
+          ({ hits, next } = await find(query, limite, next));
+          found.push(...hits);
+        }
+        expect(found.map(({ rank }) => rank)).toEqual(certain.length < limite ? sorted : certain);
+      }),
+    );
+  });
+
   test('goes on into the guesses where they began', async () => {
     const near = [{ term: 0, word: 'ACNE', edits: 1 }];
-    const { store } = storeOf([candidate(0, 3), ...range(1, 8).map((n) => candidate(n, 4))], near);
+    for (const number of range(0, 8)) stored(number);
+    const { store } = storeOf([candidate(0, 3), ...range(1, 8).map((n) => candidate(n, 4))], { near });
     const find = makeFindCompanies({ names: store, taxpayers });
     const first = await find(query, 5, null);
     const second = await find(query, 5, first.next);
@@ -132,11 +183,14 @@ describe('what the state does not confirm', () => {
   test('makes a page short rather than the work long, and the next page goes on', async () => {
     for (const number of range(0, 100)) state.delete(rucOf(number));
     stored(99);
-    const { store, asked } = storeOf(range(0, 100).map((number) => candidate(number, 2)));
+    const { store, asked } = storeOf(
+      range(0, 100).map((number) => candidate(number, 2)),
+      { more: true },
+    );
     const find = makeFindCompanies({ names: store, taxpayers });
     const first = await find(query, 10, null);
     expect(first.hits).toEqual([]);
-    expect(asked.names).toBe(3);
+    expect(asked).toEqual({ any: 0, name: 3, words: 0, near: 0 });
     let { next } = first;
     const found: string[] = [];
     while (next !== null) {

@@ -57,3 +57,13 @@ describe('words near one that was typed', () => {
     expect(found.map(({ edits }) => edits)).toEqual([...Array(26).fill(1), ...Array(14).fill(2)]);
   });
 });
+
+test('what is known: words, what they stand for, beginnings of the last and of legal forms', () => {
+  const known = (typed: string) => vocabularyOf(['KOLPA', 'DISTRIBUIDORA', 'LIMA']).known(termsOf(typed)!);
+  expect(known('kolpa lim')).toEqual([true, true]);
+  expect(known('kolp lima')).toEqual([false, true]);
+  expect(known('dist kolpa')).toEqual([true, true]);
+  expect(known('kolpa s')).toEqual([true, true]);
+  expect(known('kolpa x')).toEqual([true, false]);
+  expect(known('limas')).toEqual([false]);
+});

@@ -96,7 +96,14 @@ describe('rows of names', () => {
   test('a company that left is marked; a change of nothing that is searched writes nothing', () => {
     expect(namesOf(filled(changeOf(3, acme, null)))).toMatchObject([{ name: 'ACME NANDU', version: 3, isDeleted: 1 }]);
     expect(filled(changeOf(3, acme, acme)).names.rows).toBe(0);
-    expect(filled(changeOf(3, acme, { ...acme, estado: 'BAJA DE OFICIO' })).names.rows).toBe(1);
+    expect(filled(changeOf(3, acme, { ...acme, ubigeo: '040101' })).names.rows).toBe(1);
+  });
+
+  test('another standing is another place in the order: the old one is marked', () => {
+    expect(namesOf(filled(changeOf(3, acme, { ...acme, estado: 'BAJA DE OFICIO' })))).toMatchObject([
+      { name: 'ACME NANDU', standing: 0, estado: 'ACTIVO', version: 3, isDeleted: 1 },
+      { name: 'ACME NANDU', standing: 2, estado: 'BAJA DE OFICIO', version: 3, isDeleted: 0 },
+    ]);
   });
 
   test('a name without letters makes no row, and an empty one its mark alone', () => {
