@@ -46,5 +46,6 @@ async function start(foreground: Foreground): Promise<void> {
   if (awaited !== null) {
     console.log(`look-ups answer 503: ${awaited}\nload them with: npx padron publications run <register>… --wait\n`);
   }
-  console.log(`all ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s. Ctrl-C stops.`);
+  const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
+  console.log(`all ready in ${seconds} s: ${product.apiUrl}/docs shows the API. Ctrl-C stops.`);
 }
