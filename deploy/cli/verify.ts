@@ -17,7 +17,9 @@ type Verified = { register: RegisterName } & VerifyOutcome;
 export function registerVerifyCommand(program: Command, context: CommandContext): void {
   program
     .command('verify')
-    .description('Proves that state, names and history are what the change files say, and the state what was published.')
+    .description(
+      'Proves that state, names and history are what the change files say, and the state what was published.',
+    )
     .option('--register <register>', 'this register only', registerOf)
     .option('--json', 'one JSON document on standard output')
     .addHelpText(
