@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { inOwnProcess, type JobMessage, type JobProgram, type RunJob } from '../../deploy/runtime/job-process.ts';
 import { CompareError, isCompareErrorCode } from './errors.ts';
 import type {
   CompareInput,
@@ -13,18 +11,13 @@ import type {
   Rebuilt,
 } from './types.ts';
 
-export interface ChildOptions {
-  /** Limit of the child's JavaScript heap. Index and buffers lie outside it: some 500 MB at 18 million rows. */
-  maxHeapMb: number;
-}
-
+/** Of the process since its last job: a kept one has what it used before as its peak too. */
 export interface ChildUsage {
   cpuSeconds: number;
   peakRssBytes: number;
 }
 
-type Message<P, R> =
-  | { kind: 'progress'; progress: P }
+type Answer<R> =
   | { kind: 'result'; result: R; usage: ChildUsage }
   | { kind: 'error'; code?: string; message: string; stack?: string };
 
@@ -33,20 +26,26 @@ type Message<P, R> =
  * large ones when told so; elsewhere the variable does nothing. The rest of the environment is handed on unread.
  */
 const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
-const maxErrorBytes = 4_000;
-const defaults: ChildOptions = { maxHeapMb: 256 };
+
+/** The heap holds the rows of a small register, twice in a re-baseline; an index of 18 million lies outside it, some 500 MB. */
+export const differenceProgram: JobProgram = {
+  url: new URL('./main.ts', import.meta.url),
+  maxHeapMb: 512,
+  env: { ...hugePages, ...process.env },
+};
+const ownProcess = inOwnProcess(differenceProgram);
 
 type Report<P> = (progress: P) => void;
 type Used<R> = Promise<R & { usage: ChildUsage }>;
 
-/** A comparison by the register's engine in a process of its own. Errors: the engine's, and `compare_crashed`. */
+/** A comparison by the register's engine outside this process. Errors: the engine's, and `compare_crashed`. */
 export function compareInChild(
   input: CompareInput,
   report: Report<Progress>,
   signal: AbortSignal,
-  options: ChildOptions = defaults,
+  run: RunJob = ownProcess,
 ): Used<CompareResult> {
-  return inChild({ kind: 'compare', input }, report, signal, options);
+  return inChild({ kind: 'compare', input }, report, signal, run);
 }
 
 /** The same for a correction. */
@@ -54,9 +53,9 @@ export function correctInChild(
   input: CorrectInput,
   report: Report<Progress>,
   signal: AbortSignal,
-  options: ChildOptions = defaults,
+  run: RunJob = ownProcess,
 ): Used<CorrectResult> {
-  return inChild({ kind: 'correct', input }, report, signal, options);
+  return inChild({ kind: 'correct', input }, report, signal, run);
 }
 
 /** The same for a rebuild of the register's working files. */
@@ -64,58 +63,23 @@ export function rebuildInChild(
   input: RebuildInput,
   report: Report<RebuildProgress>,
   signal: AbortSignal,
-  options: ChildOptions = defaults,
+  run: RunJob = ownProcess,
 ): Used<Rebuilt> {
-  return inChild({ kind: 'rebuild', input }, report, signal, options);
+  return inChild({ kind: 'rebuild', input }, report, signal, run);
 }
 
-/**
- * A job in a process of its own, so that the caller's event loop and memory stay free. On abort the child is killed and its
- * end awaited before the promise rejects with the signal's reason: no two attempts ever run at once.
- */
 async function inChild<P, R>(
   job: { kind: 'compare' | 'correct' | 'rebuild'; input: unknown },
   report: Report<P>,
   signal: AbortSignal,
-  options: ChildOptions,
+  run: RunJob,
 ): Used<R> {
-  signal.throwIfAborted();
-  const root = fileURLToPath(new URL('../..', import.meta.url));
-  const main = fileURLToPath(new URL('./main.ts', import.meta.url));
-  const child = spawn(process.execPath, [`--max-old-space-size=${options.maxHeapMb}`, '--import', 'tsx', main], {
-    cwd: root,
-    env: { ...hugePages, ...process.env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  const kill = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', kill, { once: true });
-  let answer: Message<P, R> | null = null;
-  let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint = (complaint + text).slice(-maxErrorBytes);
-  });
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const message = JSON.parse(line) as Message<P, R>;
-    if (message.kind === 'progress') report(message.progress);
-    else answer = message;
-  });
-  // A child that dies early closes its input; its end is told below, not by this pipe.
-  child.stdin.on('error', () => {});
-  child.stdin.write(`${JSON.stringify(job)}\n`);
-  try {
-    const end = await new Promise<string>((resolve, reject) => {
-      child.once('error', reject);
-      // 'close' comes when the process has ended and all it wrote has been read.
-      child.once('close', (code, killedBy) => resolve(killedBy ?? `exit code ${code}`));
-    });
-    signal.throwIfAborted();
-    return answerOf(answer, end, complaint);
-  } finally {
-    signal.removeEventListener('abort', kill);
-  }
+  const told = (message: JobMessage) => report((message as JobMessage & { progress: P }).progress);
+  const { answer, end, complaint } = await run(job, told, signal);
+  return resultIn(answer as Answer<R> | null, end, complaint);
 }
 
-function answerOf<P, R>(answer: Message<P, R> | null, end: string, complaint: string): R & { usage: ChildUsage } {
+function resultIn<R>(answer: Answer<R> | null, end: string, complaint: string): R & { usage: ChildUsage } {
   if (answer?.kind === 'result') return { ...answer.result, usage: answer.usage };
   if (answer?.kind === 'error') {
     if (isCompareErrorCode(answer.code)) throw new CompareError(answer.code, answer.message);

@@ -5,9 +5,8 @@ import { engineOf } from './engine.ts';
 import { CompareError } from './errors.ts';
 
 /**
- * The process of one comparison, correction or rebuild: a job as a JSON line on standard input, then progress and one
- * answer as JSON lines on standard output. The parent keeps standard input open; when it closes (the parent died), so does
- * this process.
+ * The process of comparisons, corrections and rebuilds (deploy/runtime/job-process.ts), one after another: the parent sends the
+ * next job once it has this one's answer. When standard input closes, what runs is given up and the process ends.
  */
 const path = z.string().min(1);
 const edition = z.number().int().positive();
@@ -48,21 +47,19 @@ const say = (message: unknown) => process.stdout.write(`${JSON.stringify(message
 const aborted = new AbortController();
 const lines = createInterface({ input: process.stdin });
 
-lines.once('line', async (line) => {
+let used = 0;
+
+lines.on('line', async (line) => {
   try {
     const result = await run(jobSchema.parse(JSON.parse(line)));
-    const usage = process.resourceUsage();
-    const cpuSeconds = (usage.userCPUTime + usage.systemCPUTime) / 1e6;
-    say({ kind: 'result', result, usage: { cpuSeconds, peakRssBytes: usage.maxRSS * 1024 } });
+    say({ kind: 'result', result, usage: usageSinceLast() });
   } catch (error) {
     // A bug's message could quote anything; its text stays out of the answer and the stack's places are enough.
     const known = error instanceof CompareError;
     const message = known ? error.message : 'the comparison failed unexpectedly';
     const code = known ? error.code : (error as NodeJS.ErrnoException).code;
     say({ kind: 'error', code, message, stack: known ? undefined : placesOf(error) });
-    process.exitCode = 1;
   }
-  process.stdin.destroy();
 });
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
@@ -78,6 +75,13 @@ function run(job: Job): Promise<unknown> {
     case 'rebuild':
       return engine.rebuild(job.input, report, aborted.signal);
   }
+}
+
+function usageSinceLast() {
+  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+  const before = used;
+  used = (userCPUTime + systemCPUTime) / 1e6;
+  return { cpuSeconds: used - before, peakRssBytes: maxRSS * 1024 };
 }
 
 function placesOf(error: unknown): string {

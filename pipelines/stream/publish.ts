@@ -1,4 +1,5 @@
 import type { Kafka } from 'kafkajs';
+import type { RunJob } from '../../deploy/runtime/job-process.ts';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
@@ -37,6 +38,8 @@ export interface PublishInput {
   acknowledged?: Acknowledged;
   /** The log lost this edition (editionsToRepublish): it is published once more. */
   again?: boolean;
+  /** Left out: a process of its own. */
+  run?: RunJob;
 }
 
 /** How far a run had come. */
@@ -139,7 +142,7 @@ export async function knownEdition(pool: Pool, register: RegisterName, edition: 
 export async function sendChangeFile(
   parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix'>,
   row: Edition,
-  input: Pick<PublishInput, 'changeFile'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
+  input: Pick<PublishInput, 'changeFile' | 'run'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
   report: (progress: PublisherProgress) => void,
   signal: AbortSignal,
 ): Promise<PublisherDone> {
@@ -158,7 +161,7 @@ export async function sendChangeFile(
     recordHeaders: { ...input.recordHeaders },
     ...publishLimits,
   };
-  return runPublisher(job, report, signal);
+  return runPublisher(job, report, signal, input.run);
 }
 
 /**

@@ -1,12 +1,14 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { KeptProcess } from '../../deploy/runtime/job-process.ts';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
-import { compareInChild, correctInChild, rebuildInChild } from '../../pipelines/diff/child.ts';
+import { compareInChild, correctInChild, differenceProgram, rebuildInChild } from '../../pipelines/diff/child.ts';
 import { compareLimits } from '../../pipelines/diff/types.ts';
 import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/editions.ts';
 import type { DownloadLimits } from '../../pipelines/registers/download.ts';
+import { registerModules } from '../../pipelines/registers/modules.ts';
 import type { Sources } from '../../pipelines/registers/settings.ts';
 import type { SiteAccess } from '../../pipelines/registers/site.ts';
 import { verifyInChild } from '../../pipelines/replay/child.ts';
@@ -15,6 +17,7 @@ import { watchGroup } from '../../pipelines/stream/groups.ts';
 import { checkMaterialised } from '../../pipelines/stream/materialised.ts';
 import { editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
 import { publishInChild, type PublishParts as StreamParts } from '../../pipelines/stream/publish.ts';
+import { publisherProgram } from '../../pipelines/stream/publisher/child.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { PublicationParts } from './activities.ts';
 import { type BeatLimits, defaultBeatLimits } from './beating.ts';
@@ -64,10 +67,19 @@ export interface PublicationDependencies {
   settings: PublicationSettings;
 }
 
+/** Longer than between the registers of a morning; then the memory is given back. */
+const keptIdleMs = 30_000;
+
 /** The steps' ports, joined to the real engines. */
 export function makePublicationParts(dependencies: PublicationDependencies): PublicationParts {
   const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = dependencies;
   const { pool, prefix } = stream;
+  const processes = {
+    differences: new KeptProcess(differenceProgram, keptIdleMs),
+    publisher: new KeptProcess(publisherProgram, keptIdleMs),
+  };
+  /** Small registers take turns in these; each edition of a large one has processes of its own. */
+  const kept = (register: RegisterName) => (registerModules[register].format.size === 'small' ? processes : undefined);
   return {
     ...dependencies,
     ...settings,
@@ -75,19 +87,28 @@ export function makePublicationParts(dependencies: PublicationDependencies): Pub
     zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
     observe: makePublicationMetrics(dependencies.metrics, pool).observe,
     editionsToRepublish: (register) => editionsToRepublish(stream, register),
-    compare: (input, report, signal) => compareInChild(input, report, signal),
-    correct: (input, report, signal) => correctInChild(input, report, signal),
+    compare: (input, report, signal) => compareInChild(input, report, signal, kept(input.register)?.differences.run),
+    correct: (input, report, signal) => correctInChild(input, report, signal, kept(input.register)?.differences.run),
     async rebuildIndex(register, edition, report, signal) {
       const changeFiles = await localChangeFiles(dependencies, register, edition);
       const { maxAttemptAgeMs } = compareLimits;
-      await rebuildInChild({ register, workDir, changeFiles, maxAttemptAgeMs }, report, signal);
+      const input = { register, workDir, changeFiles, maxAttemptAgeMs };
+      await rebuildInChild(input, report, signal, kept(register)?.differences.run);
     },
     async publish({ register, edition, mode, acknowledged }, report, signal) {
       const row = await findEdition(pool, register, edition);
       const sha256 = row!.change_file_sha256;
       const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
       const again = mode === 'again';
-      const input = { register, edition, changeFile, again, ...(acknowledged && { acknowledged }) };
+      const run = kept(register)?.publisher.run;
+      const input = {
+        register,
+        edition,
+        changeFile,
+        again,
+        ...(acknowledged && { acknowledged }),
+        ...(run && { run }),
+      };
       await publishInChild(stream, input, report, signal);
     },
     isMaterialised: async (register, edition) =>

@@ -1,70 +1,37 @@
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { inOwnProcess, type JobProgram, type RunJob } from '../../../deploy/runtime/job-process.ts';
 import { StreamError, type StreamErrorCode } from '../ports.ts';
 import { messageSchema, type PublisherJob, type PublisherMessage, type PublisherProgress } from './job.ts';
 
-const program = fileURLToPath(new URL('./main.ts', import.meta.url));
-const repository = fileURLToPath(new URL('../../..', import.meta.url));
-/** Heap of the publisher: chunks of a few thousand rows need far less. */
-const heapMegabytes = 256;
+export const publisherProgram: JobProgram = {
+  url: new URL('./main.ts', import.meta.url),
+  // Chunks of a few thousand rows need far less.
+  maxHeapMb: 256,
+  // Nothing of the environment: the job says everything, and no secret belongs there.
+  env: {},
+};
 
 export type PublisherDone = Extract<PublisherMessage, { kind: 'done' }>;
 
 /**
- * Runs the publisher process to its end. An aborted signal kills it.
+ * Runs a job of the publisher to its end, in a process of its own unless `run` says another. An aborted signal kills it.
  * @throws StreamError with the process's own code, or `publisher_failed` when it ended without a word
  */
 export async function runPublisher(
   job: PublisherJob,
   report: (progress: PublisherProgress) => void,
   signal: AbortSignal,
+  run: RunJob = inOwnProcess(publisherProgram),
 ): Promise<PublisherDone> {
-  signal.throwIfAborted();
-  const child = spawn(process.execPath, [`--max-old-space-size=${heapMegabytes}`, '--import', 'tsx', program], {
-    cwd: repository,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    // Nothing of the environment: the job says everything, and no secret belongs there.
-    env: {},
-  });
-  const kill = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', kill, { once: true });
-  child.stdin.on('error', () => {});
-  child.stdin.write(`${JSON.stringify(job)}\n`);
-  let last: PublisherMessage | undefined;
-  let complaint = '';
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const message = readMessage(line);
-    if (message === undefined) return;
+  const told = (line: unknown) => {
+    const message = messageSchema.parse(line);
     if (message.kind === 'progress') report(message);
-    else last = message;
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    complaint = `${complaint}${chunk.toString()}`.slice(-2_000);
-  });
-  try {
-    const [exitCode, exitSignal] = await new Promise<[number | null, string | null]>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', (code, name) => resolve([code, name]));
-    });
-    signal.throwIfAborted();
-    if (last?.kind === 'done') return last;
-    if (last?.kind === 'failed') {
-      throw new StreamError(last.code as StreamErrorCode, last.message, { retryable: last.retryable });
-    }
-    const how = exitSignal ?? `exit code ${exitCode}`;
-    throw new StreamError('publisher_failed', `the publisher ended (${how}) ${complaint}`.trim(), { retryable: true });
-  } finally {
-    signal.removeEventListener('abort', kill);
-    kill();
+  };
+  const { answer, end, complaint } = await run(job, told, signal);
+  if (answer === null) {
+    throw new StreamError('publisher_failed', `the publisher ended (${end}) ${complaint}`.trim(), { retryable: true });
   }
-}
-
-/** Other lines are the client's own log. */
-function readMessage(line: string): PublisherMessage | undefined {
-  try {
-    return messageSchema.parse(JSON.parse(line));
-  } catch {
-    return undefined;
-  }
+  const message = messageSchema.parse(answer);
+  if (message.kind === 'done') return message;
+  const { code, message: text, retryable } = message as Extract<PublisherMessage, { kind: 'failed' }>;
+  throw new StreamError(code as StreamErrorCode, text, { retryable });
 }

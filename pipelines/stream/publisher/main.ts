@@ -12,20 +12,11 @@ import { type SendState, sendBlocks } from './send.ts';
 // A process of its own: encoding millions of records would keep the worker from its heartbeats, and its memory has a limit.
 
 const progressMs = 1_000;
+/** CPU seconds up to the last answer. */
+let used = 0;
 
 function say(message: PublisherMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
-}
-
-async function readJob(): Promise<PublisherJob> {
-  const lines = createInterface({ input: process.stdin });
-  const first = await new Promise<string>((resolve, reject) => {
-    lines.once('line', resolve);
-    lines.once('close', () => reject(new Error('no job on standard input')));
-  });
-  // The parent holds our input open: it is gone, so nobody would know what we send from here on.
-  lines.once('close', () => process.exit(3));
-  return jobSchema.parse(JSON.parse(first));
 }
 
 function reportEvery(job: PublisherJob, state: SendState): NodeJS.Timeout {
@@ -75,23 +66,17 @@ async function publish(job: PublisherJob): Promise<void> {
     await sender.close().catch(() => {});
   }
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
-  say({
-    kind: 'done',
-    rows: state.rows,
-    rowsByPartition,
-    cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
-    peakMemoryBytes: maxRSS * 1024,
-  });
+  const before = used;
+  used = (userCPUTime + systemCPUTime) / 1e6;
+  const cpuSeconds = used - before;
+  say({ kind: 'done', rows: state.rows, rowsByPartition, cpuSeconds, peakMemoryBytes: maxRSS * 1024 });
 }
 
 function changed(what: string): StreamError {
   return new StreamError('change_file_differs', `the change file ${what}`, { retryable: false });
 }
 
-try {
-  await publish(await readJob());
-  process.exitCode = 0;
-} catch (error) {
+function sayFailed(error: unknown): void {
   const { code, retryable } = error as { code?: unknown; retryable?: unknown };
   say({
     kind: 'failed',
@@ -99,7 +84,16 @@ try {
     message: error instanceof Error ? error.message : String(error),
     retryable: typeof retryable === 'boolean' ? retryable : true,
   });
-  process.exitCode = 1;
-} finally {
-  process.stdin.destroy();
 }
+
+// The next job comes once the parent has this one's answer.
+const lines = createInterface({ input: process.stdin });
+lines.on('line', async (line) => {
+  try {
+    await publish(jobSchema.parse(JSON.parse(line)));
+  } catch (error) {
+    sayFailed(error);
+  }
+});
+// No more jobs, or the parent is gone and nobody would know what we send from here on.
+lines.on('close', () => process.exit(0));
