@@ -1,11 +1,12 @@
+import type { Client } from '@temporalio/client';
 import type { Command } from 'commander';
 import { type Correction, correctionOf, requestCorrection } from '../../pipelines/editions/corrections.ts';
-import { DecisionError } from '../../pipelines/editions/decisions.ts';
+import { DecisionError, publishAgain } from '../../pipelines/editions/decisions.ts';
 import { type Edition, findEdition, listEditions } from '../../pipelines/editions/editions.ts';
 import { editionPartitions } from '../../pipelines/editions/partitions.ts';
 import { findPublication } from '../../pipelines/editions/publications.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { inTransaction } from '../runtime/postgres.ts';
+import { inTransaction, type PoolClient } from '../runtime/postgres.ts';
 import { defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 import { type EditionFacts, editionLine, editionLines } from './edition-output.ts';
@@ -18,7 +19,7 @@ interface RevertOptions extends OutputOptions {
   timeout: number;
 }
 
-/** `padron editions list|show|revert`. */
+/** `padron editions list|show|revert|republish`. */
 export function registerEditionsCommands(program: Command, context: CommandContext): void {
   const editions = program
     .command('editions')
@@ -26,6 +27,7 @@ export function registerEditionsCommands(program: Command, context: CommandConte
     .addHelpText('after', '\nExample:\n  $ npx padron editions list --register padron_reducido');
   registerReading(editions, context);
   registerRevert(editions, context);
+  registerRepublish(editions, context);
 }
 
 function registerReading(editions: Command, context: CommandContext): void {
@@ -114,31 +116,65 @@ Example:
     });
 }
 
-async function orderRevert(
+function registerRepublish(editions: Command, context: CommandContext): void {
+  editions
+    .command('republish')
+    .description(
+      'Sends an edition into Kafka once more: where rows of it are missing in ClickHouse, and it waits for them.',
+    )
+    .argument('<register>', registerArgument, registerOf)
+    .argument('<number>', 'number of the edition', wholeNumber)
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron editions republish padron_reducido 12')
+    .action(async (register: RegisterName, number: number, options: OutputOptions) => {
+      const edition = await decide(context, register, number, (client) => publishAgain(client, register, number));
+      await wake(context, register);
+      context.show(options, edition, `Edition ${number} of ${register} is to be published again.`);
+    });
+}
+
+function orderRevert(
   context: CommandContext,
   register: RegisterName,
   number: number,
   order: { by: string; reason: string },
 ): Promise<Correction> {
+  return decide(context, register, number, (client) => requestCorrection(client, register, number, order));
+}
+
+async function decide<Result>(
+  context: CommandContext,
+  register: RegisterName,
+  number: number,
+  decision: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
   try {
-    return await inTransaction(context.pool(), (client) => requestCorrection(client, register, number, order));
+    return await inTransaction(context.pool(), decision);
   } catch (error) {
     if (!(error instanceof DecisionError)) throw error;
     throw new CommandError(`${error.message}.`, `See it with: npx padron editions show ${register} ${number}`);
   }
 }
 
-async function carryOut(context: CommandContext, requested: Correction, options: RevertOptions): Promise<void> {
+/** Dying before it ends: the worker's sweeper finds what was ordered. */
+async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
   // Loaded here: listing editions asks no Temporal.
-  const [{ connectTemporal, followOf }, { wakePublish }, { followCorrection }] = await Promise.all([
+  const [{ connectTemporal }, { wakePublish }] = await Promise.all([
     import('./temporal.ts'),
     import('../../workflows/publication/wake.ts'),
-    import('./publication-follow.ts'),
   ]);
   const client = await connectTemporal(context);
-  // Dying before this: the worker's sweeper finds the order.
-  await wakePublish(client, requested.register);
+  await wakePublish(client, register);
+  return client;
+}
+
+async function carryOut(context: CommandContext, requested: Correction, options: RevertOptions): Promise<void> {
+  const client = await wake(context, requested.register);
   if (!options.wait) return context.show(options, requested, correctionLine(requested));
+  const [{ followOf }, { followCorrection }] = await Promise.all([
+    import('./temporal.ts'),
+    import('./publication-follow.ts'),
+  ]);
   const done = await followCorrection(followOf(context, client, options.timeout), requested.id);
   context.show(options, done, correctionLine(done));
   if (done.state === 'rechazada') process.exitCode = exitStopped;

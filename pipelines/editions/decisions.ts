@@ -1,4 +1,7 @@
 import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { type Edition, findEdition } from './editions.ts';
+import { forgetEditionsFrom } from './partitions.ts';
 import { findPublication, type Publication } from './publications.ts';
 
 export type DecisionErrorCode =
@@ -62,6 +65,24 @@ export async function rejectPublication(client: PoolClient, id: number, decision
     [id, decision.by, decision.reason ?? publication.state_reason],
   );
   return (await findPublication(client, id))!;
+}
+
+/**
+ * Has an edition published once more whose rows did not all arrive in the state: with its ends forgotten it is open work
+ * (`editionsBeyond`), and readers take its repeated rows as one. Only one that waits to be materialised: no later one exists
+ * then. Repeatable.
+ * @throws DecisionError `edition_unknown`, `state_forbids`
+ */
+export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {
+  const edition = await findEdition(client, register, number);
+  if (edition === null) throw new DecisionError('edition_unknown', `${register} has no edition ${number}`);
+  if (edition.publicada_at === null || edition.materializada_at !== null) {
+    const why =
+      edition.publicada_at === null ? 'is still being published' : 'is materialised: nothing of it is missing';
+    throw new DecisionError('state_forbids', `edition ${number} of ${register} ${why}`);
+  }
+  await forgetEditionsFrom(client, register, number);
+  return edition;
 }
 
 async function lockQuarantined(client: PoolClient, id: number): Promise<Publication> {

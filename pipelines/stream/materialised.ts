@@ -30,7 +30,8 @@ export async function checkMaterialised(
   if (found === row.changes) return 'materialised';
   throw new StreamError(
     'materialised_count_differs',
-    `edition ${edition} of ${register} has ${row.changes} changes, but ${found} rows stand at it in ClickHouse`,
+    `edition ${edition} of ${register} has ${row.changes} changes, but ${found} rows stand at it in ClickHouse: ` +
+      `where rows are missing, \`padron editions republish ${register} ${edition}\` brings them`,
     { retryable: false },
   );
 }

@@ -8,6 +8,7 @@ import { makePool, type Pool } from '../../../deploy/runtime/postgres.ts';
 import { sha256OfFile } from '../../../pipelines/archive/durable.ts';
 import { openArchive } from '../../../pipelines/archive/open.ts';
 import { ensureHead, recordProbe } from '../../../pipelines/editions/heads.ts';
+import { editionsBeyond, recordEditionPartitions } from '../../../pipelines/editions/partitions.ts';
 import { recordReconciliation } from '../../../pipelines/editions/reconciliations.ts';
 import { padronDocument, runCommand, runPadron } from '../../support/command.ts';
 import { type FreshDatabase, freshDatabase, freshNamespace } from '../../support/isolation.ts';
@@ -190,6 +191,20 @@ test('editions revert: an order that can be carried out is kept once, any other 
   expect(shown).toMatchObject({ number: 2, corrects: null, corrected_by: { corrects: 2 }, partitions: [], gates: [] });
 });
 
+test('editions republish: one that waits to be materialised becomes open work again, any other is refused in words', async () => {
+  const republish = (number: string) => padron('editions', 'republish', register, number);
+  expect((await republish('2')).stderr).toMatch(/edition 2 of agentes_retencion is materialised/);
+  expect((await republish('9')).stderr).toMatch(/has no edition 9/);
+  await pool.query('UPDATE edition SET materializada_at = NULL, avisada_at = NULL WHERE register = $1 AND number = 2', [
+    register,
+  ]);
+  await recordEditionPartitions(pool, register, 1, [{ partition: 0, rows: 7_000, end_offset: 7_000 }]);
+  await recordEditionPartitions(pool, register, 2, [{ partition: 0, rows: 12, end_offset: 7_012 }]);
+  expect(await editionsBeyond(pool, register, [7_012])).toEqual([]);
+  expect(await document('editions', 'republish', register, '2')).toMatchObject({ register, number: 2 });
+  expect(await editionsBeyond(pool, register, [7_012])).toEqual([2]);
+});
+
 test('each command has an example in its --help', async () => {
   const commands = [
     'registers',
@@ -198,6 +213,7 @@ test('each command has an example in its --help', async () => {
     'publications resume',
     'editions show',
     'editions revert',
+    'editions republish',
   ];
   const helps = await Promise.all(commands.map((command) => padron(...command.split(' '), '--help')));
   for (const { code, stdout } of helps) {
