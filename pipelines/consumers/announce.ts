@@ -69,7 +69,8 @@ export async function announce(
   const events = await eventsOfWatched(dependencies, register, edition, watched, watchers);
   if (events.length === 0 && edition.corrects === null) return;
   if (events.length > 0) {
-    await waitUntilServed(dependencies, batch, Math.max(...watched.map(({ offset }) => offset)));
+    // In the order of the partition, so the last one's offset is the highest.
+    await waitUntilServed(dependencies, batch, watched.at(-1)!.offset);
     if (batch.isStale()) return; // Another consumer has the partition; it handles this batch.
   }
   const day = limaDay(edition.detectedAt);
