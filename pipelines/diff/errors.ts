@@ -22,7 +22,7 @@ export const ownFaults = [
   'previous_unreadable',
   /** The edition cannot be undone: it holds first rows, or rows in other columns than the head's. */
   'not_correctable',
-  /** The row store has outgrown its 32-bit offsets. */
+  /** The row store has outgrown its 32-bit offsets: a re-baseline begins it anew. */
   'row_store_full',
   /** A change file cannot be read, or does not follow the one before it. */
   'change_file_damaged',

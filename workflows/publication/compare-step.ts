@@ -27,7 +27,7 @@ export async function comparePublication(
   }
   const head = await readHead(parts.pool, register);
   if (publication.state === 'comparada' && stillStands(publication, head)) return { outcome: 'next' };
-  const previous = await previousOf(parts, head);
+  let previous = (await isReadOtherwise(parts, head)) ? await previousOf(parts, head) : null;
   const input: CompareInput = {
     register,
     publicationPath: await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! }),
@@ -38,10 +38,18 @@ export async function comparePublication(
     // have existed to be told, and an approval long after the download counts from the approval.
     detectedAt: publication.state_at.getTime(),
     outputDir: parts.workDir,
-    previous: previous?.input ?? null,
+  };
+  const compare = () => {
+    const whole = { ...input, previous: previous?.input ?? null };
+    return orRebuild(parts, input, () => parts.compare(whole, report, signal), report, signal);
   };
   try {
-    const result = await orRebuild(parts, input, () => parts.compare(input, report, signal), report, signal);
+    const result = await compare().catch(async (error: unknown) => {
+      if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
+      // Once in some years: a re-baseline begins the store anew, and is silent of every row that did not change.
+      previous = await previousOf(parts, head);
+      return await compare();
+    });
     const notices = await countNotices(parts.pool, register, result.changeFile.path, signal);
     const comparison = await archiveComparison(parts, input, result, notices);
     const { rows, rejected, duplicates } = result;
@@ -59,20 +67,25 @@ interface Previous {
   input: NonNullable<CompareInput['previous']>;
 }
 
+/** Whether another parser read the head, or it has other columns. */
+async function isReadOtherwise(parts: CompareParts, { register, edition: number }: Head): Promise<boolean> {
+  const edition = await findEdition(parts.pool, register, number);
+  const { parserVersion, columns } = registers[register];
+  const names = columns.map(({ name }) => name);
+  return edition !== null && !(edition.parser_version === parserVersion && names.join() === edition.columns.join());
+}
+
 /**
- * What the head was made from, to be read again by today's parser; null while the head was read by it. The head's overlay
- * holds all in which its state differs from that publication, also where corrections came after it.
+ * What the head was made from, to be read again by today's parser. The head's overlay holds all in which its state differs
+ * from that publication, also where corrections came after it.
  */
-async function previousOf(parts: CompareParts, head: Head): Promise<Previous | null> {
+async function previousOf(parts: CompareParts, head: Head): Promise<Previous> {
   const { register } = head;
   const edition = await findEdition(parts.pool, register, head.edition);
-  if (edition === null) return null;
-  const { parserVersion, columns } = registers[register];
-  const isSame =
-    edition.parser_version === parserVersion && columns.map(({ name }) => name).join() === `${edition.columns}`;
-  if (isSame) return null;
   const publication = await publicationUnder(parts.pool, register, head.edition);
-  if (publication === null) throw new Error(`edition ${head.edition} of ${register} stands on no publication`);
+  if (edition === null || publication === null) {
+    throw new Error(`edition ${head.edition} of ${register} stands on no publication`);
+  }
   const { id: publicationId, sha256 } = publication;
   const overlay = edition.overlay_sha256;
   const input = {

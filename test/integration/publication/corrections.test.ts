@@ -174,6 +174,23 @@ describe('an edition that another parser read', () => {
     ).rejects.toMatchObject({ code: 'not_correctable' });
   });
 
+  it('and one whose row store is full begin the store anew: a full edition, silent of what did not change', async () => {
+    const { edition } = await head();
+    const compare = bench.parts.compare;
+    bench.parts.compare = (input, ...rest) => {
+      if (input.previous == null) throw new CompareError('row_store_full', 'The row store has outgrown its positions.');
+      return compare(input, ...rest);
+    };
+    try {
+      const next = await publish((list) => list.set(54, 'ALTERADA CUATRO'));
+      expect(next).toMatchObject({ state: 'publicada', edition: edition + 1 });
+      const { counts } = (await findEdition(bench.pool, register, edition + 1))!;
+      expect(counts).toMatchObject({ baseline: rows.size - 1, updated: 1, inserted: 0, deleted: 0 });
+    } finally {
+      bench.parts.compare = compare;
+    }
+  });
+
   it('a comparison that an earlier release left is made anew: the edition says of itself what its change file says', async () => {
     const { edition } = await head();
     await show((list) => list.set(53, 'ALTERADA TRES'));
