@@ -1,4 +1,6 @@
 const everyMs = 1_000;
+/** A rate over less than this says nothing. */
+const ratedMs = 500;
 
 /** Turns progress into lines for standard error: at most one a second, with rate and time left. */
 export class ProgressLine {
@@ -22,7 +24,8 @@ export class ProgressLine {
     const isDone = totalRows > 0 && rows >= totalRows;
     if (now - this.#saidAt < everyMs && !isDone) return;
     this.#saidAt = now;
-    this.#note(progressText(what, rows, totalRows, rows / Math.max((now - this.#startedAt) / 1_000, 0.001)));
+    const ms = now - this.#startedAt;
+    this.#note(progressText(what, rows, totalRows, ms < ratedMs ? 0 : (rows / ms) * 1_000));
   }
 }
 

@@ -9,10 +9,11 @@ test('rows, share, rate and time left; what is not known is left out', () => {
   expect(progressText('replay', 0, 100, 0)).toBe('replay: 0 of 100 rows (0 %)');
 });
 
-test('at most one line a second, and always the last one', () => {
+test('at most one line a second, and always the last one; no rate of what took no time', () => {
   const said: string[] = [];
   const progress = new ProgressLine((text) => said.push(text));
   for (let rows = 1; rows <= 100; rows += 1) progress.tell('verify', rows, 100);
-  expect(said.at(-1)).toMatch(/^verify: 100 of 100 rows \(100 %\), [\d,]+ rows\/s$/);
+  expect(said[0]).toBe('verify: 1 of 100 rows (1 %)');
+  expect(said.at(-1)).toMatch(/^verify: 100 of 100 rows \(100 %\)/);
   expect(said.length).toBeLessThan(50);
 });
