@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
-import type { Archive } from '../../pipelines/archive/archive.ts';
+import { type Archive, ArchiveError, type ObjectName } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/diff/errors.ts';
 import { openPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/published-text.ts';
@@ -51,7 +51,7 @@ export async function fetchPublication(
   if (downloaded === null) return { outcome: 'quarantined', publicationId: id };
   const { sha256, bytes } = downloaded.finished;
   const name = { register, kind: 'publications', sha256 } as const;
-  if ((await stat(file).catch(() => null)) !== null) await parts.archive.put(name, file);
+  if ((await stat(file).catch(() => null)) !== null) await putOrStartOver(parts.archive, name, file);
   const source = parts.sources[register];
   const { lastModified, etag } = downloaded;
   const { textStart, fault } = await inspect(parts, source, await parts.archive.localFile(name));
@@ -90,6 +90,21 @@ async function downloadOrRefuse(
     await movePublication(parts.pool, id, { from: ['detectada'], to: 'en_cuarentena', reason });
     await new PartFile(file).discard();
     return null;
+  }
+}
+
+/**
+ * What lies on the disk is not what was received: two processes wrote there, or the disk lies. With its note it would be
+ * offered to the archive for ever; without it the next try downloads it again.
+ */
+async function putOrStartOver(archive: Archive, name: ObjectName, file: string): Promise<void> {
+  try {
+    await archive.put(name, file);
+  } catch (error) {
+    if (!(error instanceof ArchiveError) || error.code !== 'hash_mismatch') throw error;
+    await new PartFile(file).discard();
+    const what = 'the downloaded file has changed on this disk: it is downloaded again';
+    throw new SourceError('source_unavailable', what, { retryable: true, cause: error });
   }
 }
 

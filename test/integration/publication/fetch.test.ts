@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -7,11 +7,14 @@ import { sitePaths } from '../../../deploy/local/demo/register/day.ts';
 import { listPage } from '../../../deploy/local/demo/register/pages.ts';
 import { writeZip } from '../../../deploy/local/demo/register/publication.ts';
 import { readHead } from '../../../pipelines/editions/heads.ts';
-import { listPublications } from '../../../pipelines/editions/publications.ts';
+import { findPublication, listPublications } from '../../../pipelines/editions/publications.ts';
 import { addressesOf } from '../../../pipelines/registers/addresses.ts';
 import { columnNames } from '../../../pipelines/registers/padron-mensual/header.ts';
+import { PartFile } from '../../../pipelines/registers/part-file.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
+import { fetchPublication } from '../../../workflows/publication/fetch-steps.ts';
+import { probe } from '../../../workflows/publication/probe-step.ts';
 import type { Fault } from '../../support/official-site.ts';
 import { makeStepBench, type StepBench } from '../../support/step-bench.ts';
 
@@ -108,6 +111,22 @@ describe('a site that is unwell for a while', () => {
       validators: { last_modified: day(11).toUTCString() },
     });
     expect(await bench.fetch(list)).toBeNull();
+  });
+
+  it('is asked again where a finished download has changed on this disk', async () => {
+    const bytes = await showList('CHANGED', day(12));
+    const signal = new AbortController().signal;
+    const { publicationId } = await probe(bench.parts, list, signal);
+    const file = await bench.parts.archive.incomingFile(`${list}-${publicationId}.part`);
+    writeFileSync(file, Buffer.alloc(bytes.length, 'x'));
+    await new PartFile(file).writeNote({
+      ...{ url: bench.parts.sources[list].url, etag: null, lastModified: day(12).toUTCString(), contentType: null },
+      ...{ declaredBytes: bytes.length, finished: { sha256: sha256(bytes), bytes: bytes.length } },
+    });
+    const fetch = () => fetchPublication(bench.parts, list, publicationId!, () => {}, signal);
+    await expect(fetch()).rejects.toMatchObject({ retryable: true, message: /has changed on this disk/ });
+    expect(await fetch()).toEqual({ outcome: 'archived', publicationId });
+    expect(await findPublication(bench.pool, publicationId!)).toMatchObject({ sha256: sha256(bytes) });
   });
 
   // register-apis T5
