@@ -78,8 +78,8 @@ class Proposals {
     const terms = this.#terms;
     const limit = enough + spareCandidates;
     const [known, completions] = await Promise.all([names.known(terms), names.completions(terms.last.word)]);
-    const ask = (tier: Tier, near: readonly NearWords[] = []) =>
-      names.candidates({ tier, terms, filters: this.#filters, after, limit, completions, near });
+    const ask = (tier: Tier, { near, more }: { near: readonly NearWords[]; more: number } = { near: [], more: 0 }) =>
+      names.candidates({ tier, terms, filters: this.#filters, after, limit: limit + more, completions, near });
     const found: Candidate[] = [];
     const add = (candidates: readonly Candidate[]) => void found.push(...candidates.slice(0, limit - found.length));
 
@@ -101,10 +101,18 @@ class Proposals {
     if (found.length < enough && mayGuess) {
       const near = await names.nearWords(terms);
       const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));
-      if (near.length > 0 && isEach) add(await ask('near', near));
+      if (near.length > 0 && isEach) {
+        const before = new Set(found.map(keyOf));
+        const guessed = await ask('near', { near, more: before.size });
+        add(guessed.filter((candidate) => !before.has(keyOf(candidate))));
+      }
     }
     return { candidates: found, isLast: found.length < enough };
   }
+}
+
+function keyOf({ ruc, name }: Candidate): string {
+  return `${ruc} ${name}`;
 }
 
 /** A RUC that is typed is no name: one company or nothing, and never a natural person. */

@@ -32,7 +32,8 @@ export interface NearWords {
 
 /**
  * `name`: names that are what was typed or go on from it. `words`: other names with all the words in any order. `any`: both, in
- * the order of neither: the best by standing. `near`: names with all the words, of which at least one is written otherwise.
+ * the order of neither: the best by standing. `near`: names with all the words, of which at least one is written otherwise; those
+ * of the tiers before are among them where `after` is null.
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
 
@@ -101,11 +102,9 @@ function nearWords(statement: Draft, question: Question): string {
   const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
   const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastPlace}))`;
   const places = Array.from({ length: lastPlace + 1 - firstApproximatePlace }, (_, at) => firstApproximatePlace + at);
-  return statement.select(place, places, [
-    `NOT ${byName(statement, terms)}`,
-    ...conditions,
-    `NOT (${allWords(statement, question).join(' AND ')})`,
-  ]);
+  // Whoever asks from the beginning knows the names with all words, and leaving them out here costs more than their rows.
+  if (question.after !== null) conditions.push(`NOT (${allWords(statement, question).join(' AND ')})`);
+  return statement.select(place, places, conditions);
 }
 
 /** Whole names are read only for what is longer than the column of their beginnings. */

@@ -47,11 +47,14 @@ function storeOf(
   const store: NameStore = {
     async candidates({ tier, after, limit }) {
       asked[tier] += 1;
-      const rest = all.filter(({ rank }) => isOf[tier](rank.place) && (after === null || compare(rank, after) > 0));
+      const rest = all
+        .filter(({ rank }) => isOf[tier](rank.place) && (after === null || compare(rank, after) > 0))
+        .concat(tier === 'near' && after === null ? all.filter(({ rank }) => rank.place <= 3).map(asGuess) : []);
       const byStanding = (one: Candidate, other: Candidate) =>
         compare({ ...one.rank, place: 0 }, { ...other.rank, place: 0 });
-      const best = tier === 'any' ? rest.toSorted(byStanding) : rest;
-      return best.slice(0, limit).toSorted((one, other) => compare(one.rank, other.rank));
+      const inOrder = (one: Candidate, other: Candidate) => compare(one.rank, other.rank);
+      const best = rest.toSorted(tier === 'any' ? byStanding : inOrder);
+      return best.slice(0, limit).toSorted(inOrder);
     },
     known: async () => [known],
     completions: async () => ({ words: ['ACME'], more }),
@@ -59,6 +62,11 @@ function storeOf(
     counts: async () => ({ names: 1, companies: 1 }),
   };
   return { store, asked };
+}
+
+/** What has all the words is among the guesses when they are asked for from the beginning. */
+function asGuess(given: Candidate): Candidate {
+  return { ...given, rank: { ...given.rank, place: 4 } };
 }
 
 function compare(one: Rank, other: Rank): number {
