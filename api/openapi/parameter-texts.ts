@@ -15,7 +15,9 @@ const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   inhabilitado_al: { description: 'Día en que se juzgan las inhabilitaciones', format: 'date', example: dayExample },
   sector: { description: 'Quién cuenta los días' },
   desde: { description: 'Desde cuándo; un día AAAA-MM-DD se toma entero', example: dayExample },
-  hasta: { description: 'Hasta cuándo, inclusive; un día AAAA-MM-DD se toma entero' },
+  hasta: {
+    description: 'Hasta cuándo, inclusive; un día AAAA-MM-DD se toma entero, y una hora sin fracción, su segundo',
+  },
   dias: { description: 'Días hábiles, de 1 a 1,000', type: 'integer', minimum: 1, maximum: 1_000, example: 10 },
   digito: { description: 'Último dígito del RUC', pattern: '^[0-9]$', example: '0' },
   buen_contribuyente: { description: 'Si está en el régimen de buenos contribuyentes' },

@@ -41,8 +41,8 @@ interface WebhookOptions {
   listas?: number[];
 }
 
-// Lists and webhooks of a bench are older than its editions, unless a test says otherwise.
-const yesterday = () => new Date(Date.now() - 86_400_000);
+// Lists and webhooks of a bench are older than its editions, whatever day these are of, unless a test says otherwise.
+const beforeAllEditions = new Date('2020-01-01');
 
 export async function makeWatchBench(endpoints: Endpoints): Promise<WatchBench> {
   const database = await freshDatabase(endpoints);
@@ -83,13 +83,13 @@ export function makeWatchRows(pool: Pool): Pick<WatchBench, 'account' | 'list' |
     list: async (account, nombre, rucs) => {
       const { rows } = await pool.query<{ id: number }>(
         'INSERT INTO watch_list (account_id, nombre, referencia, created_at) VALUES ($1, $2, $3, $4) RETURNING id',
-        [account, nombre, `ref-${nombre}`, yesterday()],
+        [account, nombre, `ref-${nombre}`, beforeAllEditions],
       );
       const id = rows[0]!.id;
       await pool.query('INSERT INTO watch_member (list_id, ruc, added_at) SELECT $1, unnest($2::text[]), $3', [
         id,
         rucs,
-        yesterday(),
+        beforeAllEditions,
       ]);
       return id;
     },
@@ -100,7 +100,7 @@ export function makeWatchRows(pool: Pool): Pick<WatchBench, 'account' | 'list' |
       await pool.query(
         `INSERT INTO webhook (id, account_id, url, limite_por_segundo, en_vuelo, eventos, listas, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-        [id, account, url, options.rate ?? 200, options.inFlight ?? 10, options.eventos, options.listas, yesterday()],
+        [id, account, url, options.rate ?? 200, options.inFlight ?? 10, options.eventos, options.listas, beforeAllEditions],
       );
       const { keyId, sealed } = sealSecret(keyRing, id, secret);
       await pool.query('INSERT INTO webhook_secret (webhook_id, number, key_id, sealed) VALUES ($1, 1, $2, $3)', [

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../deploy/runtime/postgres.ts';
 import type { BatchHandler } from '../../../pipelines/consumers/loop.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../pipelines/watch/deliveries.ts';
+import { deleteList } from '../../../pipelines/watch/lists.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../support/watch-bench.ts';
 
 let bench: WatchBench;
@@ -131,6 +132,18 @@ describe('changes of watched companies become events', () => {
     expect(await deliveriesOf(early!.id)).toEqual(['pendiente']);
     for (const none of [webhookLate, other, deleted]) expect(await deliveriesOf(none!.id)).toEqual([]);
   });
+});
+
+it('a webhook whose lists are all deleted receives nothing, and not what the account’s other lists hear', async () => {
+  const { account, edition, list } = await scene(['20990000019']);
+  await bench.list(account, 'Otra', ['20990000019']);
+  const narrow = await bench.webhook(account, 'https://example.com/narrow', { listas: [list] });
+  const wide = await bench.webhook(account, 'https://example.com/wide');
+  expect(await deleteList(bench.pool, account, list)).toBe(true);
+  await bench.handler()(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
+  expect(await eventsOf(account)).toHaveLength(1);
+  expect(await deliveriesOf(wide.id)).toEqual(['pendiente']);
+  expect(await deliveriesOf(narrow.id)).toEqual([]);
 });
 
 describe('a batch may come again', () => {
