@@ -180,7 +180,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       () => response.writeHead(500).end(),
     );
   };
-  const serving = await serve(listener, config.HTTP_HOST, config.HTTP_PORT);
+  const serving = await serve(listener, config.HTTP_HOST, config.HTTP_PORT, config.PUBLIC_BASE_URL);
   lifecycle.onStop('http', serving.stop);
   // Before the server, which would wait for them.
   streams.start();

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { answerMalformed } from './malformed.ts';
 
 export interface Serving {
   port: number;
@@ -10,10 +11,12 @@ export interface Serving {
 /**
  * Listens. The stop closes connections by itself: the server would wait for those that have not sent a request yet, which
  * clients and balancers open ahead, until their keep-alive is over.
+ * @param baseUrl where callers reach it, for what is answered to bytes that are no request
  * @throws what the port's owner makes it throw
  */
-export async function serve(listener: RequestListener, host: string, port: number): Promise<Serving> {
+export async function serve(listener: RequestListener, host: string, port: number, baseUrl = ''): Promise<Serving> {
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, listener);
+  answerMalformed(server, baseUrl);
   let underway = 0;
   let isStopping = false;
   const closeWhenAnswered = () => {

@@ -14,7 +14,8 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     remedio: 'Envíe un objeto JSON en UTF-8 con Content-Type: application/json.',
   },
   parametro_invalido: {
-    cuando: 'Un parámetro o campo tiene un valor que la operación no admite, o falta uno obligatorio.',
+    cuando:
+      'Un parámetro o campo tiene un valor que la operación no admite, o falta uno obligatorio. También: la dirección trae ñ o tildes sin codificar.',
     remedio: '`errors` nombra cada campo y lo que se espera de él. Repetir la misma petición no sirve.',
   },
   parametro_desconocido: {
