@@ -100,7 +100,16 @@ export function makeWatchRows(pool: Pool): Pick<WatchBench, 'account' | 'list' |
       await pool.query(
         `INSERT INTO webhook (id, account_id, url, limite_por_segundo, en_vuelo, eventos, listas, created_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-        [id, account, url, options.rate ?? 200, options.inFlight ?? 10, options.eventos, options.listas, beforeAllEditions],
+        [
+          id,
+          account,
+          url,
+          options.rate ?? 200,
+          options.inFlight ?? 10,
+          options.eventos,
+          options.listas,
+          beforeAllEditions,
+        ],
       );
       const { keyId, sealed } = sealSecret(keyRing, id, secret);
       await pool.query('INSERT INTO webhook_secret (webhook_id, number, key_id, sealed) VALUES ($1, 1, $2, $3)', [
