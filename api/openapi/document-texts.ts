@@ -26,6 +26,7 @@ reales, y nada más. Las personas naturales (RUC 10, 15, 16 y 17) requieren un c
     # API: la dirección de este servicio
     curl -H 'Authorization: Bearer pad_sandbox_publico' $API/id/v1/calendario/2026-07-28
     curl -H 'Authorization: Bearer <token>' $API/id/v1/ruc/20990000019
+    curl -H 'Authorization: Bearer <token>' -G --data-urlencode 'q=compañía' $API/id/v1/ruc/buscar
 
 ## Límites
 

@@ -107,8 +107,8 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     remedio: 'Divida la petición.',
   },
   tipo_no_admitido: {
-    cuando: 'El cuerpo no se envió como JSON, o con una codificación que no se admite.',
-    remedio: 'Envíe Content-Type: application/json, sin comprimir o con gzip, deflate o br.',
+    cuando: 'El cuerpo no se envió como JSON, o se envió comprimido.',
+    remedio: 'Envíe Content-Type: application/json, sin comprimir.',
   },
   idempotencia_otro_cuerpo: {
     cuando: 'La Idempotency-Key ya se usó en las últimas 24 horas con otro cuerpo.',
