@@ -46,7 +46,7 @@ export interface LargeFormat {
   canonical?(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
 }
 
-/** Registers of under a million rows: read whole and compared in memory. */
+/** Registers of at most 200,000 lines: read whole and compared in memory. */
 export interface SmallFormat {
   size: 'small';
   /** @throws CompareError `header_changed` */
