@@ -45,7 +45,8 @@ export class Vocabulary {
    * is not known no name has them all.
    */
   known({ whole, last }: Terms): boolean[] {
-    if (this.#size >= maxWords) return [...whole, last].map(() => true);
+    // Without words, or not with all of them, nothing can be said.
+    if (this.#size === 0 || this.#size >= maxWords) return [...whole, last].map(() => true);
     const isKnown = ({ same }: Term) => same.some((word) => this.#has(word));
     return [...whole.map(isKnown), isKnown(last) || mayBeginForm(last.word) || this.#begins(last.word)];
   }

@@ -66,4 +66,6 @@ test('what is known: words, what they stand for, beginnings of the last and of l
   expect(known('kolpa s')).toEqual([true, true]);
   expect(known('kolpa x')).toEqual([true, false]);
   expect(known('limas')).toEqual([false]);
+  // A store that lost its words must not make every search an empty page.
+  expect(vocabularyOf([]).known(termsOf('kolpa lima')!)).toEqual([true, true]);
 });
