@@ -55,19 +55,7 @@ export function statementOf(question: Question): Statement {
   const statement = new Draft(question);
   const { tier, terms } = question;
   if (tier === 'near') return statement.finish([nearWords(statement, question)]);
-  if (tier === 'name') {
-    const typed = statement.text(terms.base);
-    const isIt = `name = ${typed}`;
-    const length = storedLength(terms);
-    return statement.finish([
-      statement.select(placeOfName(statement, terms), [0, 1], [`length = ${length}`, isIt]),
-      statement.select(
-        `${prefixPlace}`,
-        [prefixPlace],
-        [`length >= ${length}`, byName(statement, terms), `NOT (${isIt})`],
-      ),
-    ]);
-  }
+  if (tier === 'name') return statement.finish(names(statement, question));
   const conditions = allWords(statement, question);
   if (tier === 'words')
     return statement.finish([
@@ -76,6 +64,18 @@ export function statementOf(question: Question): Statement {
   const begins = `startsWith(name, ${statement.text(terms.base)})`;
   const place = `if(${begins}, ${placeOfName(statement, terms)}, ${wordsPlace})`;
   return statement.finish([statement.select(place, [], conditions)]);
+}
+
+/** A last word that is none ends no name, so only names that go on from it are looked for. */
+function names(statement: Draft, { terms, completions }: Question): string[] {
+  const length = storedLength(terms);
+  const goesOn = [`length >= ${length}`, byName(statement, terms)];
+  if (!completions.words.includes(terms.last.word)) return [statement.select(`${prefixPlace}`, [prefixPlace], goesOn)];
+  const isIt = `name = ${statement.text(terms.base)}`;
+  return [
+    statement.select(placeOfName(statement, terms), [0, 1], [`length = ${length}`, isIt]),
+    statement.select(`${prefixPlace}`, [prefixPlace], [...goesOn, `NOT (${isIt})`]),
+  ];
 }
 
 function placeOfName(statement: Draft, { base, form }: Terms): string {
