@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import type { Fingerprint } from './fingerprint.ts';
-import { type KeyRange, type StoredRow, storedRowsOf, verifySettings } from './stored.ts';
+import { inTableOrder, type KeyRange, type StoredRow, storedRowsOf } from './stored.ts';
 
 /** The text that NameCheck hashes. */
 const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
@@ -69,7 +69,7 @@ export class StoredNames {
       query,
       query_params: parameters,
       format: 'JSONEachRow',
-      clickhouse_settings: verifySettings,
+      clickhouse_settings: inTableOrder,
     });
     return await result.json<Row>();
   }

@@ -31,8 +31,13 @@ export const verifySettings = {
   max_memory_usage: String(1024 * 1024 * 1024),
   max_execution_time: 600,
   output_format_json_quote_64bit_integers: 1,
-  optimize_aggregation_in_order: 1,
 } as const;
+
+/**
+ * For a question about a whole table: only the current key is held in memory. It works through granules one by one, which takes
+ * the state's small ones some twenty times as long as a range that is held.
+ */
+export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 
 // The bytes that RowHash.ofState and RowHash.ofHistory hash.
 const stateText = 'concat(row, reinterpretAsFixedString(ruc), reinterpretAsFixedString(version))';
@@ -96,6 +101,7 @@ export class StoredRows {
       `SELECT edition, count() AS live, sum(xx) AS xx_sum, sum(crc) AS crc_sum, 0 AS later, countIf(contradictory) AS unclear
        FROM (${historyRows}) GROUP BY edition`,
       { table: this.#tables.history, ...everyKey },
+      inTableOrder,
     );
     return new Map(rows.map((row) => [Number(row.edition), fingerprintOf(row)]));
   }
@@ -103,15 +109,19 @@ export class StoredRows {
   /** The changes of one edition in a range, by key. */
   async historyRowsOf(edition: number, range: KeyRange): Promise<StoredRow[]> {
     const query = `SELECT ruc, xx, crc, contradictory FROM (${historyRows}) WHERE edition = {edition:UInt64} ORDER BY ruc`;
-    return storedRowsOf(await this.#query(query, { table: this.#tables.history, edition, ...range }));
+    return storedRowsOf(await this.#query(query, { table: this.#tables.history, edition, ...range }, inTableOrder));
   }
 
-  async #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
+  async #query<Row>(
+    query: string,
+    parameters: Record<string, string | number>,
+    settings: typeof verifySettings | typeof inTableOrder = verifySettings,
+  ): Promise<Row[]> {
     const result = await this.#clickhouse.query({
       query,
       query_params: { register: this.#register, ...parameters },
       format: 'JSONEachRow',
-      clickhouse_settings: verifySettings,
+      clickhouse_settings: settings,
     });
     return await result.json<Row>();
   }
