@@ -7,7 +7,7 @@ export class ProgressLine {
   readonly #note: (text: string) => void;
   #what = '';
   #startedAt = 0;
-  #saidAt = 0;
+  #saidAt = Number.NEGATIVE_INFINITY;
 
   constructor(note: (text: string) => void) {
     this.#note = note;
@@ -19,7 +19,7 @@ export class ProgressLine {
     if (what !== this.#what) {
       this.#what = what;
       this.#startedAt = now;
-      this.#saidAt = 0;
+      this.#saidAt = Number.NEGATIVE_INFINITY;
     }
     const isDone = totalRows > 0 && rows >= totalRows;
     if (now - this.#saidAt < everyMs && !isDone) return;
