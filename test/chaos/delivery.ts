@@ -23,7 +23,7 @@ export interface DeliveryChaosOptions {
 export interface DeliveryKill {
   second: number;
   victim: Victim;
-  /** Notices that had come when it was killed. */
+  /** Notices that had come when it was dead. */
   arrived: number;
   /** Until it served again. */
   backAfterSeconds: number;
@@ -37,6 +37,7 @@ export interface DeliveryChaosReport {
 }
 
 const settleMs = 300_000;
+const downMs = 500;
 const processes: readonly ProcessName[] = ['worker', 'consumers'];
 
 /**
@@ -95,6 +96,11 @@ async function publishWhile(load: Load, goesOn: () => boolean, everyMs: number):
   }
 }
 
+interface Host {
+  kill(): Promise<void>;
+  restart(): Promise<void>;
+}
+
 async function fire(
   chain: Chain,
   receiver: KillableReceiver,
@@ -107,10 +113,14 @@ async function fire(
   await sleep(everyMs / 2);
   for (let round = 0; round < Math.floor(seconds / killEverySeconds); round += 1) {
     const victim = deliveryVictims[round % deliveryVictims.length]!;
-    const arrived = receiver.arrivals().length;
+    const host = hostOf(chain, receiver, victim);
     const killedAt = Date.now();
+    await host.kill();
+    // Counted once it is dead: what it still sent is its kill's.
+    const arrived = receiver.arrivals().length;
     log(`kill -9 ${victim} after ${arrived} notices`);
-    await killAndRestart(chain, receiver, victim);
+    await sleep(downMs);
+    await host.restart();
     const backAfterSeconds = Math.round((Date.now() - killedAt) / 100) / 10;
     kills.push({ second: Math.round((killedAt - began) / 1_000), victim, arrived, backAfterSeconds });
     for (const process of processes) await ensureRunning(chain, process, log);
@@ -119,20 +129,12 @@ async function fire(
   return kills;
 }
 
-async function killAndRestart(chain: Chain, receiver: KillableReceiver, victim: Victim): Promise<void> {
-  if (victim === 'receiver') {
-    await receiver.kill();
-    await sleep(500);
-    return receiver.restart();
-  }
+function hostOf({ product, stack }: Chain, receiver: KillableReceiver, victim: Victim): Host {
+  if (victim === 'receiver') return receiver;
   if (victim === 'worker' || victim === 'consumers') {
-    await chain.product.kill(victim);
-    await sleep(500);
-    return chain.product.restart(victim);
+    return { kill: () => product.kill(victim), restart: () => product.restart(victim) };
   }
-  await chain.stack.kill(victim);
-  await sleep(500);
-  await chain.stack.restart(victim);
+  return { kill: () => stack.kill(victim), restart: () => stack.restart(victim) };
 }
 
 /** What an orchestrator does: a process that ended because its engine was away is started again. */
