@@ -129,7 +129,9 @@ it('what failed again after it was asked for is not its business', async () => {
     { from, until: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
-  await bench.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '_2'", [webhook]);
+  await bench.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '_2'", [
+    webhook,
+  ]);
   while ((await advanceRecovery(bench.pool, defaultRecoveryLimits)) !== null);
   expect(await due()).toBe(2);
   expect(await readRecovery(bench.pool, webhook, recovery.id)).toMatchObject({
