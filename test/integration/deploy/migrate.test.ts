@@ -44,6 +44,34 @@ test('ClickHouse: two runs at once, and again, leave one set of tables that keep
   await drop();
 });
 
+test('ClickHouse: a table that nothing is added to is merged to one part after its time, and not before', async () => {
+  const { CLICKHOUSE_URL, database, drop } = await freshClickhouseDatabase(inject('endpoints'));
+  await migrateClickhouse(CLICKHOUSE_URL);
+  const client = createClient({ url: CLICKHOUSE_URL });
+  const partsOf = async (table: string) => {
+    const result = await client.query({
+      query: `SELECT count() AS parts FROM system.parts WHERE database = {database:String} AND table = {table:String} AND active`,
+      query_params: { database, table },
+      format: 'JSONEachRow',
+    });
+    return Number((await result.json<{ parts: string }>())[0]!.parts);
+  };
+  const values = [{ ruc: '20990000019', register: 1, version: '1', is_deleted: 0, row: '[]' }];
+  // Two parts are fewer than what is merged for its number.
+  for (let part = 0; part < 2; part += 1) await client.insert({ table: 'taxpayer', format: 'JSONEachRow', values });
+  expect(await partsOf('taxpayer')).toBe(2);
+  for (const table of ['taxpayer', 'register_change', 'ranked_name']) {
+    const shown = await client.query({ query: `SHOW CREATE TABLE ${table}`, format: 'TabSeparatedRaw' });
+    const sql = await shown.text();
+    expect(sql).toContain('min_age_to_force_merge_seconds = 3600');
+    expect(sql).toContain('min_age_to_force_merge_on_partition_only = 1');
+  }
+  await client.command({ query: 'ALTER TABLE taxpayer MODIFY SETTING min_age_to_force_merge_seconds = 1' });
+  await expect.poll(() => partsOf('taxpayer'), { timeout: 60_000, interval: 250 }).toBe(1);
+  await client.close();
+  await drop();
+});
+
 test('ClickHouse: each register has a view of its live rows with named columns, made anew by each run', async () => {
   const { CLICKHOUSE_URL, drop } = await freshClickhouseDatabase(inject('endpoints'));
   await migrateClickhouse(CLICKHOUSE_URL);
