@@ -2,7 +2,7 @@ import { createClient } from '@clickhouse/client';
 import { Connection, WorkflowClient } from '@temporalio/client';
 import { Kafka, logLevel } from 'kafkajs';
 import pg from 'pg';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Endpoints } from '../../../../deploy/local/endpoints.ts';
 import type { EngineName } from '../../../../deploy/local/stack.ts';
 
@@ -26,6 +26,8 @@ export const marks: Record<EngineName, Mark> = {
       const admin = kafka.admin();
       await admin.connect();
       await admin.createTopics({ topics: [{ topic: name, numPartitions: 1, replicationFactor: 1 }] });
+      // A leader is told of a moment before it takes records, and the producer gives up at once then.
+      await vi.waitFor(() => admin.fetchTopicOffsets(name), { timeout: timeoutMs, interval: 100 });
       await admin.disconnect();
       const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 });
       await producer.connect();
