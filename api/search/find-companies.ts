@@ -2,7 +2,7 @@ import { storedCondiciones, storedEstados } from '../../schemas/display-texts.ts
 import type { SearchQuery } from '../../schemas/http/search.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import { type Company, type CurrentRows, companyNow, confirm, passes } from './confirm.ts';
-import { firstApproximatePlace, type Rank, wordsPlace } from './rank.ts';
+import { firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
 import type { Filters, NearWords, Tier } from './statements.ts';
 import type { Candidate, NameStore } from './store.ts';
 import { rucTyped, type Terms, termsOf } from './terms.ts';
@@ -41,10 +41,12 @@ export function makeFindCompanies(parts: { names: NameStore; taxpayers: CurrentR
     let from = after;
     // One hit more than the page tells whether there is a next one.
     for (let round = 0; round < maxRounds; round += 1) {
-      const { candidates, isLast } = await proposals.next(from, limite + 1 - hits.length, hits.length);
+      const { candidates, isLast } = await proposals.next(from, limite + 1 - hits.length, hits);
       hits.push(...(await confirm(parts.taxpayers, candidates, filters)));
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
-      if (isLast) return { hits, next: null };
+      // An exact name that the state does not confirm was no reason to leave guesses out.
+      const isUnconfirmed = candidates.some(isExact) && !hits.some(isExact);
+      if (isLast && !isUnconfirmed) return { hits, next: null };
       from = candidates.at(-1)!.rank;
     }
     return { hits, next: from };
@@ -68,11 +70,14 @@ class Proposals {
     this.#guessBelow = guessBelow;
   }
 
-  /** A tier is asked while those before it have not given `enough`. `given`: confirmed hits before these. */
+  /**
+   * A tier is asked while those before it have not given `enough`; guesses only where no name is exactly what was typed, which is
+   * no mistake then. `given`: confirmed hits before these.
+   */
   async next(
     after: Rank | null,
     enough: number,
-    given: number,
+    given: readonly Hit[],
   ): Promise<{ candidates: readonly Candidate[]; isLast: boolean }> {
     const names = this.#names;
     const terms = this.#terms;
@@ -97,7 +102,8 @@ class Proposals {
           add(found.length + byWords.length >= enough ? byWords : await ask('words'));
       }
     }
-    const mayGuess = place >= firstApproximatePlace || given + found.length < this.#guessBelow;
+    const isGuessable = given.length + found.length < this.#guessBelow && ![...given, ...found].some(isExact);
+    const mayGuess = place >= firstApproximatePlace || isGuessable;
     if (found.length < enough && mayGuess) {
       const near = await names.nearWords(terms);
       const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));

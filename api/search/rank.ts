@@ -14,12 +14,18 @@ export interface Rank {
   ruc: string;
 }
 
+const prefixPlace = 2;
 export const wordsPlace = 3;
 export const firstApproximatePlace = 4;
 export const lastPlace = 6;
 
 const places = [100, 90, 70, 50, 30, 20, 10] as const;
 const perStanding = 3;
+
+/** The name, with its legal form or without, is what was typed. */
+export function isExact({ rank }: { rank: Rank }): boolean {
+  return rank.place < prefixPlace;
+}
 
 export function matchOf({ place }: Rank): Match {
   return matches[Math.min(place, firstApproximatePlace)]!;

@@ -114,6 +114,19 @@ describe('a page', () => {
     }
   });
 
+  test('holds no guesses where a name is exactly what was typed, unless the state does not confirm that', async () => {
+    const near = [{ term: 0, word: 'ACNE', edits: 1 }];
+    for (const number of range(0, 4)) stored(number);
+    const list = [candidate(0, 1), candidate(1, 3), candidate(2, 4)];
+    const { store, asked } = storeOf(list, { near });
+    const find = makeFindCompanies({ names: store, taxpayers });
+    expect((await find(query, 10, null)).hits.map(({ rank }) => rank.place)).toEqual([1, 3]);
+    expect(asked.near).toBe(0);
+    stored(0, { isDeleted: true });
+    expect((await find(query, 10, null)).hits.map(({ rank }) => rank.place)).toEqual([3, 4]);
+    expect(asked.near).toBe(1);
+  });
+
   test('asks once where few names have the words, whatever their tier', async () => {
     for (const number of range(0, 9)) stored(number);
     const { store, asked } = storeOf([candidate(0, 0), candidate(1, 2), ...range(2, 9).map((n) => candidate(n, 3))]);
@@ -153,7 +166,8 @@ describe('a page', () => {
           ({ hits, next } = await find(query, limite, next));
           found.push(...hits);
         }
-        expect(found.map(({ rank }) => rank)).toEqual(certain.length < limite ? sorted : certain);
+        const isGuessed = certain.length < limite && !certain.some(({ place }) => place < 2);
+        expect(found.map(({ rank }) => rank)).toEqual(isGuessed ? sorted : certain);
       }),
     );
   });
