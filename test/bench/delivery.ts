@@ -77,17 +77,20 @@ async function latency(stage: DeliveryStage, endpoints: number, seconds: number,
   console.log(`  CPU ms per delivery: ${cpu}; the bench's own is that of the consumer, in its place`);
 }
 
-/** The same with and without one endpoint of all that never answers, in turn. */
+/** The same with and without one endpoint of all that never answers, in turn, each warmed up as in `latency`. */
 async function hanging(stage: DeliveryStage, endpoints: number, seconds: number, runs: number): Promise<void> {
   const paths = pathsOf('h', endpoints - 1);
   const quick = await makeWebhooks(stage, [...paths, '/h-last']);
   const mixed = await makeWebhooks(stage, [...paths.map((path) => `${path}-m`), '/hang']);
-  await announceAndTime(stage, quick, 2);
   const alone: number[] = [];
   const beside: number[] = [];
+  const p99Of = async (webhooks: typeof quick) => {
+    await announceAndTime(stage, webhooks, 2);
+    return quantile(0.99)(await announceAndTime(stage, webhooks, seconds));
+  };
   for (let index = 0; index < runs; index += 1) {
-    alone.push(quantile(0.99)(await announceAndTime(stage, quick, seconds)));
-    beside.push(quantile(0.99)(await announceAndTime(stage, mixed, seconds)));
+    alone.push(await p99Of(quick));
+    beside.push(await p99Of(mixed));
   }
   print(`p99 of all ${endpoints} endpoints when all answer (ms)`, alone, null, 0);
   print(`p99 of the others when one of ${endpoints} hangs (ms)`, beside, null, 0);

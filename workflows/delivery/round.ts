@@ -48,6 +48,9 @@ interface Ended extends Omit<Outcome, 'at'> {
   endedAtMs: number;
 }
 
+/** Rounds that an edition began together end one after another by this share: Temporal starts some hundred rounds a second. */
+const windowSpread = 0.3;
+
 /** What a round does when nothing of it is under way and no result waits. */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
@@ -89,7 +92,7 @@ export class Round {
     this.#slow = input.slow ?? false;
     this.#rate = input.rate ?? { emptyAtMs: 0 };
     this.#stop = stop;
-    this.#endsAt = performance.now() + dependencies.limits.claimWindowMs;
+    this.#endsAt = performance.now() + dependencies.limits.claimWindowMs * (1 - Math.random() * windowSpread);
     this.#lingersUntil = performance.now() + dependencies.limits.lingerMs;
   }
 
