@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { resolveJava } from '../java.ts';
 import { fetchArtifacts } from '../maven.ts';
@@ -31,6 +31,7 @@ export const registry: Engine = {
         '-Xmx256m',
         '-XX:TieredStopAtLevel=1', // a faster start; it answers a handful of requests
         '-XX:+ExitOnOutOfMemoryError',
+        `-Djava.io.tmpdir=${emptyFolder(context)}`,
         '-jar',
         path.join(program, 'quarkus-run.jar'),
       ],
@@ -41,6 +42,14 @@ export const registry: Engine = {
     };
   },
 };
+
+/** For the native library that every start unpacks and none removes. */
+function emptyFolder(context: EngineContext): string {
+  const folder = path.join(engineFolder(context, 'registry'), 'temporary');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
 
 function registryUrl(context: EngineContext): string {
   return `http://127.0.0.1:${context.ports.registry}/apis/ccompat/v7`;
