@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
+import { limaDay } from '../../../../schemas/lima-time.ts';
+import { padronDocument, runCommand } from '../../../support/command.ts';
+import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';
+
+let database: FreshDatabase;
+let id: string;
+
+beforeAll(async () => {
+  database = await freshDatabase(inject('endpoints'));
+  await migratePostgres(database.DATABASE_URL);
+  id = String((await document<{ id: number }>('accounts', 'create', '--name', 'Estudio Uno', '--plan', 'free')).id);
+});
+afterAll(() => database.drop());
+
+const environment = () => ({ DATABASE_URL: database.DATABASE_URL });
+const document = <Answer>(...words: string[]) => padronDocument<Answer>(words, environment(), runCommand);
+const padron = (...words: string[]) => runCommand(words, environment());
+
+interface Shown {
+  plan: string;
+  contract: { reference: string } | null;
+  contracts: { id: number; reference: string; ended_at: string | null }[];
+  use: { limit: number; used: number; prepaid: number };
+}
+const shown = () => document<Shown>('accounts', 'show', id);
+
+test('a plan is changed; prepaid look-ups of one invoice count once', async () => {
+  await document('accounts', 'plan', id, 'micro');
+  const credit = (units: string, reference: string) => ['accounts', 'credit', id, units, '--reference', reference];
+  expect(await document(...credit('5000', 'F001-1'))).toMatchObject({ outcome: 'credited' });
+  expect(await document(...credit('5000', 'F001-1'))).toMatchObject({ outcome: 'already_credited' });
+  expect(await shown()).toMatchObject({ plan: 'micro', use: { limit: 10_000, used: 0, prepaid: 5_000 } });
+  expect((await padron(...credit('70', 'F001-1'))).stderr).toMatch(/another number of look-ups/);
+  expect((await padron('accounts', 'show', id)).stdout).toMatch(/used 0 of 10000 .*prepaid balance 5000/);
+});
+
+test('contracts: the newest in force counts, an ended one stays in the list', async () => {
+  const add = (...words: string[]) => document<{ id: number }>('contracts', 'add', '--account', id, ...words);
+  const first = await add('--reference', 'CTD-1', '--from', '2020-01-01');
+  const second = await add('--reference', 'CTD-2');
+  await add('--reference', 'CTD-3', '--from', '2099-01-01');
+  expect((await shown()).contract?.reference).toBe('CTD-2');
+  await document('contracts', 'end', String(second.id));
+  expect((await shown()).contract?.reference).toBe('CTD-1');
+  await document('contracts', 'end', String(first.id), '--on', '2020-12-31');
+  const after = await shown();
+  expect(after.contract).toBeNull();
+  expect(after.contracts.map(({ reference, ended_at }) => [reference, ended_at !== null])).toEqual([
+    ['CTD-3', false],
+    ['CTD-2', true],
+    ['CTD-1', false],
+  ]);
+  const { stdout } = await padron('contracts', 'list', '--account', id);
+  expect(stdout).toContain(`CTD-1\t2020-01-01 to 2020-12-31`);
+  expect(stdout).toMatch(new RegExp(`CTD-2\t${limaDay(new Date())} to open\tended 2`));
+});
+
+test.each([
+  [['accounts', 'show', '999'], /no account 999[\s\S]*accounts list/],
+  [['accounts', 'plan', '999', 'micro'], /no account 999/],
+  [['accounts', 'plan', '1', 'oro'], /no plan "oro"/],
+  [['accounts', 'credit', '999', '5', '--reference', 'F'], /no account 999/],
+  [['accounts', 'credit', '1', '0', '--reference', 'F'], /not a whole number/],
+  [['contracts', 'add', '--account', '999', '--reference', 'C'], /no account 999/],
+  [['contracts', 'add', '--account', '1', '--reference', 'C', '--until', '2001-01-01'], /before the first/],
+  [['contracts', 'end', '999'], /no contract 999[\s\S]*contracts list/],
+  [['contracts', 'end', '3', '--on', '2020-01-01'], /begins after/],
+] as const)('%j fails in words', async (words, said) => {
+  const { code, stdout, stderr } = await padron(...words);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(said);
+});

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { makeTemporal } from '../../../../deploy/runtime/temporal.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { startRecovering } from '../../../../pipelines/watch/recovering.ts';
+import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';
+import { padronDocument, runCommand } from '../../../support/command.ts';
+import { freshNamespace } from '../../../support/isolation.ts';
+import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from '../../../support/watch-bench.ts';
+
+const rucs = ['20990000019', '20990000027', '20990000035'] as const;
+let bench: WatchBench;
+let webhook: string;
+let account: number;
+let deliveries: string[];
+
+beforeAll(async () => {
+  bench = await makeWatchBench(inject('endpoints'));
+  account = await bench.account();
+  await bench.list(account, 'Proveedores', rucs);
+  webhook = (await bench.webhook(account, 'https://example.com/clave-secreta')).id;
+  const detectedAt = new Date();
+  await bench.edition(1, '2026-11-26', detectedAt);
+  const after = row({ estado: 'BAJA DEFINITIVA' });
+  await bench.handler()(batchOf(rucs.map((ruc) => change(1, ruc, detectedAt, { after }))));
+  const { rows } = await bench.pool.query<{ id: string }>('SELECT id FROM delivery ORDER BY position');
+  deliveries = rows.map(({ id }) => id);
+});
+afterAll(() => bench.close());
+
+const environment = () => ({ DATABASE_URL: bench.databaseUrl });
+const document = <Answer>(...words: string[]) =>
+  padronDocument<Answer>(['deliveries', ...words], environment(), runCommand);
+const padron = (...words: string[]) => runCommand(['deliveries', ...words], environment());
+const stateOf = async (id: string) =>
+  (await bench.pool.query('SELECT estado FROM delivery WHERE id = $1', [id])).rows[0].estado;
+
+test('backlog: what is due, and what is held while its webhook is paused', async () => {
+  const due = await document<{ webhooks: unknown[] }>('backlog');
+  expect(due).toMatchObject({ due: 3, waiting: 0, inFlight: 0, held: 0, webhooksPaused: 0 });
+  expect(due.webhooks).toMatchObject([{ webhookId: webhook, accountId: account, estado: 'activo', due: 3, held: 0 }]);
+  await pauseWebhook(bench.pool, webhook, 'cliente');
+  expect(await document('backlog')).toMatchObject({ due: 0, held: 3, oldestDueSeconds: null, webhooksPaused: 1 });
+  const { stdout } = await padron('backlog');
+  expect(stdout).toContain('0 due; 0 under way; 0 wait for a retry; 3 held; 1 webhooks paused');
+  expect(stdout).toContain(`${webhook}\taccount ${account}\tpausado\tdue 0\tunder way 0\tretry 0\theld 3`);
+});
+
+test('endpoint: how it stands and its last deliveries, without its URL', async () => {
+  const shown = await document('endpoint', webhook);
+  expect(shown).toMatchObject({ estado: 'pausado', pausedBy: 'cliente', held: 3, failuresInARow: 0, deletedAt: null });
+  expect((shown as { deliveries: unknown[] }).deliveries).toHaveLength(3);
+  const { stdout } = await padron('endpoint', webhook);
+  expect(stdout).toContain('state pausado, paused by cliente');
+  expect(stdout + JSON.stringify(shown)).not.toContain('clave-secreta');
+  expect(await padron('endpoint', 'wh_nobody')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('no webhook'),
+  });
+});
+
+// research/webhooks.md row 12: a held event is sent again while its endpoint is still paused.
+test('resend: held while paused; due after; a cancelled or unknown one is refused', async () => {
+  const [first, second] = deliveries as [string, string, string];
+  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = $1`, [first]);
+  expect(await document('resend', first)).toEqual({ id: first, webhook, estado: 'retenida' });
+  await resumeWebhook(bench.pool, webhook);
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  expect(await document('resend', first)).toMatchObject({ estado: 'pendiente' });
+  await bench.pool.query(`UPDATE delivery SET estado = 'cancelada' WHERE id = $1`, [second]);
+  expect(await padron('resend', second)).toMatchObject({ code: 1, stderr: expect.stringContaining('is cancelled') });
+  expect(await padron('resend', 'en_nobody')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('no delivery'),
+  });
+});
+
+test('resend wakes the worker; where Temporal does not answer it says so, and has done its work all the same', async () => {
+  const [first] = deliveries as [string, string, string];
+  const resend = (temporalAddress: string) =>
+    runCommand(['deliveries', 'resend', first], {
+      ...environment(),
+      TEMPORAL_ADDRESS: temporalAddress,
+      TEMPORAL_NAMESPACE: namespace,
+    });
+  const { TEMPORAL_ADDRESS } = inject('endpoints');
+  const namespace = await freshNamespace(inject('endpoints'));
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  const told = await resend(TEMPORAL_ADDRESS);
+  expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('was told') });
+  const client = await makeTemporal(TEMPORAL_ADDRESS, namespace);
+  const workflow = client.workflow.getHandle(deliveryWorkflow.idOf(webhook));
+  expect((await workflow.describe()).status.name).toBe('RUNNING');
+  await workflow.terminate();
+  await client.connection.close();
+
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  // Nobody listens on port 1.
+  const untold = await resend('127.0.0.1:1');
+  expect(untold).toMatchObject({ code: 0, stderr: expect.stringContaining('did not take the wake-up') });
+  expect(untold.stdout).toContain('within half a minute');
+  expect(await stateOf(first)).toBe('pendiente');
+
+  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  expect(await resend('no address')).toMatchObject({ code: 1, stderr: expect.stringContaining('TEMPORAL_ADDRESS') });
+  expect(await stateOf(first)).toBe('entregada');
+});
+
+test('resend: what a correction took back is refused, and which edition did', async () => {
+  const [, , third] = deliveries as [string, string, string];
+  await bench.edition(2, '2026-11-27', new Date(), { corrects: 1 });
+  await bench.pool.query(
+    'UPDATE event SET taken_back_by = 2 WHERE id = (SELECT event_id FROM delivery WHERE id = $1)',
+    [third],
+  );
+  expect(await padron('resend', third)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('edition 2 (2026-11-27) corrected what it says'),
+  });
+  await bench.pool.query('UPDATE event SET taken_back_by = NULL');
+});
+
+test('recover: counts without sending; then makes due what failed, and leaves the rest', async () => {
+  const [first, , third] = deliveries as [string, string, string];
+  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = ANY($1)`, [
+    [first, third],
+  ]);
+  const since = ['--since', '2020-01-01'];
+  expect(await document('recover', webhook, ...since, '--dry-run')).toMatchObject({ estado: 'simulada', total: 2 });
+  expect(await stateOf(first)).toBe('agotada');
+  const stop = startRecovering(bench.pool, async () => {}, silentLog);
+  const done = await document('recover', webhook, ...since, '--wait').finally(stop);
+  expect(done).toMatchObject({ webhook, estado: 'terminada', total: 2, resent: 2 });
+  expect([await stateOf(first), await stateOf(third)]).toEqual(['pendiente', 'pendiente']);
+  expect((await padron('recover', webhook, '--since', '2026-11-20T09:00:00-05:00', '--dry-run')).stdout).toBe(
+    'Up to 0 deliveries would be sent again: what a correction took back is left.\n',
+  );
+});
+
+test.each([
+  [['--since', 'yesterday'], 'is no time'],
+  [['--since', '2026-11-20T09:00:00'], 'is no time'],
+  [['--since', '2026-11-20', '--states', 'retenida'], 'is no state'],
+  [[], 'required option'],
+])('recover %j is refused: %s', async (words, said) => {
+  const { code, stderr } = await padron('recover', webhook, ...words);
+  expect({ code, said: stderr.includes(said) }).toEqual({ code: 1, said: true });
+});

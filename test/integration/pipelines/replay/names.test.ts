@@ -1,0 +1,193 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { planVerification, servingTables } from '../../../../pipelines/replay/plan.ts';
+import { rebuild } from '../../../../pipelines/replay/rebuild.ts';
+import type { DifferenceKind, VerifyReport } from '../../../../pipelines/replay/types.ts';
+import { verify } from '../../../../pipelines/replay/verify.ts';
+import { runPadron } from '../../../support/command.ts';
+import { rucOf } from '../../../support/companies.ts';
+import { ReplayBench } from '../../../support/replay-bench.ts';
+
+// The index of names after each thing that can happen to a name, then after each kind of damage. One story: the tests run in
+// their order.
+const signal = new AbortController().signal;
+const table = servingTables.names;
+const person = rucOf(1, '10');
+const company = (number: number) => rucOf(number);
+const names = new Map<string, string>();
+const estados = new Map<string, string>();
+let bench: ReplayBench;
+let day = 0;
+
+beforeAll(async () => {
+  bench = await ReplayBench.start(inject('endpoints'), ['padron_reducido']);
+  for (let number = 1; number <= 400; number += 1) names.set(company(number), `EMPRESA ${number} "ÑANDÚ" S.A.C.`);
+  names.set(person, 'PERSONA PLANTADA');
+  names.set(company(401), '---');
+  names.set(company(402), 'INV. Y SERV. DEL SUR E.I.R.L.');
+});
+afterAll(() => bench?.close());
+
+async function publish(): Promise<void> {
+  day += 1;
+  const path = join(bench.stream.folder, `day-${day}.zip`);
+  const lines = [...names].map(
+    ([ruc, nombre]) => `${ruc}|${nombre}|${estados.get(ruc) ?? 'ACTIVO'}|HABIDO|150101|-|-|-|-|-|-|-|-|-|-|`,
+  );
+  await writeLines(path, [header, ...lines], '\n');
+  await bench.publish('padron_reducido', path, `2026-11-${String(day).padStart(2, '0')}`);
+}
+
+/** In ranges of a few rows, so that there are many. */
+async function verified(): Promise<VerifyReport> {
+  const plan = await planVerification(bench.planParts(), 'padron_reducido');
+  if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
+  return await verify({ ...plan.input, publication: null, limits: { maxRangeRows: 30 } }, () => {}, signal);
+}
+
+async function expectEqual(companies: number): Promise<void> {
+  const { equal, names: found, listed } = await verified();
+  expect({ equal, found, listed }).toEqual({
+    equal: true,
+    found: { rows: companies, missing: 0, extra: 0, differs: 0 },
+    listed: [],
+  });
+}
+
+const run = (query: string) =>
+  bench.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
+
+describe('the index is equal', () => {
+  test('after a first load: a name without letters has no row, a person none', async () => {
+    await publish();
+    await expectEqual(401);
+  });
+
+  test('after renames, one of which folds to the same words, a change of status and one of the address alone', async () => {
+    names.set(company(10), 'OTRO NOMBRE S.A.');
+    names.set(company(11), 'EMPRESA 11 "ÑANDÚ" S.R.L.');
+    names.set(company(12), 'EMPRESA 12 “Ñandu” SAC');
+    names.set(company(13), '...');
+    estados.set(company(14), 'BAJA DE OFICIO');
+    await publish();
+    await expectEqual(400);
+  });
+
+  test('after a deletion, an appearance and a return', async () => {
+    names.delete(company(20));
+    names.delete(company(21));
+    names.set(company(500), 'RECIÉN LLEGADA S.A.A.');
+    await publish();
+    await expectEqual(399);
+    names.set(company(20), 'VUELVE CON OTRO NOMBRE S.A.');
+    await publish();
+    await expectEqual(400);
+  });
+
+  test('after a revert of renames, deletions and appearances', async () => {
+    names.set(company(30), 'UN NOMBRE EQUIVOCADO S.A.');
+    names.delete(company(31));
+    names.set(company(501), 'NO DEBIÓ LLEGAR S.A.');
+    await publish();
+    await expectEqual(400);
+    await bench.revert('padron_reducido', 5);
+    await expectEqual(400);
+  });
+});
+
+describe('damage is found and a rebuild repairs it', () => {
+  const copy = (columns: string) =>
+    `INSERT INTO ${table} (name, ruc, version, is_deleted, form, words, enie, standing, length, estado, condicion, ubigeo)
+     SELECT ${columns} FROM ${table} FINAL`;
+  const damages: [what: string, statement: string, kind: DifferenceKind, ruc: string][] = [
+    ['a row that is gone', `ALTER TABLE ${table} DELETE WHERE ruc = ${company(100)}`, 'missing', company(100)],
+    [
+      'another status',
+      `ALTER TABLE ${table} UPDATE estado = 'BAJA' WHERE ruc = ${company(101)}`,
+      'differs',
+      company(101),
+    ],
+    [
+      'another legal form',
+      `ALTER TABLE ${table} UPDATE form = 'SA' WHERE ruc = ${company(102)}`,
+      'differs',
+      company(102),
+    ],
+    [
+      'a name that nobody has any longer, live again',
+      `ALTER TABLE ${table} UPDATE is_deleted = 0 WHERE ruc = ${company(10)} AND is_deleted = 1`,
+      'differs',
+      company(10),
+    ],
+    [
+      'the name of a company that disappeared',
+      `ALTER TABLE ${table} UPDATE is_deleted = 0 WHERE ruc = ${company(21)}`,
+      'extra',
+      company(21),
+    ],
+    [
+      'the name of a company that never was',
+      copy(`name, ${company(900)}, version, 0, form, words, enie, standing, length, estado, condicion, ubigeo`).concat(
+        ` WHERE ruc = ${company(103)}`,
+      ),
+      'extra',
+      company(900),
+    ],
+    [
+      'two rows of one version that say different things',
+      copy(`name, ruc, version, 0, form, words, enie, standing, length, estado, 'NO HABIDO', ubigeo`).concat(
+        ` WHERE ruc = ${company(104)}`,
+      ),
+      'differs',
+      company(104),
+    ],
+    [
+      'a company that still stands where it did before its status changed',
+      copy(`name, ruc, version - 1, 0, form, words, enie, 2, length, 'BAJA DE OFICIO', condicion, ubigeo`).concat(
+        ` WHERE ruc = ${company(105)}`,
+      ),
+      'differs',
+      company(105),
+    ],
+    ['a word that the vocabulary lost', `ALTER TABLE company_word DELETE WHERE word = 'SERV'`, 'differs', company(402)],
+    [
+      'the rows of two companies, exchanged',
+      `ALTER TABLE ${table} UPDATE estado = if(ruc = ${company(14)}, 'ACTIVO', 'BAJA DE OFICIO')
+       WHERE ruc IN (${company(14)}, ${company(15)}) AND is_deleted = 0`,
+      'differs',
+      company(14),
+    ],
+  ];
+
+  test('each kind, with its company', async () => {
+    for (const [, statement] of damages) await run(statement);
+    const report = await verified();
+    expect(report.equal).toBe(false);
+    expect(report.state).toMatchObject({ missing: 0, extra: 0, differs: 0 });
+    const expected = [...damages.map(([, , kind, ruc]) => `${kind} ${ruc}`), `differs ${company(15)}`];
+    expect(report.listed.map(({ where, kind, id }) => `${where} ${kind} ${id}`).sort()).toEqual(
+      expected.map((each) => `names ${each}`).sort(),
+    );
+    expect(report.differences).toBe(expected.length);
+    await rebuild({ ...bench.planParts(), clickhouse: bench.stream.clickhouse }, ['padron_reducido'], () => {}, signal);
+    await expectEqual(400);
+  });
+
+  test('a whole index that is gone: every company is missing, as many are listed as are asked for', async () => {
+    await run(`TRUNCATE TABLE ${table}`);
+    const report = await verified();
+    expect(report.names).toEqual({ rows: 400, missing: 400, extra: 0, differs: 0 });
+    expect(report.listed).toHaveLength(100);
+    const { environment } = bench.stream;
+    const told = await runPadron(['verify', '--register', 'padron_reducido'], {
+      ...environment,
+      WORK_DIR: bench.workDir,
+    });
+    expect(told.code).toBe(1);
+    expect(told.stdout).toContain('names: 400 missing, 0 that should not be there, 0 with another row');
+    expect(told.stdout).toContain(`names missing ${company(1)}`);
+    expect(told.stdout).not.toContain(person);
+  });
+});

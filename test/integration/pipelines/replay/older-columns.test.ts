@@ -1,0 +1,134 @@
+import avro from 'avsc';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { ContainerWriter } from '../../../../pipelines/diff/container.ts';
+import { servingTables } from '../../../../pipelines/replay/plan.ts';
+import type { EditionFile, VerifyInput } from '../../../../pipelines/replay/types.ts';
+import { verify } from '../../../../pipelines/replay/verify.ts';
+import { type Change, schemaHeader, schemaText } from '../../../../pipelines/stream/codec.ts';
+import { materializeGroup } from '../../../../pipelines/stream/groups.ts';
+import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
+import { partitionOf } from '../../../../pipelines/stream/partition.ts';
+import { WriterSchemas } from '../../../../pipelines/stream/writer-schemas.ts';
+import { changesTopic, type RegisterName, registers } from '../../../../schemas/registers.ts';
+import { inventedRuc, makeStreamBench, type StreamBench, startMaterialize } from '../../../support/stream.ts';
+
+// A topic that begins with records of a release which did not know the first column of today, read from its beginning into
+// empty tables by today's.
+const register: RegisterName = 'agentes_retencion';
+/** Under which the registry knew the schema of that release. */
+const earlierId = 700_001;
+
+interface RowType {
+  fields: { name: string; default?: string }[];
+}
+interface Schema {
+  fields: { type: unknown }[];
+}
+type Cells = readonly string[] | null;
+
+const today = JSON.parse(schemaText(register)) as Schema;
+rowType(today).fields[0]!.default = '';
+const earlier = structuredClone(today);
+rowType(earlier).fields.shift();
+
+function rowType({ fields }: Schema): RowType {
+  return (fields[4]!.type as [string, RowType])[1];
+}
+
+let bench: StreamBench;
+beforeAll(async () => {
+  bench = await makeStreamBench(inject('endpoints'), [register]);
+});
+afterAll(() => bench?.close());
+
+function change(edition: number, schema: Schema, place: number, before: Cells, after: Cells): Change {
+  const named = (cells: Cells) =>
+    cells && Object.fromEntries(rowType(schema).fields.map(({ name }, column) => [name, cells[column]!]));
+  const op = before === null ? (edition === 2 ? 'c' : 'r') : after === null ? 'd' : 'u';
+  const [old, now, ruc] = [named(before), named(after), inventedRuc(place)];
+  return {
+    ...{ edition, op, seq: place, ruc, before: old, after: now, line: place + 2 },
+    ...{ detectedAt: new Date(1_790_000_000_000), corrects: null },
+  };
+}
+
+/** Writes an edition's change file and sends its records, as publishing does. */
+async function publish(schema: Schema, schemaId: number, changes: readonly Change[]): Promise<EditionFile> {
+  const { edition } = changes[0]!;
+  const type = avro.Type.forSchema(schema as avro.Schema, { wrapUnions: false });
+  const metadata = { 'padron.register': register, 'padron.edition': String(edition) };
+  const writer = new ContainerWriter(bench.folder, `attempt-${edition}`, schema, metadata, Buffer.alloc(16, edition));
+  const { defaultPartitions: partitions } = registers[register];
+  const outgoing = changes.map(({ detectedAt, ...rest }) => {
+    const record = type.toBuffer({ ...rest, detected_at: detectedAt.getTime() });
+    writer.append(record);
+    const key = Buffer.from(rest.ruc);
+    const value = Buffer.concat([schemaHeader(schemaId), record]);
+    return { key, value, partition: partitionOf(key, 0, key.length, partitions) };
+  });
+  const sender = new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 30_000 });
+  await sender.send(changesTopic(bench.prefix, register), outgoing);
+  await sender.close();
+  const { path, sha256 } = writer.finish((hash) => hash);
+  const baseline = changes.filter(({ op }) => op === 'r').length;
+  return { edition, path, sha256, changes: changes.length, baseline };
+}
+
+async function untilMaterialised(failures: readonly Error[]): Promise<void> {
+  const topic = changesTopic(bench.prefix, register);
+  const ends = await bench.offsets.ends(topic);
+  await expect
+    .poll(
+      async () => {
+        if (failures[0] !== undefined) throw failures[0];
+        return await bench.offsets.committed(materializeGroup(bench.prefix), topic);
+      },
+      { timeout: 60_000, interval: 50 },
+    )
+    .toEqual(ends);
+}
+
+test('rows of a release with other columns are stored as they were at first: state and history are those of the change files', async () => {
+  const files = [
+    await publish(
+      earlier,
+      earlierId,
+      [0, 1, 2].map((place) => change(1, earlier, place, null, [`200${place}-01-01`, 'R.S. 1'])),
+    ),
+    await publish(earlier, earlierId, [
+      change(2, earlier, 0, ['2000-01-01', 'R.S. 1'], ['2000-01-01', 'R.S. 2']),
+      change(2, earlier, 1, ['2001-01-01', 'R.S. 1'], null),
+      change(2, earlier, 3, null, ['2003-01-01', 'R.S. 3']),
+    ]),
+  ];
+  const schemas = new WriterSchemas(
+    async (_, id) => (id === earlierId ? JSON.stringify(earlier) : null),
+    new Map([[register, bench.ids.changes]]),
+    'as_written',
+    () => JSON.stringify(today),
+  );
+  const loop = await startMaterialize(bench, { schemas });
+  const verified = async (lastFull: number) => {
+    await untilMaterialised(loop.failures);
+    const input: VerifyInput = {
+      ...{ register, edition: files.length, clickhouseUrl: bench.environment.CLICKHOUSE_URL!, changeFiles: files },
+      ...{ lastFull, publication: null, publicationNote: null },
+      tables: servingTables,
+    };
+    return await verify(input, () => {}, new AbortController().signal);
+  };
+  try {
+    expect(await verified(1)).toMatchObject({ equal: true, rows: 3, history: { rows: 3, missing: 0, differs: 0 } });
+    // The re-baseline that the new column brings, in the same topic.
+    files.push(
+      await publish(today, bench.ids.changes, [
+        change(3, today, 0, null, ['UNA', '2000-01-01', 'R.S. 2']),
+        change(3, today, 2, ['DOS', '2002-01-01', 'R.S. 1'], ['DOS', '2002-01-01', 'R.S. 4']),
+        change(3, today, 3, null, ['TRES', '2003-01-01', 'R.S. 3']),
+      ]),
+    );
+    expect(await verified(3)).toMatchObject({ equal: true, rows: 3, history: { rows: 4, missing: 0, differs: 0 } });
+  } finally {
+    await loop.stop();
+  }
+});

@@ -1,0 +1,272 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import type { BatchHandler } from '../../../../pipelines/consumers/loop.ts';
+import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { deleteList } from '../../../../pipelines/watch/lists.ts';
+import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+
+let bench: WatchBench;
+let edition = 0;
+const detectedAt = new Date('2026-11-27T09:20:31.250Z');
+
+beforeAll(async () => {
+  bench = await makeWatchBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+
+/** An edition of its own and an account of its own that watches the RUCs in one list. */
+async function scene(rucs: readonly string[]) {
+  edition += 1;
+  // The lists of other scenes watch the same companies.
+  await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+  await bench.edition(edition, '2026-11-26', detectedAt);
+  const account = await bench.account();
+  const list = await bench.list(account, 'Proveedores', rucs);
+  return { edition, account, list };
+}
+
+interface EventRow {
+  id: string;
+  position: number;
+  evento: string;
+  ruc: string;
+  payload: string;
+  list_id: number;
+}
+
+async function eventsOf(account: number): Promise<EventRow[]> {
+  const { rows } = await bench.pool.query<EventRow>(
+    'SELECT id, position, evento, ruc, payload, list_id FROM event WHERE account_id = $1 ORDER BY position',
+    [account],
+  );
+  return rows;
+}
+
+async function deliveriesOf(webhook: string): Promise<string[]> {
+  const { rows } = await bench.pool.query<{ estado: string }>(
+    'SELECT estado FROM delivery WHERE webhook_id = $1 ORDER BY position',
+    [webhook],
+  );
+  return rows.map((each) => each.estado);
+}
+
+const suspended = { before: row(), after: row({ estado: 'SUSPENSION TEMPORAL' }) };
+
+describe('changes of watched companies become events', () => {
+  it('with the exact body that is sent, and a delivery per webhook', async () => {
+    const { account, list, edition } = await scene(['20990000019']);
+    const webhook = await bench.webhook(account, 'https://example.com/');
+    await bench.handler()(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
+    const [event, ...more] = await eventsOf(account);
+    expect(more).toEqual([]);
+    expect(event!.payload).toBe(
+      `{"id":"${event!.id}","posicion":1,"evento":"ruc.estado_cambiado","ocurrido_en":"2026-11-27T04:20:31-05:00",` +
+        `"datos":{"ruc":"20990000019","campo":"estado","antes":"ACTIVO","despues":"SUSPENSIÓN TEMPORAL","fecha_dato":"2026-11-26"},` +
+        `"watchlist":{"id":${list},"nombre":"Proveedores","referencia":"ref-Proveedores"},"correccion":null}`,
+    );
+    expect(event!.id).toMatch(/^ev_[A-Za-z0-9_-]{22}$/);
+    expect(await deliveriesOf(webhook.id)).toEqual(['pendiente']);
+    const { rows } = await bench.pool.query('SELECT day FROM event WHERE id = $1', [event!.id]);
+    expect(rows).toEqual([{ day: '2026-11-27' }]);
+  });
+
+  it('none for baselines, unwatched and natural persons, unwatched columns, announced editions', async () => {
+    const { account, edition } = await scene(['20990000019']);
+    const handle = bench.handler();
+    await handle(
+      batchOf([
+        change(edition, '20990000019', detectedAt, { op: 'r', before: null }),
+        change(edition, '20990000027', detectedAt, suspended),
+        change(edition, '10458741239', detectedAt, suspended),
+        change(edition, '20990000019', detectedAt, { after: row({ ubigeo: '150102', numero: '12' }) }),
+        change(edition, '20990000019', detectedAt, { after: row({ nombre: ' EMPRESA  DE PRUEBA S.A.C. ' }) }),
+      ]),
+    );
+    await bench.pool.query('UPDATE edition SET avisada_at = now() WHERE number = $1', [edition]);
+    await handle(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
+    expect(await eventsOf(account)).toEqual([]);
+  });
+
+  it('one per changed column and list, in order, also of a RUC that returns', async () => {
+    const { account, edition } = await scene(['20990000019', '20990000027']);
+    await bench.list(account, 'Clientes', ['20990000019']);
+    const lastKnownRows = async () => new Map([['20990000027', row({ nombre: 'ANTES S.A.', condicion: 'NO HABIDO' })]]);
+    await bench.handler({ lastKnownRows })(
+      batchOf([
+        change(edition, '20990000019', detectedAt, {
+          after: row({ nombre: 'OTRA S.A.', condicion: 'NO HABIDO', estado: 'BAJA DE OFICIO' }),
+        }),
+        change(edition, '20990000027', detectedAt, { op: 'c', before: null }),
+      ]),
+    );
+    expect((await eventsOf(account)).map(({ evento, ruc }) => `${ruc} ${evento}`)).toEqual([
+      '20990000019 ruc.estado_cambiado',
+      '20990000019 ruc.estado_cambiado',
+      '20990000019 ruc.condicion_cambiada',
+      '20990000019 ruc.condicion_cambiada',
+      '20990000019 ruc.nombre_cambiado',
+      '20990000019 ruc.nombre_cambiado',
+      '20990000027 ruc.alta',
+      '20990000027 ruc.condicion_cambiada',
+      '20990000027 ruc.nombre_cambiado',
+    ]);
+  });
+
+  it('only for lists, members and webhooks that were there when the edition was detected', async () => {
+    const { account, edition, list } = await scene(['20990000019']);
+    const late = new Date(detectedAt.getTime() + 1);
+    await bench.pool.query('INSERT INTO watch_member (list_id, ruc, added_at) VALUES ($1, $2, $3)', [
+      list,
+      '20990000027',
+      late,
+    ]);
+    const [early, webhookLate, other, deleted] = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((path) => bench.webhook(account, `https://example.com/${path}`)),
+    );
+    await bench.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [webhookLate!.id, late]);
+    await bench.pool.query(`UPDATE webhook SET eventos = '{ruc.baja}' WHERE id = $1`, [other!.id]);
+    await inTransaction(bench.pool, (client) => deleteWebhookIn(client, account, deleted!.id));
+    const changes = ['20990000019', '20990000027'].map((ruc) => change(edition, ruc, detectedAt, suspended));
+    await bench.handler()(batchOf(changes));
+    expect((await eventsOf(account)).map(({ ruc }) => ruc)).toEqual(['20990000019']);
+    expect(await deliveriesOf(early!.id)).toEqual(['pendiente']);
+    for (const none of [webhookLate, other, deleted]) expect(await deliveriesOf(none!.id)).toEqual([]);
+  });
+});
+
+it('a webhook whose lists are all deleted receives nothing, and not what the account’s other lists hear', async () => {
+  const { account, edition, list } = await scene(['20990000019']);
+  await bench.list(account, 'Otra', ['20990000019']);
+  const narrow = await bench.webhook(account, 'https://example.com/narrow', { listas: [list] });
+  const wide = await bench.webhook(account, 'https://example.com/wide');
+  expect(await deleteList(bench.pool, account, list)).toBe(true);
+  await bench.handler()(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
+  expect(await eventsOf(account)).toHaveLength(1);
+  expect(await deliveriesOf(wide.id)).toEqual(['pendiente']);
+  expect(await deliveriesOf(narrow.id)).toEqual([]);
+});
+
+describe('a batch may come again', () => {
+  it('and makes no second event, moves no position and wakes again', async () => {
+    const { account, edition } = await scene(['20990000019', '20990000027']);
+    const webhook = await bench.webhook(account, 'https://example.com/');
+    const woken: string[][] = [];
+    const handle = bench.handler({ wake: async (ids) => void woken.push([...ids]) });
+    const first = change(edition, '20990000019', detectedAt, suspended);
+    const second = change(edition, '20990000027', detectedAt, suspended);
+    await handle(batchOf([first]));
+    const before = await eventsOf(account);
+    await handle(batchOf([first]));
+    expect(await eventsOf(account)).toEqual(before);
+    // A batch that holds the old and something new: the new one takes the very next position.
+    await handle(batchOf([first, second]));
+    expect((await eventsOf(account)).map(({ position, ruc }) => `${position} ${ruc}`)).toEqual([
+      '1 20990000019',
+      '2 20990000027',
+    ]);
+    expect(await deliveriesOf(webhook.id)).toEqual(['pendiente', 'pendiente']);
+    expect(woken).toEqual([[webhook.id], [webhook.id], [webhook.id]]);
+  });
+
+  it('a wake-up that Temporal does not take holds nothing back, and the work stands overdue', async () => {
+    const { account, edition } = await scene(['20990000019']);
+    const webhook = await bench.webhook(account, 'https://example.com/');
+    await bench.handler({ wake: () => Promise.reject(new Error('unavailable')) })(
+      batchOf([change(edition, '20990000019', detectedAt, suspended)]),
+    );
+    const { rows } = await bench.pool.query(
+      'SELECT next_due_at <= now() AS due FROM webhook_work WHERE webhook_id = $1',
+      [webhook.id],
+    );
+    expect(rows).toEqual([{ due: true }]);
+  });
+
+  it('no wake-up while a live lease stands, but its wake_seq is raised', async () => {
+    const { account, edition } = await scene(['20990000019']);
+    const webhook = await bench.webhook(account, 'https://example.com/');
+    await bench.pool.query(
+      `INSERT INTO webhook_work (webhook_id, wake_seq, lease_until) VALUES ($1, 4, now() + interval '1 minute')`,
+      [webhook.id],
+    );
+    const woken: string[] = [];
+    await bench.handler({ wake: async (ids) => void woken.push(...ids) })(
+      batchOf([change(edition, '20990000019', detectedAt, suspended)]),
+    );
+    expect(woken).toEqual([]);
+    const { rows } = await bench.pool.query('SELECT wake_seq FROM webhook_work WHERE webhook_id = $1', [webhook.id]);
+    expect(rows).toEqual([{ wake_seq: 5 }]);
+  });
+});
+
+it('positions are in the order of commits, without gaps, however many batches write at once', async () => {
+  const rucs = Array.from({ length: 200 }, (_, index) => `20${String(500_000_000 + index)}`);
+  const { account, edition } = await scene(rucs);
+  const handlers: BatchHandler[] = Array.from({ length: 8 }, () => bench.handler());
+  const seen: number[] = [];
+  let reading = true;
+  // A reader with a cursor, as the event history is read: whatever it has passed must never be filled in later.
+  const reader = (async () => {
+    while (reading) {
+      const { rows } = await bench.pool.query<{ position: number }>(
+        'SELECT position FROM event WHERE account_id = $1 AND position > $2 ORDER BY position',
+        [account, seen.at(-1) ?? 0],
+      );
+      seen.push(...rows.map(({ position }) => position));
+    }
+  })();
+  await Promise.all(
+    handlers.map(async (handle, partition) => {
+      for (let start = partition; start < rucs.length; start += handlers.length) {
+        await handle(batchOf([change(edition, rucs[start]!, detectedAt, suspended)], partition, start));
+      }
+    }),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  reading = false;
+  await reader;
+  expect(seen).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
+});
+
+describe('a batch is held until look-ups show its state', () => {
+  it('until materialize has committed past its last watched change', async () => {
+    const { account, edition } = await scene(['20990000019']);
+    let materialised = 11;
+    setTimeout(() => {
+      materialised = 12;
+    }, 150);
+    const began = Date.now();
+    await bench.handler({ materialisedOffset: async () => materialised })(
+      batchOf(
+        [change(edition, '20990000027', detectedAt, suspended), change(edition, '20990000019', detectedAt, suspended)],
+        0,
+        10,
+      ),
+    );
+    expect(Date.now() - began).toBeGreaterThanOrEqual(140);
+    expect(await eventsOf(account)).toHaveLength(1);
+  });
+
+  it('goes on after the limit, and leaves a batch that was taken away to its new owner', async () => {
+    const { account, edition } = await scene(['20990000019']);
+    const batch = batchOf([change(edition, '20990000019', detectedAt, suspended)]);
+    const limits = { holdMs: 50, holdPollMs: 10 };
+    await bench.handler({ materialisedOffset: async () => 0, limits })({ ...batch, isStale: () => true });
+    expect(await eventsOf(account)).toHaveLength(0);
+    await bench.handler({ materialisedOffset: async () => 0, limits })(batch);
+    expect(await eventsOf(account)).toHaveLength(1);
+  });
+});
+
+it('a paused webhook is told by held deliveries; a pause holds what is pending and a resume frees it once', async () => {
+  const { account, edition } = await scene(['20990000019', '20990000027']);
+  const webhook = await bench.webhook(account, 'https://example.com/');
+  const handle = bench.handler();
+  await handle(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
+  expect(await pauseWebhook(bench.pool, webhook.id, 'cliente')).toBe(true);
+  expect(await pauseWebhook(bench.pool, webhook.id, 'fallos')).toBe(false);
+  await handle(batchOf([change(edition, '20990000027', detectedAt, suspended)]));
+  expect(await deliveriesOf(webhook.id)).toEqual(['retenida', 'retenida']);
+  expect(await resumeWebhook(bench.pool, webhook.id)).toEqual({ resumed: true, released: 2 });
+  expect(await resumeWebhook(bench.pool, webhook.id)).toEqual({ resumed: false, released: 0 });
+  expect(await deliveriesOf(webhook.id)).toEqual(['pendiente', 'pendiente']);
+});

@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from 'vitest';
+import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
+import { mailBlock, makeMailer } from '../../../../deploy/runtime/mail.ts';
+import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { type Notice, writeNotice } from '../../../../pipelines/watch/notices.ts';
+import { claimNoticeMail } from '../../../../pipelines/watch/notices-mail.ts';
+import { mailNotices, type NoticeMailRule } from '../../../../pipelines/watch/notices-mailer.ts';
+import { type MailServer, startMailServer } from '../../../support/mail-server.ts';
+import { makeWatchBench, silentLog, type WatchBench } from '../../../support/watch-bench.ts';
+
+const rule: NoticeMailRule = { leaseMs: 60_000, maxAgeMs: 3_600_000, retryAfterMs: [0, 0] };
+let bench: WatchBench;
+let server: MailServer;
+
+beforeAll(async () => {
+  bench = await makeWatchBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+beforeEach(async () => {
+  await bench.pool.query('DELETE FROM notice');
+  server = await startMailServer({});
+});
+afterEach(() => server.close());
+
+async function webhook(email: string | null = 'ti@empresa.pe'): Promise<string> {
+  const account = await bench.account();
+  await bench.pool.query('UPDATE account SET email = $2 WHERE id = $1', [account, email]);
+  return (await bench.webhook(account, 'https://example.com/clave-secreta')).id;
+}
+
+function parts() {
+  const environment = { SMTP_URL: `smtp://127.0.0.1:${server.port}`, SMTP_FROM: 'avisos@example.pe', SMTP_TLS: 'off' };
+  const mailer = makeMailer(parseConfiguration(mailBlock, environment))!;
+  return { pool: bench.pool, mailer, log: silentLog, rule };
+}
+
+const notices = async (id: string) =>
+  (
+    await bench.pool.query(
+      `SELECT kind, detail, mailed_at IS NOT NULL AS mailed, mail_attempts, mail_due_at FROM notice
+       WHERE webhook_id = $1 ORDER BY id`,
+      [id],
+    )
+  ).rows;
+
+const write = (id: string, notice: Notice) => inTransaction(bench.pool, (client) => writeNotice(client, id, notice));
+
+// research/webhooks.md row 21: an endpoint was paused and nobody knew.
+it('one pause and one resume, however many try at once, are told once each: in the list and by mail', async () => {
+  const id = await webhook();
+  const paused = await Promise.all([1, 2, 3].map(() => pauseWebhook(bench.pool, id, 'respuesta_410')));
+  expect(paused.filter(Boolean)).toHaveLength(1);
+  await Promise.all([1, 2].map(() => resumeWebhook(bench.pool, id)));
+  const sent = await Promise.all([1, 2, 3].map(() => mailNotices(parts())));
+  expect(sent.reduce((sum, each) => sum + each, 0)).toBe(2);
+  expect(await notices(id)).toMatchObject([
+    { kind: 'webhook.pausado', detail: { causa: 'respuesta_410', fallos_consecutivos: 0 }, mailed: true },
+    { kind: 'webhook.reanudado', detail: { liberadas: 0 }, mailed: true, mail_due_at: null },
+  ]);
+  expect(server.mails.map(({ to }) => to)).toEqual([['ti@empresa.pe'], ['ti@empresa.pe']]);
+  const all = server.mails.map(({ raw }) => raw).join('\n');
+  expect(all).toContain(id);
+  expect(all).not.toContain('clave-secreta');
+});
+
+it('a warning is written once in a row of failures, and again in the next row', async () => {
+  const id = await webhook();
+  const warning = (porcentaje: 50 | 90, primer_fallo_en: string): Notice => ({
+    kind: 'webhook.por_pausar',
+    detail: { porcentaje, fallos_consecutivos: 10, primer_fallo_en },
+  });
+  const [first, second] = ['2026-11-26T10:00:00.000Z', '2026-11-27T10:00:00.000Z'] as const;
+  const written: boolean[] = [];
+  for (const [percent, since] of [
+    [50, first],
+    [50, first],
+    [90, first],
+    [50, second],
+  ] as const) {
+    written.push(await write(id, warning(percent, since)));
+  }
+  expect(written).toEqual([true, false, true, true]);
+  expect(await write('wh_of_nobody', warning(50, first))).toBe(false);
+});
+
+it('nothing is told of a change that was rolled back', async () => {
+  const id = await webhook();
+  const pause: Notice = { kind: 'webhook.pausado', detail: { causa: 'fallos', fallos_consecutivos: 20 } };
+  const failing = inTransaction(bench.pool, async (client) => {
+    await writeNotice(client, id, pause);
+    throw new Error('rolled back');
+  });
+  await expect(failing).rejects.toThrow('rolled back');
+  expect(await notices(id)).toEqual([]);
+});
+
+it('a server that is down gets every mail later; after the last try it is given up; a refused address at once', async () => {
+  const id = await webhook();
+  await pauseWebhook(bench.pool, id, 'cliente');
+  server.answer(451);
+  expect(await mailNotices(parts())).toBe(0);
+  expect(await notices(id)).toMatchObject([{ mailed: false, mail_attempts: 3, mail_due_at: null }]);
+  await resumeWebhook(bench.pool, id);
+  server.answer(550);
+  expect(await mailNotices(parts())).toBe(0);
+  expect((await notices(id))[1]).toMatchObject({ mailed: false, mail_attempts: 1, mail_due_at: null });
+  const again = await webhook();
+  await pauseWebhook(bench.pool, again, 'cliente');
+  const down = { ...parts(), rule: { ...rule, retryAfterMs: [60_000] } };
+  await server.close();
+  expect(await mailNotices(down)).toBe(0);
+  expect((await notices(again))[0].mail_due_at.getTime()).toBeGreaterThan(Date.now() + 50_000);
+  await bench.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [again]);
+  server = await startMailServer({});
+  expect(await mailNotices(parts())).toBe(1);
+});
+
+it('a process that died over a mail leaves it to the next one, after its lease, under the same Message-ID', async () => {
+  const id = await webhook();
+  await pauseWebhook(bench.pool, id, 'fallos');
+  const { mailer } = parts();
+  const dying = {
+    ...parts(),
+    mailer: {
+      send: (mail: Parameters<typeof mailer.send>[0]) =>
+        mailer.send(mail).then(() => Promise.reject(new Error('killed'))),
+    },
+  };
+  await expect(mailNotices(dying)).rejects.toThrow('killed');
+  expect(await mailNotices(parts())).toBe(0);
+  await bench.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [id]);
+  expect(await mailNotices(parts())).toBe(1);
+  const ids = server.mails.map(({ raw }) => /^Message-ID: (.+)\r$/m.exec(raw)![1]);
+  expect(ids).toHaveLength(2);
+  expect(new Set(ids).size).toBe(1);
+});
+
+it('no address: no mail until there is one; what is older than two days when mail is set up stays unsent', async () => {
+  const id = await webhook(null);
+  await pauseWebhook(bench.pool, id, 'fallos');
+  expect(await claimNoticeMail(bench.pool, rule)).toBeNull();
+  await bench.pool.query(`UPDATE account SET email = 'ti@empresa.pe'`);
+  await bench.pool.query(`UPDATE notice SET at = now() - interval '2 hours'`);
+  expect(await claimNoticeMail(bench.pool, rule)).toBeNull();
+  expect(await claimNoticeMail(bench.pool, { ...rule, maxAgeMs: 3 * 3_600_000 })).toMatchObject({ webhookId: id });
+});

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
+import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { holdDeliveries } from '../../../support/delivery-work.ts';
+import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
+
+const limits = { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 };
+const many = 300;
+let bench: WatchBench;
+
+beforeAll(async () => {
+  bench = await makeWatchBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+
+/** Deliveries that are due in another order than they lie in the table, as they are after retries. */
+async function webhookWithManyDue(): Promise<{ id: string; account: number }> {
+  const account = await bench.account();
+  const { id } = await bench.webhook(account, 'https://example.com/');
+  await holdDeliveries(bench, [{ id, account }], many);
+  await resumeWebhook(bench.pool, id);
+  await bench.pool.query("UPDATE delivery SET next_due_at = now() - position * interval '1 ms' WHERE webhook_id = $1", [
+    id,
+  ]);
+  // So that PostgreSQL reads them as they lie.
+  await bench.pool.query('ANALYZE delivery');
+  return { id, account };
+}
+
+it.each(['paused', 'deleted'])(
+  'a webhook can be %s in the middle of a claim: neither waits for the other for ever',
+  async (how) => {
+    const { id, account } = await webhookWithManyDue();
+    const stop = () =>
+      how === 'paused'
+        ? pauseWebhook(bench.pool, id, 'cliente')
+        : inTransaction(bench.pool, (client) => deleteWebhookIn(client, account, id));
+    // Somebody who holds the second that the claim wants keeps it where it has the first.
+    const { claim, stopping } = await inTransaction(bench.pool, async (client) => {
+      await client.query('SELECT 1 FROM delivery WHERE webhook_id = $1 AND position = $2 FOR UPDATE', [id, many - 1]);
+      const claiming = claimDeliveries(bench.pool, id, limits, () => 5);
+      await waiting(1);
+      const stopped = stop();
+      await waiting(2);
+      return { claim: claiming, stopping: stopped };
+    });
+    expect((await claim).deliveries).toHaveLength(5);
+    expect(await stopping).toBe(true);
+    const { rows } = await bench.pool.query("SELECT 1 FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente'", [
+      id,
+    ]);
+    expect(rows).toEqual([]);
+  },
+);
+
+/** Until so many wait for a lock. */
+async function waiting(count: number): Promise<void> {
+  await expect
+    .poll(
+      async () =>
+        (
+          await bench.pool.query(
+            "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+          )
+        ).rows[0].n,
+      { timeout: 20_000 },
+    )
+    .toBeGreaterThanOrEqual(count);
+  await sleep(50);
+}

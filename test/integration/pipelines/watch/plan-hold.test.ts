@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
+import { changePlan } from '../../../../api/accounts/accounts.ts';
+import { makeWebhookSecret, sealSecret } from '../../../../deploy/runtime/secrets.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { discardHeldByPlan } from '../../../../pipelines/watch/plan-hold.ts';
+import { createWebhook } from '../../../../pipelines/watch/webhooks.ts';
+import { batchOf, change, keyRing, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+
+const ruc = '20990000019';
+let bench: WatchBench;
+let edition = 0;
+let account: number;
+
+beforeAll(async () => {
+  bench = await makeWatchBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+beforeEach(async () => {
+  await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+  account = await bench.account();
+  await bench.list(account, 'Proveedores', [ruc]);
+});
+
+const webhook = async () => (await bench.webhook(account, 'https://example.com/')).id;
+
+async function announce(): Promise<void> {
+  edition += 1;
+  const at = new Date();
+  await bench.edition(edition, '2026-11-26', at);
+  const after = row({ estado: 'BAJA DEFINITIVA' });
+  await bench.handler()(batchOf([change(edition, ruc, at, { after })]));
+}
+
+const states = async (id: string) =>
+  (await bench.pool.query('SELECT estado FROM delivery WHERE webhook_id = $1 ORDER BY position', [id])).rows.map(
+    ({ estado }) => estado,
+  );
+const standing = async (id: string) =>
+  (await bench.pool.query('SELECT estado, pausado_por FROM webhook WHERE id = $1', [id])).rows[0];
+
+it('without the plan everything is held, what comes too; with it again all of it is due, in order', async () => {
+  const id = await webhook();
+  await announce();
+  await changePlan(bench.pool, account, 'micro');
+  await announce();
+  expect(await states(id)).toEqual(['retenida', 'retenida']);
+  expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: null });
+  expect(await resumeWebhook(bench.pool, id)).toEqual({ resumed: false, released: 0 });
+  // Another plan without it, and the same again, change nothing.
+  await changePlan(bench.pool, account, 'free');
+  expect(await states(id)).toEqual(['retenida', 'retenida']);
+  await changePlan(bench.pool, account, 'empresa');
+  expect(await states(id)).toEqual(['pendiente', 'pendiente']);
+  expect(await standing(id)).toEqual({ estado: 'activo', pausado_por: null });
+  const { rows } = await bench.pool.query(
+    'SELECT next_due_at <= now() AS due FROM webhook_work WHERE webhook_id = $1',
+    [id],
+  );
+  expect(rows).toEqual([{ due: true }]);
+  await changePlan(bench.pool, account, 'crecimiento');
+  const notices = await bench.pool.query(
+    `SELECT kind, detail->>'causa' AS causa FROM notice WHERE webhook_id = $1 ORDER BY id`,
+    [id],
+  );
+  expect(notices.rows).toEqual([
+    { kind: 'webhook.pausado', causa: 'plan' },
+    { kind: 'webhook.reanudado', causa: null },
+  ]);
+});
+
+it('what its owner had paused stays paused when the plan comes back', async () => {
+  const id = await webhook();
+  await pauseWebhook(bench.pool, id, 'cliente');
+  await changePlan(bench.pool, account, 'free');
+  await announce();
+  await changePlan(bench.pool, account, 'crecimiento');
+  expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: 'cliente' });
+  expect(await resumeWebhook(bench.pool, id)).toEqual({ resumed: true, released: 1 });
+});
+
+it('a webhook made by a caller whose plan has just changed is held as the others are', async () => {
+  const make = (id: string) =>
+    createWebhook(
+      bench.pool,
+      account,
+      {
+        ...{ id, url: 'https://example.com/', eventos: null, listas: null, descripcion: null },
+        ...{ limite_por_segundo: null, en_vuelo: null, secret: sealSecret(keyRing, id, makeWebhookSecret()) },
+      },
+      50,
+      'crecimiento',
+    );
+  expect(await make('wh_before')).toMatchObject({ ok: true, webhook: { estado: 'activo' } });
+  await changePlan(bench.pool, account, 'micro');
+  expect(await make('wh_after')).toMatchObject({ ok: true, webhook: { estado: 'pausado', pausado_por: null } });
+  await changePlan(bench.pool, account, 'empresa');
+  expect(await standing('wh_after')).toEqual({ estado: 'activo', pausado_por: null });
+});
+
+it('what was held for 30 days without the plan is given up; younger ones, and those of other accounts, are not', async () => {
+  const id = await webhook();
+  await announce();
+  await announce();
+  await changePlan(bench.pool, account, 'micro');
+  const back = (column: string, table: string, where: string, days: number) =>
+    bench.pool.query(`UPDATE ${table} SET ${column} = now() - make_interval(days => $2) WHERE ${where} = $1`, [
+      id,
+      days,
+    ]);
+  await back('created_at', 'delivery', 'webhook_id', 40);
+  await back('plan_held_since', 'webhook', 'id', 29);
+  expect(await discardHeldByPlan(bench.pool, 30)).toBe(0);
+  await back('plan_held_since', 'webhook', 'id', 31);
+  await announce();
+  expect(await discardHeldByPlan(bench.pool, 30)).toBe(2);
+  expect(await states(id)).toEqual(['descartada', 'descartada', 'retenida']);
+  expect(await discardHeldByPlan(bench.pool, 30)).toBe(0);
+  await changePlan(bench.pool, account, 'crecimiento');
+  expect(await states(id)).toEqual(['descartada', 'descartada', 'pendiente']);
+});

@@ -1,0 +1,116 @@
+import { spawnSync } from 'node:child_process';
+import { Webhook } from 'standardwebhooks';
+import type { Dispatcher } from 'undici';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Authority, makeAuthority } from '../../../../deploy/local/demo/authority.ts';
+import type { Notice } from '../../../../deploy/local/demo/receiver.ts';
+import { makeEgressDispatcher } from '../../../../deploy/runtime/egress/dispatcher.ts';
+import { makeWebhookSecret } from '../../../../deploy/runtime/secrets.ts';
+import { sendAttempt } from '../../../../workflows/delivery/attempt.ts';
+import { defaultDeliverySettings } from '../../../../workflows/delivery/settings.ts';
+import { type Python, pythonWithPackages } from '../../../support/python-packages.ts';
+import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/receiver.ts';
+
+// The same bytes and headers, taken off the wire, before the two libraries that most receivers use.
+const bodies = [
+  '{"evento":"ruc.nombre_cambiado","datos":{"despues":"ÑANDÚ & CÍA. S.A.C."}}',
+  '{"a":"\\u2028 😀","n":12345678901234567890}',
+  '{"evento":"ping","datos":null}',
+];
+let authority: Authority;
+let receiver: ProgrammedReceiver;
+let dispatcher: Dispatcher;
+let python: Python;
+
+beforeAll(async () => {
+  python = await pythonWithPackages('standardwebhooks');
+  authority = await makeAuthority('Test authority');
+  receiver = await startProgrammedReceiver(authority);
+  const policy = { allowPrivateTargets: true, extraCaPem: authority.caPem };
+  dispatcher = makeEgressDispatcher(policy, defaultDeliverySettings.egress);
+});
+afterAll(async () => {
+  await dispatcher.destroy();
+  await receiver.close();
+});
+
+async function send(body: string, secrets: readonly string[]): Promise<Notice> {
+  const { exchange: limits, schedule } = defaultDeliverySettings;
+  const parts = { dispatcher, policy: { allowPrivateTargets: true }, limits, schedule, version: '1.0.0' };
+  const target = {
+    id: 'wh_1',
+    url: `${receiver.origin}/avisos`,
+    estado: 'activo',
+    rateLimit: 1,
+    inFlightLimit: 1,
+  } as const;
+  const before = receiver.notices.length;
+  const result = await sendAttempt(parts, { ...target, timeoutsInARow: 0, secrets: [] }, secrets, {
+    day: '2026-11-27',
+    id: `en_${before}`,
+    leaseToken: 't',
+    attempt: 1,
+    failuresOfCycle: 0,
+    isTest: false,
+    event: 'ping',
+    occurredAt: new Date(),
+    payload: body,
+  });
+  expect(result).toMatchObject({ success: true, httpStatus: 204 });
+  return receiver.notices[before]!;
+}
+
+interface Candidate {
+  secret: string;
+  raw: Buffer;
+  headers: Record<string, string>;
+}
+
+function verifiedInJavaScript({ secret, raw, headers }: Candidate): boolean {
+  try {
+    new Webhook(secret).verify(raw, headers);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function verifiedInPython(candidates: readonly Candidate[]): boolean[] {
+  const input = candidates
+    .map(({ secret, raw, headers }) => JSON.stringify({ secret, headers, body: raw.toString('base64') }))
+    .join('\n');
+  const script = new URL('./verify_notices.py', import.meta.url).pathname;
+  const run = spawnSync(python.program, [script], { input, env: python.environment, encoding: 'utf8' });
+  expect(run.stderr).toBe('');
+  return run.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line === 'verified');
+}
+
+it('every live secret verifies in both; another secret, other bytes, another id or an old time in neither', async () => {
+  const [newest, older, stranger] = [makeWebhookSecret(), makeWebhookSecret(), makeWebhookSecret()];
+  const good: Candidate[] = [];
+  const bad: Candidate[] = [];
+  for (const body of bodies) {
+    const { raw, headers: all } = await send(body, [newest, older]);
+    const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+    const headers = Object.fromEntries(names.map((name) => [name, String(all[name])]));
+    expect(raw.toString()).toBe(body);
+    good.push({ secret: newest, raw, headers }, { secret: older, raw, headers });
+    bad.push(
+      { secret: stranger, raw, headers },
+      { secret: newest, raw: Buffer.concat([raw, Buffer.from(' ')]), headers },
+      { secret: newest, raw, headers: { ...headers, 'webhook-id': 'en_other' } },
+      {
+        secret: newest,
+        raw,
+        headers: { ...headers, 'webhook-timestamp': String(Number(headers['webhook-timestamp']) - 600) },
+      },
+    );
+  }
+  const all = [...good, ...bad];
+  const expected = all.map((candidate) => good.includes(candidate));
+  expect(all.map(verifiedInJavaScript)).toEqual(expected);
+  expect(verifiedInPython(all)).toEqual(expected);
+});

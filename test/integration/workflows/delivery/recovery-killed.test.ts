@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
+import type { PoolClient } from '../../../../deploy/runtime/postgres.ts';
+import { resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { defaultRecoveryLimits } from '../../../../pipelines/watch/recoveries.ts';
+import { createdRecoveryAnswer, recoveryAnswer } from '../../../../schemas/http/deliveries.ts';
+import { makeCaller, type RunningApi, requestsOf, startApi } from '../../../support/api.ts';
+import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
+import { holdDeliveries } from '../../../support/delivery-work.ts';
+import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/receiver.ts';
+
+// The api carries recoveries. It is killed with a chunk half done, the first and a later one, while a worker sends what is due.
+
+const { chunkRows } = defaultRecoveryLimits;
+const count = 1.2 * chunkRows;
+const attemptsBefore = 10;
+
+let bench: DeliveryBench;
+let receiver: ProgrammedReceiver;
+let stopWorker: () => Promise<void>;
+let running: RunningApi | null = null;
+let holding: PoolClient | null = null;
+
+beforeAll(async () => {
+  bench = await makeDeliveryBench(inject('endpoints'));
+  receiver = await startProgrammedReceiver(bench.authority);
+  stopWorker = await bench.startWorker();
+});
+afterEach(async () => {
+  holding?.release(true);
+  await running?.stop();
+});
+afterAll(async () => {
+  await stopWorker?.();
+  await receiver?.close();
+  await bench?.close();
+});
+
+async function startAnotherApi(): Promise<RunningApi> {
+  const { CLICKHOUSE_URL, TEMPORAL_ADDRESS } = inject('endpoints');
+  running = await startApi({
+    DATABASE_URL: bench.databaseUrl,
+    CLICKHOUSE_URL,
+    TEMPORAL_ADDRESS,
+    TEMPORAL_NAMESPACE: bench.namespace,
+  });
+  return running;
+}
+
+/** A webhook whose deliveries have all used up their schedule. */
+async function insertExhausted(account: number, path: string): Promise<string> {
+  const { id } = await bench.webhook(account, receiver.origin + path, { inFlight: 50 });
+  await holdDeliveries(bench, [{ id, account }], count);
+  await bench.pool.query(
+    `UPDATE delivery SET estado = 'agotada', intentos = $2, fallos_del_ciclo = $2, finished_at = now() WHERE webhook_id = $1`,
+    [id, attemptsBefore],
+  );
+  await resumeWebhook(bench.pool, id);
+  return id;
+}
+
+/** Holds one delivery, so that the chunk it belongs to stops in the middle of its update. */
+async function holdNth(webhook: string, position: number): Promise<void> {
+  holding = await bench.pool.connect();
+  await holding.query('BEGIN');
+  const { rowCount } = await holding.query(
+    `SELECT 1 FROM delivery WHERE (day, id) = (
+       SELECT day, id FROM delivery WHERE webhook_id = $1 ORDER BY created_at, id OFFSET $2 LIMIT 1) FOR UPDATE`,
+    [webhook, position],
+  );
+  expect(rowCount).toBe(1);
+}
+
+const sessionsOfApi = async (condition: string) => {
+  const { rows } = await bench.pool.query<{ count: number }>(
+    `SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'padron-api' AND ${condition}`,
+  );
+  return rows[0]!.count;
+};
+
+/** Kills the process while its chunk waits for the delivery that is held, and returns when nothing of it is left. */
+async function killInsideChunk(api: RunningApi): Promise<void> {
+  const waits = `wait_event_type = 'Lock' AND query LIKE 'UPDATE delivery SET%'`;
+  await expect.poll(() => sessionsOfApi(waits), { timeout: 60_000 }).toBe(1);
+  process.kill(api.pid, 'SIGKILL');
+  running = null;
+  // What the dead process asked for goes on until the server wants to answer; it is rolled back then.
+  holding!.release(true);
+  holding = null;
+  await expect.poll(() => sessionsOfApi('true'), { timeout: 60_000 }).toBe(0);
+}
+
+const progressOf = async (webhook: string, id: string) =>
+  (
+    await bench.pool.query<{ estado: string; resent: number; left: number }>(
+      `SELECT r.estado, r.resent, (SELECT count(*) FROM delivery WHERE webhook_id = $1 AND estado = 'agotada') AS left
+       FROM recovery r WHERE r.id = $2`,
+      [webhook, id],
+    )
+  ).rows[0];
+
+it('killed inside a chunk, twice: the next process goes on, and every delivery is made due once and arrives', {
+  timeout: 300_000,
+}, async () => {
+  const first = await startAnotherApi();
+  const caller = await makeCaller(bench.pool, first.url);
+  const webhook = await insertExhausted(caller.accountId, '/recovered');
+  const path = `/id/v1/watch/webhooks/${webhook}/recuperaciones`;
+  await holdNth(webhook, 0.5 * chunkRows);
+  const asked = await caller.request(path, { method: 'POST', json: { desde: '2026-01-01T00:00:00Z' } });
+  const { id, total } = createdRecoveryAnswer.parse(await asked.json()).data;
+  expect(total).toBe(count);
+  await killInsideChunk(first);
+  expect(await progressOf(webhook, id)).toEqual({ estado: 'en_curso', resent: 0, left: count });
+
+  await holdNth(webhook, 1.1 * chunkRows);
+  await killInsideChunk(await startAnotherApi());
+  expect(await progressOf(webhook, id)).toEqual({ estado: 'en_curso', resent: chunkRows, left: count - chunkRows });
+
+  const last = await startAnotherApi();
+  const request = requestsOf(last.url, caller.token);
+  const shown = async () => recoveryAnswer.parse(await (await request(`${path}/${id}`)).json()).data;
+  await expect.poll(async () => (await shown()).estado, { timeout: 60_000 }).toBe('terminada');
+  expect(await shown()).toMatchObject({ total: count, reenviadas: count, omitidas: 0 });
+  await bench.eventually(async () => {
+    const open = (await bench.deliveries(webhook)).filter(({ estado }) => estado !== 'entregada');
+    expect(open).toHaveLength(0);
+  }, 60_000);
+
+  const arrivals = receiver.notices.map(({ deliveryId }) => deliveryId);
+  expect(new Set(arrivals).size).toBe(count);
+  const { rows } = await bench.pool.query<{ accepted: number; others: number }>(
+    'SELECT count(*) FILTER (WHERE failure IS NULL) AS accepted, count(failure) AS others FROM attempt',
+  );
+  // Made due twice, one would have been accepted twice. A second arrival has its cause: a first whose end nobody noted.
+  expect(rows[0]!.accepted).toBe(count);
+  expect(arrivals.length).toBeLessThanOrEqual(count + rows[0]!.others);
+});

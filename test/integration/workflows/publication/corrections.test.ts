@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import { decodeChanges, openChangeFile } from '../../../../pipelines/diff/change-file.ts';
+import { CompareError } from '../../../../pipelines/diff/errors.ts';
+import { findCorrection, requestCorrection } from '../../../../pipelines/editions/corrections.ts';
+import { confirmDate } from '../../../../pipelines/editions/data-date.ts';
+import { approvePublication } from '../../../../pipelines/editions/decisions.ts';
+import { type Edition, findEdition } from '../../../../pipelines/editions/editions.ts';
+import { pauseRegister, readHead, resumeRegister } from '../../../../pipelines/editions/heads.ts';
+import { findPublication, type Publication } from '../../../../pipelines/editions/publications.ts';
+import { servedEditions } from '../../../../pipelines/editions/served.ts';
+import type { SmallFormat } from '../../../../pipelines/registers/module.ts';
+import { registerModules } from '../../../../pipelines/registers/modules.ts';
+import { registers } from '../../../../schemas/registers.ts';
+import { comparePublication } from '../../../../workflows/publication/compare-step.ts';
+import { verifyPublication } from '../../../../workflows/publication/publish-steps.ts';
+import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/list-days.ts';
+import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
+
+// What operators order, step by step over a real catalogue and real files: undo, pause, re-baseline.
+const register = listRegister;
+const order = { by: 'Ana Ruiz', reason: 'another file' };
+let bench: StepBench;
+let days = 0;
+/** What the site shows. */
+let rows: ListRows = listRows(400);
+let bytes: Buffer;
+
+beforeAll(async () => {
+  bench = await makeStepBench(inject('endpoints'));
+});
+afterAll(() => bench?.close());
+
+/** A newer file on the site; the same bytes when nothing is changed. */
+async function show(change: (rows: ListRows) => void = () => {}): Promise<void> {
+  days += 1;
+  rows = new Map(rows);
+  change(rows);
+  bytes = await listZip(rows);
+  showList(bench.site, bytes, new Date(Date.UTC(2026, 9, days, 12)));
+}
+
+async function publish(change?: (rows: ListRows) => void): Promise<Publication> {
+  await show(change);
+  return (await bench.run(register))!;
+}
+
+async function revert(number: number): Promise<Edition> {
+  const { id } = await inTransaction(bench.pool, (client) => requestCorrection(client, register, number, order));
+  await bench.settle(register);
+  const correction = await findCorrection(bench.pool, id);
+  expect(correction).toMatchObject({ state: 'publicada', requested_by: 'Ana Ruiz', edition: expect.any(Number) });
+  return (await findEdition(bench.pool, register, correction!.edition!))!;
+}
+
+const head = () => readHead(bench.pool, register);
+const served = async () => (await servedEditions(bench.pool)).get(register);
+
+async function changesOf({ change_file_sha256: sha256 }: Edition): Promise<string[]> {
+  const path = await bench.parts.archive.localFile({ register, kind: 'changes', sha256 });
+  const changes: string[] = [];
+  for await (const { op, ruc, after, corrects } of decodeChanges(path)) {
+    changes.push([op, ruc, after?.nombre ?? '-', corrects].join(' '));
+  }
+  return changes;
+}
+
+describe('an edition that is undone', () => {
+  it('becomes an edition of its own; what a later edition changed again stays and is counted', async () => {
+    await publish();
+    await publish((list) => {
+      list.set(1, 'ALTERADA UNO').set(2, 'ALTERADA DOS').delete(3);
+      list.set(500, 'NUEVA');
+    });
+    const third = await publish((list) => list.set(2, 'ALTERADA OTRA VEZ'));
+    const correction = await revert(2);
+    expect(correction).toMatchObject({
+      ...{ number: 4, corrects: 2, publication_id: null, changes: 3, overlay_sha256: expect.any(String) },
+      ...{ fecha_dato: third.fecha_dato, published_at: third.published_at },
+      counts: { inserted: 1, updated: 1, deleted: 1, conflicts: 1, stateRows: 400 },
+    });
+    expect(await changesOf(correction)).toEqual([
+      `u ${listRuc(1)} EMPRESA DE PRUEBA 1 2`,
+      `c ${listRuc(3)} EMPRESA DE PRUEBA 3 2`,
+      `d ${listRuc(500)} - 2`,
+    ]);
+    expect(await head()).toMatchObject({ edition: 4, publication_sha256: third.sha256, fecha_dato: third.fecha_dato });
+  });
+
+  it('is served with the dates of the publication under it, also when that one is published again', async () => {
+    expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-03', sha256: null });
+    expect(await publish()).toMatchObject({ state: 'repetida' });
+    expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-04', sha256: null });
+    // Its page confirms the same bytes for a later day.
+    expect(await confirmDate(bench.pool, register, (await head()).publication_sha256!, '2026-10-05')).toBe(true);
+    expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-05', sha256: null });
+    days += 1;
+  });
+
+  it('is the base of the next difference: a file that still has it brings it back', async () => {
+    const next = await publish((list) => list.set(10, 'ALTERADA DIEZ'));
+    expect(next).toMatchObject({ state: 'publicada', edition: 5 });
+    const { counts, corrects } = (await findEdition(bench.pool, register, 5))!;
+    expect({ counts, corrects }).toMatchObject({ counts: { inserted: 1, updated: 2, deleted: 1 }, corrects: null });
+  });
+
+  it('is undone once; the first one and one that is not there never are', async () => {
+    const ask = (number: number) =>
+      inTransaction(bench.pool, (client) => requestCorrection(client, register, number, order));
+    await expect(ask(2)).rejects.toMatchObject({ code: 'already_corrected' });
+    await expect(ask(1)).rejects.toMatchObject({ code: 'not_correctable' });
+    await expect(ask(99)).rejects.toMatchObject({ code: 'edition_unknown' });
+  });
+});
+
+describe('bytes that were undone', () => {
+  it('go to quarantine when the site offers them again, and never hold back a newer file', async () => {
+    const bad = await publish((list) => list.set(20, 'DE OTRO PADRON'));
+    await revert(bad.edition!);
+    const before = await head();
+    const again = await publish();
+    expect(again).toMatchObject({ sha256: bad.sha256, state: 'en_cuarentena', edition: null });
+    expect(again.state_reason).toMatch(/^reverted: /);
+    expect(await confirmDate(bench.pool, register, bad.sha256!, '2027-01-01')).toBe(false);
+    expect(await head()).toMatchObject({ edition: before.edition, fecha_dato: before.fecha_dato });
+    const newer = await publish((list) => list.set(20, 'EMPRESA DE PRUEBA 20').set(21, 'ALTERADA'));
+    expect(newer).toMatchObject({ state: 'publicada', edition: before.edition + 1 });
+    expect((await findEdition(bench.pool, register, newer.edition!))!.counts).toMatchObject({ updated: 1 });
+  });
+
+  it('become an edition again when an operator approves them', async () => {
+    const bad = await publish((list) => list.set(30, 'ALTERADA TREINTA'));
+    await revert(bad.edition!);
+    const again = await publish();
+    const decision = { by: 'Ana Ruiz', reason: 'it was right after all', fechaDato: null };
+    await inTransaction(bench.pool, (client) => approvePublication(client, again.id, decision));
+    await bench.settle(register);
+    const { edition } = (await findPublication(bench.pool, again.id))!;
+    expect(await changesOf((await findEdition(bench.pool, register, edition!))!)).toEqual([
+      `u ${listRuc(30)} ALTERADA TREINTA `,
+    ]);
+    // Taken back by a person: from here on these bytes are the head's own, and only move its date.
+    expect(await publish()).toMatchObject({ state: 'repetida' });
+  });
+});
+
+describe('a paused register', () => {
+  it('downloads and makes no edition; undoing goes on; resumed, it takes what waited', async () => {
+    const last = await publish((list) => list.set(40, 'ALTERADA CUARENTA'));
+    await pauseRegister(bench.pool, register, order);
+    const waiting = await publish((list) => list.set(41, 'ALTERADA'));
+    expect(waiting).toMatchObject({ state: 'descargada', edition: null });
+    const correction = await revert(last.edition!);
+    expect(await head()).toMatchObject({ edition: correction.number, paused_by: 'Ana Ruiz' });
+    await resumeRegister(bench.pool, register);
+    await bench.settle(register);
+    const { state, edition } = (await findPublication(bench.pool, waiting.id))!;
+    expect({ state, edition }).toEqual({ state: 'publicada', edition: correction.number + 1 });
+  });
+});
+
+describe('an edition that another parser read', () => {
+  it('is followed by a full one: what really changed is a change, everything else is silent', async () => {
+    const { edition } = await head();
+    await bench.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
+    const next = await publish((list) => list.set(50, 'ALTERADA CINCUENTA').delete(51));
+    expect(next).toMatchObject({ state: 'publicada', edition: edition + 1 });
+    const made = (await findEdition(bench.pool, register, edition + 1))!;
+    const baseline = rows.size - 1;
+    expect(made).toMatchObject({ parser_version: 1, counts: { baseline, updated: 1, deleted: 1, inserted: 0 } });
+    expect(next.gates.filter((gate) => !gate.passed)).toEqual([]);
+    await expect(
+      inTransaction(bench.pool, (client) => requestCorrection(client, register, edition + 1, order)),
+    ).rejects.toMatchObject({ code: 'not_correctable' });
+  });
+
+  it('and one whose row store is full begin the store anew: a full edition, silent of what did not change', async () => {
+    const { edition } = await head();
+    const compare = bench.parts.compare;
+    bench.parts.compare = (input, ...rest) => {
+      if (input.previous == null) throw new CompareError('row_store_full', 'The row store has outgrown its positions.');
+      return compare(input, ...rest);
+    };
+    try {
+      const next = await publish((list) => list.set(54, 'ALTERADA CUATRO'));
+      expect(next).toMatchObject({ state: 'publicada', edition: edition + 1 });
+      const { counts } = (await findEdition(bench.pool, register, edition + 1))!;
+      expect(counts).toMatchObject({ baseline: rows.size - 1, updated: 1, inserted: 0, deleted: 0 });
+    } finally {
+      bench.parts.compare = compare;
+    }
+  });
+
+  it('a comparison that an earlier release left is made anew: the edition says of itself what its change file says', async () => {
+    const { edition } = await head();
+    await show((list) => list.set(53, 'ALTERADA TRES'));
+    const { id } = (await bench.fetch(register))!;
+    const signal = new AbortController().signal;
+    await verifyPublication(bench.parts, register, id);
+    await comparePublication(bench.parts, register, id, () => {}, signal);
+    expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'comparada' });
+    const released = registers[register] as { parserVersion: number };
+    const { parserVersion } = released;
+    released.parserVersion += 1;
+    try {
+      await bench.settle(register);
+      expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
+      const made = (await findEdition(bench.pool, register, edition + 1))!;
+      expect(made.counts).toMatchObject({ baseline: rows.size - 1, updated: 1 });
+      const path = await bench.parts.archive.localFile({ register, kind: 'changes', sha256: made.change_file_sha256 });
+      const file = await openChangeFile(path);
+      await file.close();
+      expect(made).toMatchObject({ parser_version: file.header.parserVersion, columns: file.header.columns });
+      expect(made.parser_version).toBe(parserVersion + 1);
+    } finally {
+      released.parserVersion = parserVersion;
+    }
+  });
+
+  it('and that this one cannot read at all, keeps the next from being compared: the reason names the old one', async () => {
+    const before = await head();
+    const [old] = (await bench.pool.query('SELECT publication_id FROM edition WHERE number = $1', [before.edition]))
+      .rows;
+    await bench.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
+    const module = registerModules[register];
+    const format = module.format as SmallFormat;
+    const read = (text: Buffer) => {
+      if (!text.includes('ALTERADA CINCUENTA')) return format.read(text);
+      throw new CompareError('header_changed', 'The header changed: it has 9 cells, expected 5.');
+    };
+    module.format = { size: 'small', read };
+    try {
+      const next = await publish((list) => list.set(50, 'OTRA CINCUENTA'));
+      expect(next).toMatchObject({ state: 'en_cuarentena', edition: null });
+      expect(next.state_reason).toBe(
+        `previous_unreadable: this release cannot read publication ${old.publication_id}, on which edition ${before.edition} stands: ` +
+          'The header changed: it has 9 cells, expected 5. Run a release that reads both; the next publication then needs nobody, this one an approval.',
+      );
+      expect(await head()).toMatchObject({ edition: before.edition });
+      module.format = format;
+      const following = await publish((list) => list.set(52, 'ALTERADA'));
+      expect(following).toMatchObject({ state: 'publicada', edition: before.edition + 1 });
+    } finally {
+      module.format = format;
+    }
+  });
+});

@@ -1,0 +1,165 @@
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { createAccount } from '../../../../api/accounts/accounts.ts';
+import { sitePaths } from '../../../../deploy/local/demo/register/day.ts';
+import { findEdition } from '../../../../pipelines/editions/editions.ts';
+import { readFreshness } from '../../../../pipelines/editions/freshness.ts';
+import { readHead } from '../../../../pipelines/editions/heads.ts';
+import type { VerifyReport } from '../../../../pipelines/replay/types.ts';
+import { makePublicationMetrics } from '../../../../workflows/publication/metrics.ts';
+import { reconcileRegister } from '../../../../workflows/publication/reconcile-step.ts';
+import { LateWatch } from '../../../../workflows/publication/sweeper.ts';
+import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/list-days.ts';
+import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
+
+// What is noticed by itself: too many notices, a source that has gone quiet, a state that differs from the archive.
+const register = listRegister;
+const hourMs = 3_600_000;
+const watched = 1_000;
+let bench: StepBench;
+let days = 0;
+let rows: ListRows = listRows(2_000);
+
+/** The lines of a log, parsed. */
+const lines: Record<string, unknown>[] = [];
+const log = pino(
+  { base: null },
+  new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>);
+      done();
+    },
+  }),
+);
+
+beforeAll(async () => {
+  bench = await makeStepBench(inject('endpoints'));
+});
+afterAll(() => bench?.close());
+
+/** A file whose time is `days` days before now, so that it is fresh on the last one. */
+async function publish(change: (rows: ListRows) => void = () => {}) {
+  days += 1;
+  rows = new Map(rows);
+  change(rows);
+  showList(bench.site, await listZip(rows), new Date(Date.now() - (20 - days) * 24 * hourMs));
+  return (await bench.run(register))!;
+}
+
+describe('notices that an edition would make', () => {
+  beforeAll(async () => {
+    const account = await createAccount(bench.pool, {
+      name: 'Banco Inventado',
+      plan: 'empresa',
+      email: null,
+      contract: null,
+    });
+    await bench.pool.query(
+      `WITH lists AS (INSERT INTO watch_list (account_id, nombre) VALUES ($1, 'una'), ($1, 'otra') RETURNING id)
+       INSERT INTO watch_member (list_id, ruc) SELECT lists.id, ruc FROM lists, unnest($2::text[]) AS ruc`,
+      [account, Array.from({ length: watched }, (_, number) => listRuc(number))],
+    );
+    await bench.pool.query(`INSERT INTO watch_list (account_id, nombre, deleted_at) VALUES ($1, 'ida', now())`, [
+      account,
+    ]);
+    await publish();
+  });
+
+  it('are counted on the lists of now, one per list, for watched companies only, and kept with the edition', async () => {
+    const day = await publish((list) => {
+      for (const number of [1, 2, 3]) list.delete(number);
+      // On the list as before, and watched by nobody.
+      list.set(4, 'OTRO NOMBRE').delete(1_500);
+    });
+    expect(day).toMatchObject({ state: 'publicada' });
+    const { counts } = (await findEdition(bench.pool, register, day.edition!))!;
+    expect(counts).toMatchObject({ deleted: 4, updated: 1, notices: 6, watchedCompanies: watched });
+    expect(day.gates.find(({ gate }) => gate === 'notices')).toMatchObject({
+      value: 6,
+      passed: true,
+      limit: 'unknown',
+    });
+  });
+
+  it('more than ten times the usual stop the publication, though no share of rows does', async () => {
+    const flood = await publish((list) => {
+      for (let number = 100; number < 160; number += 1) list.delete(number);
+    });
+    expect(flood).toMatchObject({ state: 'en_cuarentena' });
+    expect(flood.state_reason).toBe('gates: it would make 120 notices over 1000 watched companies (limit 100)');
+    // The next file is judged by itself: what waits for an operator holds back nothing.
+    const calm = await publish((list) => {
+      for (let number = 100; number < 160; number += 1) list.set(number, `EMPRESA DE PRUEBA ${number}`);
+      list.delete(5);
+    });
+    expect(calm).toMatchObject({ state: 'publicada' });
+  });
+});
+
+// register-apis T5, T7: the address moved and answers 404, day after day.
+describe('a source that has gone quiet', () => {
+  it('keeps its edition, is late after a day, and the log says it once and once when it is back', async () => {
+    const lateWatch = new LateWatch({ pool: bench.pool, log });
+    const said = () => lines.splice(0).filter((line) => line.register === register);
+    const before = await readHead(bench.pool, register);
+    await lateWatch.look();
+    expect(said()).toEqual([]);
+    bench.site.misbehave({ mode: 'status', status: 404 }, sitePaths[register].file);
+    await expect(bench.fetch(register)).rejects.toMatchObject({ retryable: true });
+    for (const hours of [20, 25, 26, 49]) await lateWatch.look(new Date(Date.now() + hours * hourMs));
+    expect(said()).toEqual([
+      expect.objectContaining({ level: 40, reasons: ['its official site last answered 25 h ago (at most 24)'] }),
+    ]);
+    expect(await readHead(bench.pool, register)).toEqual(before);
+    bench.site.misbehave({ mode: 'ok' });
+    await publish();
+    await lateWatch.look();
+    expect(said()).toEqual([expect.objectContaining({ level: 30, msg: 'the register is no longer late' })]);
+  });
+});
+
+describe('the daily check', () => {
+  const signal = new AbortController().signal;
+  const part = { rows: 1_993, missing: 0, extra: 0, differs: 0 };
+
+  function found(differs: number, edition: number): VerifyReport {
+    return {
+      ...{ register, edition, rows: 1_993, equal: differs === 0, differences: differs, state: { ...part, differs } },
+      ...{ names: null, history: part, publication: part, publicationNote: null, laterRows: 0 },
+      listed: differs === 0 ? [] : [{ where: 'state', kind: 'differs', id: '10*******19', edition: null }],
+    };
+  }
+  const check = (report: VerifyReport | null) =>
+    reconcileRegister({ pool: bench.pool, log, verify: async () => report }, register, () => {}, signal);
+  const latest = async () => (await readFreshness(bench.pool)).find((each) => each.register === register)!;
+
+  it('keeps its result; a difference is an alert in log and metrics, and nothing is repaired', async () => {
+    const { edition } = await readHead(bench.pool, register);
+    expect(await check(found(0, edition))).toEqual({ outcome: 'equal' });
+    expect((await latest()).last_reconciliation).toMatchObject({ edition, equal: true, differences: 0 });
+    lines.length = 0;
+    expect(await check(found(1, edition))).toEqual({ outcome: 'different' });
+    expect(lines).toEqual([expect.objectContaining({ level: 50, register, edition, differences: 1 })]);
+    const registry = new Registry();
+    makePublicationMetrics(registry, bench.pool);
+    const metrics = await registry.metrics();
+    expect(metrics).toContain(`padron_reconcile_differences{register="${register}"} 1`);
+    expect(metrics).toContain(`padron_register_late{register="${register}"} 0`);
+    expect(metrics).toContain('padron_register_late{register="padron_reducido"} 1');
+    expect(metrics).toMatch(/padron_register_age_seconds\{register="agentes_retencion"\} \d+/);
+  });
+
+  it('is skipped while there is nothing, an edition is on its way, or one began meanwhile', async () => {
+    const { edition } = await readHead(bench.pool, register);
+    expect(await check(null)).toEqual({ outcome: 'skipped' });
+    expect(await check(found(5, edition - 1))).toEqual({ outcome: 'skipped' });
+    await bench.pool.query('UPDATE edition SET avisada_at = NULL WHERE register = $1 AND number = $2', [
+      register,
+      edition,
+    ]);
+    expect(await check(found(5, edition))).toEqual({ outcome: 'skipped' });
+    expect((await latest()).last_reconciliation).toMatchObject({ differences: 1 });
+  });
+});

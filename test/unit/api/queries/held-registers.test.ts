@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { makeHeldRegisters } from '../../../../api/queries/held-registers.ts';
+import type { StoredRow } from '../../../../api/queries/taxpayer-rows.ts';
+
+/** A store with rows of register 3 (agentes_retencion) by RUC, and counts of what it was asked. */
+function makeBench(rucs: string[]) {
+  const store = { rucs: new Set(rucs), at: 0, scans: 0, lookUps: 0 };
+  const row: StoredRow = { register: 3, version: 1, isDeleted: false, cells: [] };
+  const held = makeHeldRegisters(
+    {
+      find: async (ruc) => {
+        store.lookUps += 1;
+        return store.rucs.has(ruc) ? [row] : [];
+      },
+      findMany: async () => [],
+      anyKeyOf: async () => {
+        store.scans += 1;
+        return [...store.rucs][0] ?? null;
+      },
+    },
+    () => store.at,
+  );
+  return { store, held, row, require: () => held.require(['agentes_retencion']) };
+}
+
+test('a register without a row is refused, each time anew; with one it is held for 5 s', async () => {
+  const { store, require } = makeBench([]);
+  await expect(require()).rejects.toThrow('no row of agentes_retencion');
+  store.rucs.add('a');
+  await require();
+  expect(store.scans).toBe(2);
+  store.at = 2_000;
+  await require();
+  expect(store.scans).toBe(2);
+  store.rucs.clear();
+  store.at = 5_001;
+  await expect(require()).rejects.toThrow('no row of agentes_retencion');
+});
+
+test('the RUC that was last found is asked for; the whole register only when that one is gone', async () => {
+  const { store, held, row, require } = makeBench(['a', 'b']);
+  held.note('a', [row]);
+  await require();
+  expect([store.lookUps, store.scans]).toEqual([1, 0]);
+  store.rucs.delete('a');
+  store.at = 5_001;
+  await require();
+  expect([store.lookUps, store.scans]).toEqual([2, 1]);
+  store.rucs.clear();
+  store.at = 10_002;
+  await expect(require()).rejects.toThrow('no row');
+});
+
+test('what a scan found is asked for next: of a register that few look-ups meet, one scan is made', async () => {
+  const { store, require } = makeBench(['a']);
+  await require();
+  store.at = 5_001;
+  await require();
+  expect([store.lookUps, store.scans]).toEqual([1, 1]);
+});
+
+test('no register, no question', async () => {
+  const { store, held } = makeBench([]);
+  await held.require([]);
+  expect([store.lookUps, store.scans]).toEqual([0, 0]);
+});
