@@ -48,12 +48,14 @@ function framesOf({ stack = '' }: Error): string {
     .join('\n');
 }
 
+const flushEveryMs = 100;
+
 /**
- * The log for one line per request or message: written in blocks, at the latest after `flushMs`, and not searched for
+ * The log for one line per request or message: written in blocks, at the latest after `flushEveryMs`, and not searched for
  * secrets, both of which cost more than the line itself when there are thousands a second. So every field is named by the
  * caller and none is free text. A kill -9 loses what was not flushed. Call `stop` before the process ends.
  */
-export function makeLineLogger(process: string, level: string, flushMs = 100): { log: Logger; stop: () => void } {
+export function makeLineLogger(process: string, level: string): { log: Logger; stop: () => void } {
   const destination = pino.destination({ fd: 1, sync: true, minLength: 8_192 });
   const log = pino(
     {
@@ -64,7 +66,7 @@ export function makeLineLogger(process: string, level: string, flushMs = 100): {
     },
     destination,
   );
-  const timer = setInterval(() => destination.flushSync(), flushMs).unref();
+  const timer = setInterval(() => destination.flushSync(), flushEveryMs).unref();
   return {
     log,
     stop() {

@@ -11,7 +11,7 @@ import { makeClickhouse } from './clickhouse.ts';
  */
 const folder = (engine: string) => fileURLToPath(new URL(`../../schemas/${engine}`, import.meta.url));
 
-export class MigrationError extends Error {
+class MigrationError extends Error {
   override name = 'MigrationError';
   readonly code = 'migration_failed';
 }
@@ -41,14 +41,14 @@ const migrationTimeoutMs = 600_000;
  * both note the version, which the next run reads as one. Then the views of all registers are made anew.
  * @throws MigrationError with the library's or the engine's own message
  */
-export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = migrationTimeoutMs): Promise<void> {
+export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
   const url = new URL(clickhouseUrl);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
   // A process of its own, because the library ends the process it runs in when a statement fails; by the environment,
   // because a command line shows the password to everyone on the machine.
   const child = spawn(process.execPath, [program, 'migrate'], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: timeoutMs,
+    timeout: migrationTimeoutMs,
     env: {
       CH_MIGRATIONS_HOST: url.origin,
       CH_MIGRATIONS_USER: decodeURIComponent(url.username) || 'default',
@@ -56,7 +56,7 @@ export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = migra
       CH_MIGRATIONS_DB: decodeURIComponent(url.pathname.slice(1)) || 'default',
       CH_MIGRATIONS_HOME: folder('clickhouse'),
       CH_MIGRATIONS_DB_ENGINE: 'ENGINE=Atomic',
-      CH_MIGRATIONS_TIMEOUT: String(timeoutMs),
+      CH_MIGRATIONS_TIMEOUT: String(migrationTimeoutMs),
     },
   });
   let output = '';
@@ -70,12 +70,15 @@ export async function migrateClickhouse(clickhouseUrl: string, timeoutMs = migra
     child.once('close', resolve);
   });
   if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${plain(output)}`);
-  await makeViews(clickhouseUrl, timeoutMs);
+  await makeViews(clickhouseUrl);
 }
 
 /** Dying between two of them leaves old and new ones, all of which can be read; the repeat makes the rest. */
-async function makeViews(clickhouseUrl: string, timeoutMs: number): Promise<void> {
-  const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: timeoutMs, connections: 1 });
+async function makeViews(clickhouseUrl: string): Promise<void> {
+  const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {
+    requestTimeoutMs: migrationTimeoutMs,
+    connections: 1,
+  });
   try {
     for (const view of currentViews()) await client.command({ query: view });
   } catch (error) {

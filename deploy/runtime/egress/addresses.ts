@@ -8,7 +8,7 @@ import ipaddr from 'ipaddr.js';
 export type AddressKind = 'public' | 'private' | 'forbidden';
 
 /** Private kinds are admitted only where the policy says so; forbidden ones (metadata, multicast, tunnels) never are. */
-export function addressKind(text: string): AddressKind {
+function addressKind(text: string): AddressKind {
   // A zone id (fe80::1%eth0) is only ever link-local.
   if (text.includes('%') || !ipaddr.isValid(text)) return 'forbidden';
   const address = ipaddr.parse(text);

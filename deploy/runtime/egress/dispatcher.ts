@@ -32,7 +32,7 @@ export function makeEgressDispatcher(
   });
 }
 
-export function guardedConnector(
+function guardedConnector(
   policy: EgressPolicy,
   limits: Pick<EgressLimits, 'connectTimeoutMs'>,
   resolve: ResolveName,

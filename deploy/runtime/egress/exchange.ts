@@ -29,11 +29,10 @@ export async function exchange(
   dispatcher: Dispatcher,
   message: { url: URL; method: 'POST'; headers: Record<string, string>; body: Buffer },
   limits: ExchangeLimits,
-  stop?: AbortSignal,
 ): Promise<ExchangeResult> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), limits.exchangeTimeoutMs);
-  const signal = stop === undefined ? deadline.signal : AbortSignal.any([deadline.signal, stop]);
+  const { signal } = deadline;
   try {
     const answer = await request(message.url, {
       dispatcher,
@@ -46,7 +45,7 @@ export async function exchange(
     const bodyProblem = problem === 'broken' && signal.aborted ? 'timeout' : problem;
     return { answered: true, status: answer.statusCode, headers: answer.headers, body, bodyProblem };
   } catch (error) {
-    return { answered: false, failure: deadline.signal.aborted ? 'timeout' : networkFailure(error) };
+    return { answered: false, failure: signal.aborted ? 'timeout' : networkFailure(error) };
   } finally {
     clearTimeout(timer);
   }

@@ -25,7 +25,7 @@ export interface EgressLimits {
   keepAliveMs: number;
 }
 
-export const defaultWebhookPorts: readonly number[] = [443, 8443];
+const defaultWebhookPorts: readonly number[] = [443, 8443];
 
 /** Why a target is refused. A class only: which address or port it was is never told to the customer. */
 export type TargetProblem =

@@ -9,13 +9,8 @@ export type ResolveName = (host: string) => Promise<readonly string[]>;
  * silent name servers would stop every delivery; and it follows the hosts file and search domains, which no public
  * target needs.
  */
-export function makePublicResolver(options: {
-  timeoutMs: number;
-  tries: number;
-  servers?: readonly string[];
-}): ResolveName {
-  const resolver = new Resolver({ timeout: options.timeoutMs, tries: options.tries });
-  if (options.servers !== undefined) resolver.setServers(options.servers);
+function makePublicResolver(): ResolveName {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const resolve4 = promisify(resolver.resolve4.bind(resolver)) as (host: string) => Promise<string[]>;
   const resolve6 = promisify(resolver.resolve6.bind(resolver)) as (host: string) => Promise<string[]>;
   return async (host) => {
@@ -26,11 +21,11 @@ export function makePublicResolver(options: {
 }
 
 /** The system's way (hosts file, search domains): for development, where targets are localhost or names of a private network. */
-export const resolveBySystem: ResolveName = async (host) => {
+const resolveBySystem: ResolveName = async (host) => {
   const found = await dns.lookup(host, { all: true, verbatim: true });
   return found.map((entry) => entry.address);
 };
 
 export function resolverFor(policy: { allowPrivateTargets: boolean }): ResolveName {
-  return policy.allowPrivateTargets ? resolveBySystem : makePublicResolver({ timeoutMs: 2_000, tries: 2 });
+  return policy.allowPrivateTargets ? resolveBySystem : makePublicResolver();
 }

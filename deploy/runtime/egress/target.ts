@@ -3,7 +3,7 @@ import { isAddressAllowed } from './addresses.ts';
 import { type EgressPolicy, isPortAllowed, type TargetProblem } from './policy.ts';
 import type { ResolveName } from './resolve.ts';
 
-export const maxUrlLength = 2_048;
+const maxUrlLength = 2_048;
 
 export type TargetCheck = { ok: true; url: URL } | { ok: false; problem: TargetProblem };
 export type TargetResolution = { ok: true; addresses: readonly string[] } | { ok: false; problem: TargetProblem };
@@ -41,11 +41,11 @@ export async function resolveTarget(url: URL, policy: EgressPolicy, resolve: Res
 }
 
 /** The host without an IPv6 literal's brackets and without the root's trailing dot, in lower case. */
-export function hostOf(url: URL): string {
+function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
-export function portOf(url: URL): number {
+function portOf(url: URL): number {
   if (url.port !== '') return Number(url.port);
   return url.protocol === 'http:' ? 80 : 443;
 }
@@ -60,7 +60,7 @@ function hostProblem(url: URL, policy: EgressPolicy): TargetProblem | null {
 }
 
 /** Names that never belong to a public host: without a dot, of this host, or of a private zone. */
-export function isLocalName(host: string): boolean {
+function isLocalName(host: string): boolean {
   if (!host.includes('.')) return true;
   return /\.(localhost|localdomain|internal|intranet|local|lan|home|corp|private|test|invalid|onion|arpa)$/.test(host);
 }
