@@ -15,7 +15,7 @@ export interface TaxpayerRows {
 }
 
 /**
- * The public record of a taxpayer (api.md, "Taxpayer"). Nothing is made up: what a register does not say is null, and a code of
+ * The public record of a taxpayer. Nothing is made up: what a register does not say is null, and a code of
  * a place that the catalogue does not know stays, without names.
  */
 export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: UbigeoCatalogue): TaxpayerRecord {

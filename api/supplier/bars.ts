@@ -22,7 +22,7 @@ export function sanctionsIn(cells: CellsByRegister): NamedSanction[] {
 
 /**
  * Whether the supplier is barred on `day`. A negative is a claim of the sources that were read: without one that is
- * required, or with a sanction whose days cannot be read, nothing is claimed (register-apis T41).
+ * required, or with a sanction whose days cannot be read, nothing is claimed.
  * @param isMissing a required register of bars was never loaded
  */
 export function procurementResult(

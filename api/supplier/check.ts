@@ -14,7 +14,7 @@ export interface CheckInput extends CurrentRows, Pick<SupplierFacts, 'record' | 
   lists: SupplierCheck['vigilado']['listas'];
 }
 
-/** The supplier check (api.md, "proveedor"; three outcomes: register-apis T41). Pure. */
+/** The supplier check. Pure. */
 export function supplierCheckOf(input: CheckInput, thresholds: SupplierThresholds): SupplierCheck {
   const { record, editions, cells, today, givenDay, changes, lists } = input;
   const sanctions = sanctionsIn(loadedOnly(cells, editions));

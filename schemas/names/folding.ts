@@ -37,7 +37,7 @@ export interface FoldedName {
  * Folds a name, stored or typed, in the one way that both sides use: capitals without accents, apostrophes and quotes
  * dropped, other signs as spaces, dotted initials joined (`R.P.S.` = `RPS`, but `SAN.MARTIN` is two words), `Y`, `E` and `&`
  * between words left out, a letter joined to the number before it (`3 A` = `3A`), the legal form apart.
- * Rule: research of what users type, and api.md, `ruc/buscar`. A change here needs `padron rebuild` for the stored side.
+ * A change here needs `padron rebuild` for the stored side.
  */
 export function foldName(name: string): FoldedName {
   const { words, form } = splitLegalForm(foldWords(name), name.length);

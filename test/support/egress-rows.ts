@@ -1,5 +1,6 @@
-/** research/webhooks.md, section 5: targets that a webhook may not have, by row. */
+/** Targets that a webhook may not have. */
 export interface EgressRow {
+  /** Numbers the kinds of trick, of which a kind may have several spellings. */
   row: number;
   url: string;
   /** What a connection that nobody checked before is refused for; null: no program gets as far as connecting. */

@@ -1,6 +1,6 @@
 /**
  * The monthly open data: one header line, then one line per RUC, 16 cells, no quoting. Delimiter (pipe or comma) and encoding
- * (Windows-1252 or UTF-8) change between months. Facts and their sources: research on the registers, section 2.
+ * (Windows-1252 or UTF-8) change between months.
  */
 export const columnNames = [
   'RUC',

@@ -4,7 +4,7 @@ import { decodeWindows1252, encodeWindows1252 } from '../windows-1252.ts';
 
 /**
  * The daily register's text: one header line, then one line per RUC, 15 cells each closed by a pipe, LF (or CR LF),
- * Windows-1252, no quoting. Facts and their sources: research on the registers, section 1.
+ * Windows-1252, no quoting.
  */
 export const header =
   'RUC|NOMBRE O RAZÓN SOCIAL|ESTADO DEL CONTRIBUYENTE|CONDICIÓN DE DOMICILIO|UBIGEO|TIPO DE VÍA|NOMBRE DE VÍA|' +

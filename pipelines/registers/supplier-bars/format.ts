@@ -11,7 +11,7 @@ const maxIdBytes = 40;
 /**
  * The procurement agency's files of bars (CONOSCE): a header line and one line per sanction, cells between pipes, CR LF, Windows-1252, no
  * quoting. They are history, not what is in force; a supplier has as many lines as sanctions and becomes one row, whose cell
- * `sanciones` lists them in an order of their own. Facts and their sources: research on the registers, section 4 (b).
+ * `sanciones` lists them in an order of their own.
  */
 export function supplierBarsFormat(layouts: readonly BarLayout[]): SmallFormat {
   return { size: 'small', read: (text) => readBars(text, layouts) };

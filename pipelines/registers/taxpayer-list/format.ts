@@ -6,7 +6,7 @@ import { isNoDate, writtenDay } from '../written-day.ts';
 
 /**
  * SUNAT's lists of taxpayers: a header line and one line per RUC, four cells each closed by a pipe, ended by CR alone,
- * Windows-1252, no quoting, names cut at 100 characters. Facts and their sources: research on the registers, section 3.
+ * Windows-1252, no quoting, names cut at 100 characters.
  */
 export const listLayout = { names: ['Ruc', 'Nombre/Razon', 'A partir del', 'Resolucion', ''] };
 

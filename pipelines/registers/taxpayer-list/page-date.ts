@@ -11,8 +11,8 @@ const updated = /actualizado\s+al\s*:?\s*(\d{2}\/\d{2}\/\d{4})/;
 
 /**
  * The day at which a list's own page says it was last updated ("Actualizado al : dd/mm/yyyy"), or in words why it says
- * none. A page that speaks of the other list and not of its own is refused: the two addresses are known to get swapped
- * (registers 7.22), and a list with the other's date looks fresh when it is not.
+ * none. A page that speaks of the other list and not of its own is refused: the two addresses are known to get swapped,
+ * and a list with the other's date looks fresh when it is not.
  */
 export function pageDate(html: string, list: keyof typeof ownWords, now: Date): SourceDate | string {
   const text = html

@@ -73,7 +73,7 @@ test('a first edition of a list that is still being written says nothing yet', a
   expect([data.es_agente_retencion, meta.fecha_padrones.agentes_retencion]).toEqual([null, null]);
 });
 
-// register-apis T1: a lost store must not answer for the register that it lost.
+// A lost store must not answer for the register that it lost.
 test('a list whose rows the store does not hold is 503, never "not listed"; the daily register keeps its own word', async () => {
   await around.pool.query("UPDATE edition SET materializada_at = now() WHERE register = 'agentes_retencion'");
   await load('buenos_contribuyentes', { number: 1, fechaDato: '2026-11-25' }, []);
@@ -118,7 +118,7 @@ test('all registers: one record, each source with its own date', async () => {
     es_agente_retencion: true,
     es_buen_contribuyente: false,
   });
-  // register-apis T14: every answer says which publication it is from, of which day, and when it was loaded.
+  // Every answer says which publication it is from, of which day, and when it was loaded.
   expect(meta).toMatchObject({
     origen: 'SUNAT - Padrón reducido del RUC',
     fecha_dato: '2026-11-26',
@@ -181,7 +181,7 @@ test('a row of a list edition that is still being written is dated by that editi
   expect((await lookUp(agent)).meta.fecha_padrones.agentes_retencion).toBe('2026-11-20');
 });
 
-// registers 7.23: nothing but absence says that somebody left a list.
+// Nothing but absence says that somebody left a list.
 test('who left a list is no longer on it; the ETag of the answer is another', async () => {
   const before = (await lookUp(agent)).headers.get('etag')!;
   expect(before).toMatch(/^W\/"1\.1\.1\.1-/);

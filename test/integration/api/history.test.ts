@@ -107,7 +107,7 @@ test('not found as of a day names the edition of then', async () => {
   expect(problem.meta).toMatchObject({ fecha_dato: '2026-03-05' });
 });
 
-// A store that lost part of the history must not tell today's state as that of then (register-apis T1).
+// A store that lost part of the history must not tell today's state as that of then.
 test('a later row without its change is 503, never an answer', async () => {
   const lost = '20990000060';
   await insertTaxpayers(around.clickhouse, [{ line: line(lost, 'BAJA DE OFICIO'), version: 3 }]);
@@ -122,7 +122,7 @@ async function history(target: string, as = caller) {
 const short = ({ fecha_dato, registro, operacion, campo, antes, despues }: HistoryEntry) =>
   [fecha_dato, registro, operacion, campo, antes, despues] as const;
 
-// register-apis T40: what changed and when, not only what is now.
+// What changed and when, not only what is now.
 test('historial: newest first, all registers, a correction named', async () => {
   const { data, meta, headers } = await history(`/id/v1/ruc/${company}/historial`);
   expect(data.map(short)).toEqual([

@@ -76,7 +76,7 @@ describe('words of users', () => {
     ['distribuidra kolpa', kolpa],
     ['kolpa dist', kolpa],
     ['DIST. KOLPA SAC', kolpa],
-    // register-apis T25: a name made of abbreviations.
+    // A name made of abbreviations.
     ['R.P.S. CIA. MUN. S.A.', initials],
     ['rps compañia municipalidad', initials],
   ])('%s finds its company first', async (q, { nombre }) => {
@@ -89,14 +89,12 @@ describe('words of users', () => {
     expect(await found('andu')).toEqual([andu.nombre]);
   });
 
-  // register-apis T23, T32
   test('accents and double spaces make no difference; the name is shown as the register writes it', async () => {
     for (const q of ['itau asesores del peru', 'ITAÚ   asesores del Perú s.a.', 'itaú']) {
       expect(await found(q)).toEqual([itau.nombre]);
     }
   });
 
-  // register-apis T28
   test('active first inside a tier, both listed, the other form after', async () => {
     const { data } = await search({ q: 'acme peru sac' });
     expect(data.map(({ nombre, estado, coincidencia }) => [nombre, estado, coincidencia])).toEqual([
@@ -186,7 +184,7 @@ describe('what is refused', () => {
     [{ q: 'acme', limite: '0' }, 'limite'],
     [{ q: 'acme', ubigeo: '1501012' }, 'ubigeo'],
     [{ q: 'acme', estado: '<b>' }, 'estado'],
-    // register-apis T30: there are no page numbers to go deep with.
+    // There are no page numbers to go deep with.
     [{ q: 'acme', cursor: '255555555' }, 'cursor'],
   ])('%o', async (parameters, campo) => {
     const query = new URLSearchParams(parameters as Record<string, string>);
@@ -241,7 +239,7 @@ describe('editions', () => {
 });
 
 describe('a store that cannot tell', () => {
-  // register-apis T1, T10: an empty page would be a claim.
+  // An empty page would be a claim.
   test('an index of names without its names is 503, never an empty page', async () => {
     const lost = await startSurroundings();
     try {

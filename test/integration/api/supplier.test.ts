@@ -68,7 +68,7 @@ const sanction = {
   motivo: 'TEXTO DE PRUEBA',
 };
 
-// register-apis T41: before a source is there its word is neither yes nor no.
+// Before a source is there its word is neither yes nor no.
 test('a required source that was never loaded: not determined, and each missing one is named', async () => {
   const { data, meta } = await check(clean);
   expect(data).toMatchObject({
@@ -84,7 +84,7 @@ test('a required source that was never loaded: not determined, and each missing 
   expect(meta.fuentes).toHaveLength(4);
 });
 
-// register-apis T1 and T41: a store that lost a register's rows must not clear its suppliers.
+// A store that lost a register's rows must not clear its suppliers.
 test('a register of bars whose rows the store does not hold is 503, never "not listed"', async () => {
   await insertEdition(around.pool, { register: 'sancionados', number: 1, fechaDato: daysAgo(5), materialisedAt: null });
   await around.pool.query("UPDATE edition SET materializada_at = now() WHERE register = 'sancionados'");
@@ -165,7 +165,7 @@ test('the lists of the account that hold it, and of no other account', async () 
   expect((await check(clean, '', stranger)).data.vigilado).toEqual({ activo: false, listas: [] });
 });
 
-// register-apis T42: proof of the check, unchanged when an audit asks later.
+// Proof of the check, unchanged when an audit asks later.
 test('the evidence: the same bytes later, free, to the same account only', async () => {
   const by = await makeCaller(around.pool, around.api.url, { plan: 'free' });
   const { text, meta } = await check(barred, '', by);

@@ -4,7 +4,7 @@ import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts
 import { refusedTargets } from '../../support/egress-rows.ts';
 import { type Surroundings, startSurroundings } from './surroundings.ts';
 
-// research/webhooks.md, section 5, on every path that takes or tries a URL. Row 31 alone asks public name servers: it is with
+// Every forbidden target, on every path that takes or tries a URL. Row 31 alone asks public name servers: it is with
 // the unit tests (deploy/runtime/egress).
 const urls = refusedTargets.filter(({ row }) => row !== 31).map(({ url }) => url);
 const webhooks = '/id/v1/watch/webhooks';

@@ -50,7 +50,7 @@ test('a burst over three processes: exactly the limit passes, and the next minut
   expect(await admitted(limits, 'account:1', 30, 20)).toBe(20);
 });
 
-test('no 429 inside the limit: what another process took and did not use is given back (registers-apis T44)', async () => {
+test('no 429 inside the limit: what another process took and did not use is given back', async () => {
   const [one, other] = (await limitsOf(2)) as [MinuteLimits, MinuteLimits];
   expect((await one.count({ key: 'account:3', limit: 30 })).isWithin).toBe(true);
   let passed = 0;

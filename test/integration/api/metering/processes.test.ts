@@ -116,7 +116,7 @@ test('the headers say what is left, of the minute and of the month; errors and u
   expect(last.headers.get('ratelimit')).toMatch(/"mes";r=96;/);
 });
 
-test('the minute limit counts every route at every process; then 429 with the seconds to the next minute (registers-apis T44, T45)', async () => {
+test('the minute limit counts every route at every process; then 429 with the seconds to the next minute', async () => {
   const { at } = await customer(1_000, 20);
   const statuses: number[] = [];
   let refused: Response | undefined;

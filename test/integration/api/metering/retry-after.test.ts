@@ -10,7 +10,7 @@ import { type MovableApis, startMovableApis } from '../../../support/movable-api
 import { insertEdition, insertTaxpayers } from '../../../support/served-register.ts';
 import { type Surroundings, startSurroundings } from '../surroundings.ts';
 
-// Whoever waits as long as a 429 says is answered (register-apis T44): asked of processes whose clocks the test moves on.
+// Whoever waits as long as a 429 says is answered: asked of processes whose clocks the test moves on.
 
 const company = '20990000019';
 const unknown = '20131312955';

@@ -58,7 +58,7 @@ test('endpoint: how it stands and its last deliveries, without its URL', async (
   });
 });
 
-// research/webhooks.md row 12: a held event is sent again while its endpoint is still paused.
+// A held event is sent again while its endpoint is still paused.
 test('resend: held while paused; due after; a cancelled or unknown one is refused', async () => {
   const [first, second] = deliveries as [string, string, string];
   await bench.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = $1`, [first]);

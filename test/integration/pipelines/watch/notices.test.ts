@@ -46,7 +46,7 @@ const notices = async (id: string) =>
 
 const write = (id: string, notice: Notice) => inTransaction(bench.pool, (client) => writeNotice(client, id, notice));
 
-// research/webhooks.md row 21: an endpoint was paused and nobody knew.
+// An endpoint was paused and nobody knew.
 it('one pause and one resume, however many try at once, are told once each: in the list and by mail', async () => {
   const id = await webhook();
   const paused = await Promise.all([1, 2, 3].map(() => pauseWebhook(bench.pool, id, 'respuesta_410')));

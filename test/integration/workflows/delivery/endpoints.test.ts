@@ -51,7 +51,7 @@ it('the rate holds at the wire over many rounds, and few connections carry all r
   const mostInASecond = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
   expect(mostInASecond).toBeLessThanOrEqual(30 + 3 + 1);
   expect(times.at(-1)! - times[0]!).toBeGreaterThanOrEqual(2_800);
-  // webhooks.md row 9: as many handshakes as requests. Five at once at most, and a socket may be renewed.
+  // As many handshakes as requests. Five at once at most, and a socket may be renewed.
   expect(sockets.size).toBeLessThanOrEqual(12);
 });
 

@@ -129,7 +129,6 @@ describe('a site that is unwell for a while', () => {
     expect(await findPublication(bench.pool, publicationId!)).toMatchObject({ sha256: sha256(bytes) });
   });
 
-  // register-apis T5
   it('that lost the file says so for an operator, and the register stays as it is', async () => {
     const before = await head();
     bench.site.misbehave({ mode: 'status', status: 404 }, listFile);
@@ -161,7 +160,6 @@ describe('a list that its own page dates', () => {
     expect(fetched(list)).toBe(0);
   });
 
-  // registers 7.22
   it('goes to quarantine when the page is the other list’s', async () => {
     await showList('SWAPPED', day(13));
     bench.site.placePage(listPagePath!, listPage('buenos_contribuyentes', 'BueCont_TXT.zip', day(13)));

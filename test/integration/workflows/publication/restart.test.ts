@@ -133,7 +133,6 @@ describe('the monthly register', () => {
       .map((line) => `${line}\n`)
       .join('');
 
-  // registers 7.24
   it('compares cells, not bytes: another delimiter and encoding in the next month change nothing', async () => {
     const [before, now] = [periodIn(lastMonth), periodIn(thisMonth)];
     const first = encodeWindows1252(lines('|', before, '3'));

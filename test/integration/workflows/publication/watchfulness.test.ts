@@ -98,7 +98,7 @@ describe('notices that an edition would make', () => {
   });
 });
 
-// register-apis T5, T7: the address moved and answers 404, day after day.
+// The address moved and answers 404, day after day.
 describe('a source that has gone quiet', () => {
   it('keeps its edition, is late after a day, and the log says it once and once when it is back', async () => {
     const lateWatch = new LateWatch({ pool: bench.pool, log });

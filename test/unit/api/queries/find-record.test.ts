@@ -73,7 +73,7 @@ test('the daily register was never loaded: no answer, whatever the lists hold', 
   await expect(find()).rejects.toMatchObject({ code: 'padron_no_disponible' });
 });
 
-// register-apis T1, T10, registers 7.7: a store that is slow, down or empty never says "not found".
+// A store that is slow, down or empty never says "not found".
 test('a store that does not answer, or lost the daily register, is unavailable', async () => {
   const slow = makeBench(all, []);
   slow.bench.failure = new Error('Timeout error.');
@@ -120,7 +120,6 @@ test('one that left the monthly register has no fields of it', async () => {
   expect(data).toMatchObject({ tipo_contribuyente: null, nro_trabajadores: null });
 });
 
-// register-apis T21.
 test('only a code that the catalogue does not know is counted', async () => {
   for (const [ubigeo, counted] of [
     ['150122', 0],

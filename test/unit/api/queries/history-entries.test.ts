@@ -31,12 +31,12 @@ test('one entry per field, with the texts of the look-up; an empty cell was noth
   ]);
 });
 
-// register-apis T39: "A changed to A".
+// "A changed to A".
 test('a change that nobody would see is no entry', () => {
   expect(told('padron_reducido', { before: daily({ lote: '-' }), after: daily({ lote: '----' }) })).toEqual([]);
 });
 
-// register-apis T36: who was removed, and who came back.
+// Who was removed, and who came back.
 test('coming and going are one entry; of one that comes back, also what is not as it was', () => {
   const after = daily({ nombre: 'DOS S.A.C.' });
   expect(told('padron_reducido', { after })).toEqual([['alta', 'ruc', null, ruc]]);

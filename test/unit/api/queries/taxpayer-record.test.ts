@@ -50,7 +50,7 @@ test('registers that were never loaded: null, never false and never missing', ()
   });
 });
 
-// registers 7.24 and section 2: 0 is a value; NO DISPONIBLE says nothing in its own cell and in no other.
+// 0 is a value; NO DISPONIBLE says nothing in its own cell and in no other.
 test.each([
   ['0', 0],
   ['12', 12],
@@ -83,12 +83,12 @@ test('a natural person: the ubigeo of the monthly register, and no address', () 
     departamento: 'LA LIBERTAD',
     provincia: 'TRUJILLO',
     distrito: 'ALTO TRUJILLO',
-    // registers 7.5: not a fault, the register does not publish it.
+    // Not a fault, the register does not publish it.
     direccion: null,
   });
 });
 
-// registers 7.26, register-apis T21: a code is text, an unknown one is kept; 7.11: markers of nothing are null.
+// A code is text, an unknown one is kept; markers of nothing are null.
 test.each([
   ['150122', null, '150122', 'MIRAFLORES'],
   ['150122', '150101', '150122', 'MIRAFLORES'],
@@ -107,7 +107,7 @@ test.each([
   expect([record.departamento === null, record.provincia === null]).toEqual([district === null, district === null]);
 });
 
-// registers 7.14 and 7.16: one to one; cut and unknown values stay what they are.
+// One to one; cut and unknown values stay what they are.
 test.each([
   ['SUSPENSION TEMPORAL', '-', 'SUSPENSIÓN TEMPORAL', '-'],
   ['BAJA PROV. POR OFICI', 'NO HALLADO CERRADO', 'BAJA PROV. POR OFICIO', 'NO HALLADO CERRADO'],
@@ -119,7 +119,7 @@ test.each([
   expect(recordOf(line)).toMatchObject({ estado: shownEstado, condicion: shownCondicion });
 });
 
-// registers 7.1 and 7.2: no name, quotes, question marks and spaces inside a name are data.
+// No name, quotes, question marks and spaces inside a name are data.
 test.each(['', 'SOCIEDAD     "FICTISUR S.A."', '¿AVIACIÓN? & CIA'])('the name %j is served as it is', (name) => {
   expect(recordOf(company.replace('COMERCIAL PRUEBA UNO S.A.C.', name)).nombre).toBe(name);
 });

@@ -93,7 +93,7 @@ test.each([
       ['suspension_temporal', 'atencion'],
     ],
   ],
-  // register-apis: `-` is unknown and not NO HABIDO; other conditions are no warning.
+  // `-` is unknown and not NO HABIDO; other conditions are no warning.
   ['ACTIVO', '-', []],
   ['ACTIVO', 'PENDIENTE', []],
   ['OTROS OBLIGADOS', 'POR VERIFICAR', []],
@@ -133,7 +133,7 @@ describe('bars', () => {
     expect(next.contrataciones_estado.resultado).toBe('sin_sancion_vigente');
   });
 
-  // registers section 4 (b): annulled bars end before they start; definitive ones have no end.
+  // Annulled bars end before they start; definitive ones have no end.
   test('an annulled bar was never in force; a definitive one is without end; a future one is not yet', () => {
     const annulled = check({ bars: [{ desde: '2026-05-02', hasta: '2026-05-01' }] });
     expect([annulled.contrataciones_estado.resultado, told(annulled)]).toEqual(['sin_sancion_vigente', []]);
@@ -182,7 +182,7 @@ describe('bars', () => {
   });
 });
 
-// register-apis T41: a source that was not there is never "no".
+// A source that was not there is never "no".
 describe('not determined', () => {
   test('a required source that was never loaded: neither yes nor no, and which one it is', () => {
     const made = check({ missing: ['sancionados'] });
@@ -215,7 +215,7 @@ describe('not determined', () => {
   });
 });
 
-// registers 7.31: data that look fresh and are not.
+// Data that look fresh and are not.
 test('late data are told by register; only those of a required one are an observation', () => {
   const made = check({ dates: { padron_reducido: '2026-11-22', inhabilitaciones_judiciales: '2026-01-01' } });
   expect(told(made)).toEqual([

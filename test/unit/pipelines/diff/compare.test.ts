@@ -168,7 +168,7 @@ describe('a later edition', () => {
     expect(forth).toMatchObject({ updated: 1, duplicates: 1 });
   });
 
-  it('keeps a line with control bytes, as spaces, lists it, and sees no change in it the next day (register-apis T16)', async () => {
+  it('keeps a line with control bytes, as spaces, lists it, and sees no change in it the next day', async () => {
     await bench.publish([person, company]);
     const raw = withCell(company, 1, 'COMERCIAL\tPRUEBA\0UNO S.A.C.');
     const clean = withCell(company, 1, 'COMERCIAL PRUEBA UNO S.A.C.');

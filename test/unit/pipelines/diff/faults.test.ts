@@ -27,7 +27,6 @@ describe('a publication that cannot be compared', () => {
   it.each<[Fault, string, RegExp]>([
     ['html', 'zip_invalid', /web page \(HTML\)/],
     ['truncated', 'zip_invalid', /cut off/],
-    // register-apis T19.
     ['bad_crc', 'zip_crc', /CRC-32/],
     ['damaged_data', 'zip_crc', /damaged/],
     ['wrong_size', 'zip_size', /less than the \d+ bytes/],
@@ -64,7 +63,7 @@ describe('a publication without rows', () => {
   it.each([
     ['a header alone', [], /a header and no line/],
     ['lines of which none is a row', ['|||', '123|X|'], /2 lines and no row among them/],
-  ])('%s is refused, and the register stays as it is (register-apis T20)', async (_what, lines, message) => {
+  ])('%s is refused, and the register stays as it is', async (_what, lines, message) => {
     await bench.publish(rows);
     await expect(bench.publish(lines)).rejects.toMatchObject({ code: 'empty', message, isPublicationFault: true });
     expect(await bench.publish(rows)).toMatchObject({ unchanged: 7, deleted: 0 });

@@ -45,7 +45,7 @@ describe('a publication that is a zip', () => {
     ['<html>', 'It is a web page (HTML), not a zip: the site answered with an error page.'],
     ['PK\u0003\u0004 cut', 'It begins as a zip but its directory is missing: the download was cut off.'],
     ['RUC|NOMBRE|', 'It is not a zip.'],
-  ])('says what it is instead: %j (registers 7.21)', async (content, what) => {
+  ])('says what it is instead: %j', async (content, what) => {
     writeFileSync(path, content);
     await expect(openPublication(path, daily, limits)).rejects.toMatchObject({
       code: 'zip_invalid',

@@ -112,7 +112,7 @@ describe('lines of the daily register', () => {
     expect(scanned([bytesOf(line)]).map(({ key }) => key)).toEqual([null]);
   });
 
-  it('keeps a line with control bytes inside and names it as one to repair (register-apis T16)', () => {
+  it('keeps a line with control bytes inside and names it as one to repair', () => {
     const clean = bytesOf('20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|');
     for (const inside of ['\0', '\t', '\r', 'A\0\0B\tC']) {
       const raw = bytesOf(`20990000019|X${inside}Y|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|`);

@@ -23,7 +23,7 @@ describe('the daily register', () => {
     ]);
   });
 
-  // register-apis T7: a day that was skipped, and two that answered 404.
+  // A day that was skipped, and two that answered 404.
   it('is late while days are missing, and no longer once a later one has come', () => {
     expect(
       late('padron_reducido', '2026-11-30T14:00:00Z', { probedAt: new Date('2026-11-30T13:30:00Z') }),
@@ -32,7 +32,7 @@ describe('the daily register', () => {
     expect(late('padron_reducido', '2026-11-30T15:00:00Z', caughtUp)).toEqual([]);
   });
 
-  // register-apis T5: the address has moved; the edition stays, and it is said.
+  // The address has moved; the edition stays, and it is said.
   it('is late when its site has not answered for a day', () => {
     expect(late('padron_reducido', '2026-11-28T09:00:00Z')).toEqual([
       'its official site last answered 25 h ago (at most 24)',
@@ -68,7 +68,7 @@ describe('the monthly register', () => {
   });
 });
 
-// registers 7.31: what counts is the newest date in the data, not when somebody touched a file.
+// What counts is the newest date in the data, not when somebody touched a file.
 describe('a list', () => {
   it('is late by the age of its data, and when its site does not answer', () => {
     const probedAt = new Date('2027-01-11T12:00:00Z');

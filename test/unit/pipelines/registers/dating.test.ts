@@ -45,7 +45,6 @@ describe('a register dated by its page', () => {
     }
   });
 
-  // registers 7.22
   it('is undated by the page of the other list', async () => {
     site.placePage('/pagina.html', retentionPage);
     expect(await dating('buenos_contribuyentes', modified('2026-10-20T15:00:00Z'))).toEqual({
@@ -82,7 +81,6 @@ describe('a register dated by its download', () => {
 describe('a register dated by its text', () => {
   const text = (day: string) => `FECHA_CORTE|RUC|NOMBRE\r\n${day}|20990000019|COMERCIAL PRUEBA UNO S.A.C.\r\n`;
 
-  // registers 7.31
   it('has the day that the text says, however fresh the file looks', async () => {
     expect(await dating('sancionados', modified('2026-10-20T15:00:00Z'), text('20180326'))).toEqual({
       fechaDato: '2018-03-26',

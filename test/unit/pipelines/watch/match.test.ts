@@ -78,7 +78,7 @@ describe('events of a change', () => {
     expect(told(agentesRetencion, { op: 'c', before: null, after: listed })).toEqual([
       { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: false, despues: true },
     ]);
-    // registers 7.23: an agent that was excluded yesterday is no agent today.
+    // An agent that was excluded yesterday is no agent today.
     expect(told(agentesRetencion, { op: 'd', before: listed, after: null })).toEqual([
       { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: true, despues: false },
     ]);

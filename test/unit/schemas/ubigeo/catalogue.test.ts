@@ -14,12 +14,12 @@ test('25 departments, 196 provinces, 1,891 districts', () => {
 });
 
 test.each([
-  // registers 7.33: the institute's numbers, not RENIEC's; Lima is 15 and Lambayeque 14, Callao a unit of its own.
+  // The institute's numbers, not RENIEC's; Lima is 15 and Lambayeque 14, Callao a unit of its own.
   ['150101', 'LIMA / LIMA / LIMA'],
   ['140101', 'LAMBAYEQUE / CHICLAYO / CHICLAYO'],
   ['070101', 'CALLAO / CALLAO / CALLAO'],
   ['240101', 'TUMBES / TUMBES / TUMBES'],
-  // registers 7.33: Tayacaja as the institute numbers it; the shifted code of another list is unknown.
+  // Tayacaja as the institute numbers it; the shifted code of another list is unknown.
   ['090709', 'HUANCAVELICA / TAYACAJA / HUARIBAMBA'],
   ['090714', 'HUANCAVELICA / TAYACAJA / SALCABAMBA'],
   ['090708', null],
@@ -41,7 +41,7 @@ test.each([
   // Accents and Ñ stay in upper case.
   ['090710', 'HUANCAVELICA / TAYACAJA / ÑAHUIMPUQUIO'],
   ['020101', 'ÁNCASH / HUARAZ / HUARAZ'],
-  // registers 7.26: a code is text; what lost its leading zero, or is no district, is unknown.
+  // A code is text; what lost its leading zero, or is no district, is unknown.
   ['010202', 'AMAZONAS / BAGUA / ARAMANGO'],
   ['10202', null],
   ['30612', null],

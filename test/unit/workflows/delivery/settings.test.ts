@@ -5,7 +5,7 @@ import { defaultDeliverySettings } from '../../../../workflows/delivery/settings
 const { round, exchange, egress, stopMs } = defaultDeliverySettings;
 const recordMs = 5_000;
 
-// webhooks.md, convoy: a receiver slower than the lease got everything twice.
+// A receiver slower than the lease got everything twice.
 it('a delivery is leased for longer than its exchange may take and its result takes to be recorded', () => {
   expect(round.deliveryLeaseMs).toBeGreaterThanOrEqual(exchange.exchangeTimeoutMs + recordMs);
 });

@@ -156,7 +156,7 @@ describe('gates', () => {
     });
     expect(failing(list(5_600, 1_400), settings)).toEqual([]);
     expect(failing(list(5_599, 1_401), settings)).toEqual(['rows', 'changed.company', 'deleted.company']);
-    // registers 7.21: a list of ten rows where thousands stood.
+    // A list of ten rows where thousands stood.
     expect(failing(list(10, 0), settings)).toEqual(['rows', 'deleted.company']);
   });
 

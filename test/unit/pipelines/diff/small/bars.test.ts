@@ -80,7 +80,6 @@ describe('an edition of bars', () => {
     expect(resolutions(kept!.row)).toEqual(['1', '2']);
   });
 
-  // registers 7.21
   it('is none of a web page or an empty file', async () => {
     await expect(bench.publish(['<html><body>404</body></html>'])).rejects.toMatchObject({
       code: 'text_invalid',

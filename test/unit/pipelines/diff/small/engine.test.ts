@@ -30,7 +30,7 @@ describe('an edition of a list', () => {
     ]);
     const changed = uno.replace('186-2023', '187-2023');
     const second = await bench.publish([listHeader, ana, changed]);
-    // registers 7.23: who is on the list no more has left it
+    // Who is on the list no more has left it
     expect(await changesOf(second)).toEqual([
       { op: 'c', key: '10990000013', before: null, after: rowOfAna, line: 2 },
       { op: 'u', key: '20990000019', before: rowOfUno, after: [...rowOfUno.slice(0, 2), 'RS R.S.187-2023'], line: 3 },
@@ -67,7 +67,6 @@ describe('an edition of a list', () => {
     });
   });
 
-  // register-apis T16
   it('keeps a line with a TAB without a change on the next day, counted as repaired', async () => {
     const tabbed = uno.replace('PRUEBA UNO', 'PRUEBA\tUNO');
     const first = await bench.publish([listHeader, tabbed]);
@@ -75,7 +74,6 @@ describe('an edition of a list', () => {
     expect(await bench.publish([listHeader, uno])).toMatchObject({ unchanged: 1, updated: 0 });
   });
 
-  // register-apis T20, registers 7.21
   it('is none when no line is a row', async () => {
     await bench.publish([listHeader, uno]);
     for (const lines of [[listHeader], [listHeader, 'X|Y|']]) {
@@ -84,7 +82,6 @@ describe('an edition of a list', () => {
     expect(bench.editions).toHaveLength(1);
   });
 
-  // registers 7.21, register-apis T19
   it('is none of a web page, a zip without the list, and damaged bytes; the head stays', async () => {
     await bench.publish([listHeader, uno]);
     const publicationPath = await bench.write([listHeader, uno, dos]);

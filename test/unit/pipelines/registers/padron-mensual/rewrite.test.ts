@@ -39,7 +39,6 @@ describe('the monthly text in the form that is scanned', () => {
     expect(closedRow).toContain('|0|');
   });
 
-  // registers 7.24
   it.each([
     ['commas, Windows-1252', latin([header, huanuco])],
     ['commas, UTF-8', utf8([header, huanuco])],
@@ -52,7 +51,6 @@ describe('the monthly text in the form that is scanned', () => {
     expect(await rows(text)).toEqual([closedHuanuco]);
   });
 
-  // registers 7.26
   it('neither drops nor adds a leading zero of a ubigeo', async () => {
     const [ten, zero] = ['10202', '010202'].map((ubigeo) => row.replace('150122', ubigeo));
     expect((await rows(utf8([header, ten!, zero!]))).map((line) => line.split('|')[11])).toEqual(['10202', '010202']);

@@ -108,7 +108,6 @@ describe('a file of bars', () => {
       const [sanction] = rowOf('20990000019', [tribunal, one.replace('20250115|20260415', `${from}|${to}`)])!.sanciones;
       return [sanction!.desde, sanction!.hasta];
     };
-    // register-apis T17
     expect(dates('20250115', '00000000')).toEqual(['2025-01-15', null]);
     expect(dates('20250115', '')).toEqual(['2025-01-15', null]);
     expect(dates('20250115', '20250114')).toEqual(['2025-01-15', '2025-01-14']);
@@ -195,7 +194,7 @@ describe('the cut-off date', () => {
   const now = new Date('2026-04-05T15:00:00Z');
   const dateOf = (lines: readonly string[]) => cutDate(Buffer.from(joinLines(lines, '\r\n')), now);
 
-  // registers 7.31: the file says its day, whatever the site says
+  // The file says its day, whatever the site says
   it('is that of the first row', () => {
     expect(dateOf([tribunal, one, one.replace('20260404', '20260401')])).toBe('2026-04-04');
     expect(dateOf([judicial, '20260101|1|A|B|C|20250101|'])).toBe('2026-01-01');

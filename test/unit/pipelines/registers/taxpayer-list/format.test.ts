@@ -13,7 +13,6 @@ const listed = (lines: readonly (string | Uint8Array)[]) =>
   read(lines).listed.map(({ line, reason, key }) => ({ line, reason, key }));
 
 describe('the lines of a list', () => {
-  // registers 7.17
   it.each([['\r'], ['\r\n'], ['\n']])('end in CR, CR LF or LF alike (%j)', (lineEnd) => {
     const text = read([uno, dos], lineEnd);
     expect(text.lines).toBe(2);
@@ -35,7 +34,6 @@ describe('the lines of a list', () => {
     expect(text.rows.get('20990000027')?.line).toBe(4);
   });
 
-  // registers 7.19
   it('keep quotes as data, balanced or not', () => {
     const names = ['"SIN CIERRE S.A.', '" CON ESPACIOS "', 'UNA "COMILLA" Y OTRA"'];
     const lines = names.map(
@@ -44,7 +42,6 @@ describe('the lines of a list', () => {
     expect([...read(lines).rows.values()].map(({ cells }) => cells[0])).toEqual(names);
   });
 
-  // registers 7.2
   it('are Windows-1252: Ñ, accents, curly quotes and the dash come out as they are, and ? stays ?', () => {
     const name = 'ÑAÑA ‘AVIACIÓN’ – “PERÚ”? ´¨';
     expect(cellsOf(`20990000019|${name}|01/01/2020|RS 1|`)?.[0]).toBe(name);
@@ -74,11 +71,9 @@ describe('the lines of a list', () => {
       '1/6/2012',
       'INDEF.',
     ]);
-    // register-apis T17
     expect(['', '00/00/0000', '00000000', ' '].map(day)).toEqual(['', '', '', '']);
   });
 
-  // register-apis T16
   it('stay when they hold a TAB or a NUL, which become spaces, and are listed', () => {
     const lines = ['20990000019|UNO\tDOS|01/01/2020|RS 1|', '20990000027|A\u0000B|01/01/2020|RS 1|'];
     const text = read(lines);
@@ -110,18 +105,18 @@ describe('the lines of a list', () => {
 
   it('are no rows without a good RUC; ten good digits name it all the same', () => {
     const rest = '|UNO|01/01/2020|RS 1|';
-    // registers 7.13: nothing is padded
+    // Nothing is padded
     expect(listed([`123${rest}`, `2099000001X${rest}`, `99990000019${rest}`, `20990000018${rest}`])).toEqual([
       { line: 2, reason: 'ruc_format', key: null },
       { line: 3, reason: 'ruc_format', key: null },
       { line: 4, reason: 'ruc_prefix', key: null },
       { line: 5, reason: 'ruc_check_digit', key: '20990000019' },
     ]);
-    // registers 7.3: the check digits 10 and 11
+    // The check digits 10 and 11
     expect([...read([`20990000060${rest}`, `20990000001${rest}`, `20515397290${rest}`]).rows.keys()]).toHaveLength(3);
   });
 
-  it('count the last of a repeat and list the repeat; a row without a name is a row (registers 7.1)', () => {
+  it('count the last of a repeat and list the repeat; a row without a name is a row', () => {
     const again = dos.replace('01/06/2012', '02/06/2012');
     const text = read([dos, uno, again, '20990000043||01/01/2020|RS 1|']);
     expect(text.rows.get('20990000027')).toEqual({

@@ -18,7 +18,6 @@ describe('the date of a list', () => {
     }
   });
 
-  // registers 7.22
   it('is not taken from the page of the other list', () => {
     const page = listPage('buenos_contribuyentes', 'BueCont_TXT.zip', now);
     expect(agents(page)).toBe('the page is that of buenos_contribuyentes, not of agentes_retencion');
