@@ -1,4 +1,4 @@
-// The house's import direction: schemas ← deploy/runtime ← pipelines ← workflows ← api ← deploy/{local,cli}.
+// The direction of imports: schemas ← deploy/runtime ← pipelines ← workflows ← api ← deploy/{local,cli}.
 const layers = ['^schemas/', '^deploy/runtime/', '^pipelines/', '^workflows/', '^api/', '^deploy/(local|cli)/'];
 
 const onlyDownwards = layers.slice(0, -1).map((from, level) => ({

@@ -29,7 +29,7 @@ export interface Catalogue {
 }
 
 /** Fresh for a fifth of a second: a finished edition is told of soon. */
-export const catalogueLimits: LastKnownLimits = {
+const catalogueLimits: LastKnownLimits = {
   freshMs: 200,
   servesMs: 60_000,
   loadTimeoutMs: 2_000,

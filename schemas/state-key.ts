@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { checkRuc, rucLength } from './ruc.ts';
 
 /** What the id of a supplier is. The state-procurement lists name suppliers by a RUC, or by something else. */
-export const idKinds = ['ruc', 'ruc_no_valido', 'codigo_extranjero', 'documento'] as const;
+const idKinds = ['ruc', 'ruc_no_valido', 'codigo_extranjero', 'documento'] as const;
 export type IdKind = (typeof idKinds)[number];
 
 /**

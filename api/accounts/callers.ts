@@ -35,7 +35,7 @@ interface TokenState {
 }
 
 /** Fresh for 5 s, so that a revocation bites within them; without PostgreSQL the last known state serves 60 s. */
-export const tokenLimits: LastKnownLimits = {
+const tokenLimits: LastKnownLimits = {
   freshMs: 5_000,
   servesMs: 60_000,
   loadTimeoutMs: 2_000,

@@ -18,7 +18,7 @@ export interface Funds {
 
 /** Hands out at most this share of what is free, so that the last units are not all in one process's hands. */
 const shareOfFree = 8;
-export const maxBlockUnits = 10_000;
+const maxBlockUnits = 10_000;
 
 export type Grant = Record<Purse, number>;
 

@@ -9,7 +9,7 @@ export interface MinuteSubject {
 }
 
 /** Requests per minute of one address with the sandbox token, or with a token that cannot be looked up. */
-export const addressRequestsPerMinute = 60;
+const addressRequestsPerMinute = 60;
 
 export function accountSubject({ accountId, requestsPerMinute }: Caller): MinuteSubject {
   return { key: `account:${accountId}`, limit: requestsPerMinute };

@@ -21,7 +21,7 @@ import { registerMetaOf } from './watch-meta.ts';
 import type { WebhookParts } from './webhook-actions.ts';
 import { idInPath, requireWebhook, webhooksPath } from './webhook-shown.ts';
 
-export const deliveriesPath = '/id/v1/watch/entregas';
+const deliveriesPath = '/id/v1/watch/entregas';
 /** Of one delivery: the last ones. More than a schedule and some resends make. */
 const maxShownAttempts = 200;
 

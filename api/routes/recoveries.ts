@@ -11,7 +11,7 @@ import type { WebhookParts } from './webhook-actions.ts';
 import { idInPath, requireWebhook, webhooksPath } from './webhook-shown.ts';
 
 /** Recoveries of one webhook under way at the same time. */
-export const maxRunningRecoveries = 5;
+const maxRunningRecoveries = 5;
 const what = 'La recuperación';
 
 /** Sending again what a webhook missed since an instant: counted first, then done in chunks (pipelines/watch/recoveries.ts). */

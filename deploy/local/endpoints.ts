@@ -23,7 +23,7 @@ export const endpointsSchema = z.object({
 export type Endpoints = z.infer<typeof endpointsSchema>;
 
 /** What `endpoints.json` holds: the product's addresses are there when `npm start` or the demo runs it. */
-export const endpointsFileSchema = endpointsSchema.extend({
+const endpointsFileSchema = endpointsSchema.extend({
   PADRON_API_URL: z.string().optional(),
   PADRON_CONSUMERS_URL: z.string().optional(),
   PADRON_WORKER_URL: z.string().optional(),

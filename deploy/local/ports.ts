@@ -88,7 +88,7 @@ async function claimIfFree(port: number): Promise<Claim | undefined> {
   return undefined;
 }
 
-export function isFree(port: number): Promise<boolean> {
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));

@@ -130,7 +130,7 @@ export class SupervisedProcess {
   }
 }
 
-export function pidFileOf(runDirectory: string, name: string): string {
+function pidFileOf(runDirectory: string, name: string): string {
   return path.join(runDirectory, `${name}.pid`);
 }
 

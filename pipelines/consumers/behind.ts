@@ -10,7 +10,7 @@ export interface BehindLimits {
   patienceMs: number;
 }
 
-export const behindLimits: BehindLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
+const behindLimits: BehindLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
 
 /**
  * Lets another group have the machine while it has very much to do: a first edition is millions of baselines, of which

@@ -30,7 +30,7 @@ export interface RunningLoop {
   stop(): Promise<void>;
 }
 
-export class StuckPartition extends Error {
+class StuckPartition extends Error {
   override name = 'StuckPartition';
   readonly code = 'partition_stuck';
 }

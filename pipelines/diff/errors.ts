@@ -2,7 +2,7 @@
  * What a comparison can fail with. The first group is the publication's fault: trying again gives the same answer, and
  * an operator decides. The second is about our own files. Texts never quote a row.
  */
-export const publicationFaults = [
+const publicationFaults = [
   'zip_invalid',
   'zip_crc',
   'zip_entry',
@@ -11,7 +11,7 @@ export const publicationFaults = [
   'header_changed',
   'empty',
 ] as const;
-export const ownFaults = [
+const ownFaults = [
   /** The base's index or row store is not in WORK_DIR: rebuild it. */
   'index_missing',
   /** The base's index or row store contradicts itself: rebuild it. */

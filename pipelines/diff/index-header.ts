@@ -11,7 +11,7 @@ const count = z.number().int().nonnegative();
  */
 export const headerBytes = 64 * 1024;
 
-export const indexHeaderSchema = z.object({
+const indexHeaderSchema = z.object({
   format: z.literal('padron-index-1'),
   register: z.string(),
   edition: count,

@@ -9,7 +9,7 @@ import { readFully, writeFully } from './spill.ts';
 import { publishFile, workFileName } from './work-files.ts';
 
 /** Positions are stored in 32 bits. At 2.5 MB of changed rows a day that is some three years after a first load. */
-export const maxRowStoreBytes = 2 ** 32 - 1;
+const maxRowStoreBytes = 2 ** 32 - 1;
 
 /** One row of the store: `[start, end)` of `bytes`, without its line end; valid until the next read. */
 export interface StoredRow {

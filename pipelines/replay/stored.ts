@@ -25,7 +25,7 @@ export interface StoredRow {
 }
 
 /** Beside look-ups: one thread, which gives way to those that answer people. */
-export const verifySettings = {
+const verifySettings = {
   max_threads: 1,
   os_thread_priority: '15',
   max_memory_usage: String(1024 * 1024 * 1024),

@@ -57,7 +57,7 @@ export interface PublishOutcome extends PublisherDone {
 }
 
 /** A chunk is at most one batch of a topic with one partition: with the block that fills it, far below maxMessageBytes. */
-export const publishLimits = {
+const publishLimits = {
   rowsPerChunk: 5_000,
   bytesPerChunk: 4 * 1024 * 1024,
   requestTimeoutMs: 30_000,

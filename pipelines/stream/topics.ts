@@ -6,13 +6,13 @@ import { changesOutput, editionsOutput } from './outputs.ts';
 import { StreamError } from './ports.ts';
 
 /** Largest batch of records that the broker takes; ours are chunks of some 5,000 rows over all partitions. */
-export const maxMessageBytes = 8 * 1024 * 1024;
+const maxMessageBytes = 8 * 1024 * 1024;
 
 /**
  * Records are kept for ever: a new consumer group reads all history, and an old one can be read again. Named even where
  * the broker's own default is the same, since brokers are configured by others.
  */
-export const topicSettings: Readonly<Record<string, string>> = {
+const topicSettings: Readonly<Record<string, string>> = {
   'cleanup.policy': 'delete',
   'retention.ms': '-1',
   'retention.bytes': '-1',

@@ -57,7 +57,7 @@ function fieldEvents(register: Register, before: Row | null, after: Row | null):
 }
 
 /** Two values that a reader would not tell apart are the same: spaces at the ends, doubled spaces, composed accents. */
-export function comparable(value: string): string {
+function comparable(value: string): string {
   return value.normalize('NFC').replace(/\s+/g, ' ').trim();
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answerOf, day, limaTimestamp, registerMeta } from './envelope.ts';
 
 /** What the caller's account may use and has used. Use of the last second may not be in it yet. */
-export const accountSummary = z.strictObject({
+const accountSummary = z.strictObject({
   plan: z.string(),
   cuota: z.strictObject({
     /** Of the plan, per calendar month in Lima. */

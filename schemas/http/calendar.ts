@@ -5,8 +5,8 @@ import { answerOf, day, limaTimestamp, limitParameter } from './envelope.ts';
 export const sectors = ['general', 'publico'] as const;
 export type Sector = (typeof sectors)[number];
 
-export const dayKinds = ['feriado', 'no_laborable'] as const;
-export const dueDateStates = ['publicado', 'calculado'] as const;
+const dayKinds = ['feriado', 'no_laborable'] as const;
+const dueDateStates = ['publicado', 'calculado'] as const;
 export type DueDateState = (typeof dueDateStates)[number];
 
 const sector = z.enum(sectors, 'debe ser general o publico').default('general');
@@ -37,7 +37,7 @@ export const upcomingQuery = z.strictObject({
 export const yearRange = z.strictObject({ desde: z.int(), hasta: z.int() });
 export type YearRange = z.infer<typeof yearRange>;
 
-export const calendarMeta = z.strictObject({
+const calendarMeta = z.strictObject({
   origen: z.string(),
   atribucion: z.string(),
   /** The years that the route answers. */
@@ -50,13 +50,13 @@ export const calendarMeta = z.strictObject({
 });
 export type CalendarMeta = z.infer<typeof calendarMeta>;
 
-export const scheduleMeta = calendarMeta.extend({
+const scheduleMeta = calendarMeta.extend({
   /** Warns that an emergency decree may have moved dates for some taxpayers. */
   prorrogas: z.string(),
 });
 export type ScheduleMeta = z.infer<typeof scheduleMeta>;
 
-export const holiday = z.strictObject({
+const holiday = z.strictObject({
   fecha: day,
   nombre: z.string(),
   norma: z.string(),
@@ -68,7 +68,7 @@ export const holiday = z.strictObject({
 export type HolidayAnswer = z.infer<typeof holiday>;
 export const holidaysAnswer = answerOf(z.array(holiday), calendarMeta);
 
-export const businessDay = z.strictObject({
+const businessDay = z.strictObject({
   fecha: day,
   habil: z.boolean(),
   motivo: z.string().nullable(),
@@ -77,7 +77,7 @@ export const businessDay = z.strictObject({
 export type BusinessDayAnswer = z.infer<typeof businessDay>;
 export const businessDayAnswer = answerOf(businessDay, calendarMeta);
 
-export const deadline = z.strictObject({
+const deadline = z.strictObject({
   desde: day,
   dias: z.int().min(1).max(mostDeadlineDays),
   sector: z.enum(sectors),
@@ -91,10 +91,10 @@ export const deadlineAnswer = answerOf(deadline, calendarMeta);
 /** Last digits of a RUC. */
 export const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
 export type Digit = (typeof digits)[number];
-export const dueDatesByDigit = z.record(z.enum([...digits, 'buenos_contribuyentes']), day);
+const dueDatesByDigit = z.record(z.enum([...digits, 'buenos_contribuyentes']), day);
 const period = z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/);
 
-export const schedule = z.strictObject({
+const schedule = z.strictObject({
   anio: z.int(),
   periodos: z
     .array(z.strictObject({ periodo: period, estado: z.enum(dueDateStates), vencimientos: dueDatesByDigit }))
@@ -103,7 +103,7 @@ export const schedule = z.strictObject({
 export type ScheduleAnswer = z.infer<typeof schedule>;
 export const scheduleAnswer = answerOf(schedule, scheduleMeta);
 
-export const upcomingDueDate = z.strictObject({
+const upcomingDueDate = z.strictObject({
   periodo: period,
   vence: day,
   estado: z.enum(dueDateStates),
@@ -111,7 +111,7 @@ export const upcomingDueDate = z.strictObject({
   dias_restantes: z.int().min(0),
 });
 export type UpcomingDueDate = z.infer<typeof upcomingDueDate>;
-export const upcomingSummary = z.strictObject({
+const upcomingSummary = z.strictObject({
   digito: z.enum(digits),
   buen_contribuyente: z.boolean(),
   desde: day,

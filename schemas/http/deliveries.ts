@@ -11,7 +11,7 @@ export const deliveriesQuery = z.strictObject({
   cursor: z.string().optional(),
 });
 
-export const delivery = z.strictObject({
+const delivery = z.strictObject({
   /** `X-Service-Delivery` of every attempt. */
   id: z.string(),
   /** One of the seven kinds, or `ping`. */
@@ -25,7 +25,7 @@ export const delivery = z.strictObject({
 });
 export const deliveriesAnswer = answerOf(z.array(delivery), pageMeta);
 
-export const attempt = z.strictObject({
+const attempt = z.strictObject({
   numero: z.int().min(1),
   inicio: limaTimestamp,
   duracion_ms: z.int().min(0).nullable(),
@@ -38,7 +38,7 @@ export const attempt = z.strictObject({
     .boolean()
     .meta({ description: '`respuesta` no es todo lo que contestó: era más larga, o se interrumpió' }),
 });
-export const deliveryWithAttempts = delivery.extend({ historial_intentos: z.array(attempt) });
+const deliveryWithAttempts = delivery.extend({ historial_intentos: z.array(attempt) });
 export const deliveryAnswer = answerOf(deliveryWithAttempts, registerMeta);
 
 export const resentAnswer = answerOf(z.strictObject({ id: z.string(), estado: z.enum(deliveryStates) }), registerMeta);
@@ -64,7 +64,7 @@ export const newRecovery = z
   });
 export const createdRecoveryAnswer = answerOf(z.strictObject({ id: z.string(), total: z.int().min(0) }), registerMeta);
 
-export const recovery = z.strictObject({
+const recovery = z.strictObject({
   id: z.string(),
   estado: z.enum(['simulada', 'en_curso', 'terminada', 'cancelada']),
   desde: limaTimestamp,

@@ -35,7 +35,7 @@ export const streamHeaders = z.strictObject({
 /** Texts as they are shown; of the flags of a list, booleans; null where the RUC was or is not in the register. */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
-export const watchlistSnapshot = z.strictObject({
+const watchlistSnapshot = z.strictObject({
   id: z.int(),
   nombre: z.string(),
   referencia: z.string().nullable(),
@@ -65,10 +65,10 @@ export const deliveryStates = [
 ] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-export const watchedEvent = eventPayload.extend({
+const watchedEvent = eventPayload.extend({
   entregas: z.array(z.strictObject({ webhook: z.string(), estado: z.enum(deliveryStates) })),
 });
-export const eventsMeta = z.strictObject({
+const eventsMeta = z.strictObject({
   /** Always given: the next call continues here, also after an empty page. */
   cursor: z.string(),
   hay_mas: z.boolean(),

@@ -6,13 +6,13 @@ import { source } from './taxpayer.ts';
 
 export const historyQuery = z.strictObject({ limite: limitParameter(200, 50), cursor: z.string().optional() });
 
-export const historyOperations = ['alta', 'cambio', 'baja'] as const;
+const historyOperations = ['alta', 'cambio', 'baja'] as const;
 
 /** As the look-up shows it; null: the register did not say. */
 const value = z.union([z.string(), z.boolean(), z.int(), z.array(sanctionSchema)]).nullable();
 
 /** One field that an edition of a register changed. */
-export const historyEntry = z.strictObject({
+const historyEntry = z.strictObject({
   /** Of the edition that changed it. */
   fecha_dato: day,
   registro: z.enum(registerNames),
@@ -26,7 +26,7 @@ export const historyEntry = z.strictObject({
 });
 export type HistoryEntry = z.infer<typeof historyEntry>;
 
-export const historyMeta = z.strictObject({
+const historyMeta = z.strictObject({
   origen: z.string(),
   /** The daily register's; each register's own stands in `fuentes`. */
   fecha_dato: day,

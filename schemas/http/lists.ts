@@ -9,7 +9,7 @@ export const listPatch = z
   .strictObject({ nombre: nombre.optional(), referencia: referencia.optional() })
   .refine((patch) => Object.keys(patch).length > 0, 'no trae ningún campo que cambiar');
 
-export const list = z.strictObject({
+const list = z.strictObject({
   id: z.int(),
   nombre: z.string(),
   referencia: z.string().nullable(),
@@ -26,7 +26,7 @@ export const newMembers = z.union([
   z.strictObject({ ruc: z.string() }),
   z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),
 ]);
-export const membersAdded = z.strictObject({
+const membersAdded = z.strictObject({
   /** en_padron: whether the daily register holds it; null where it could not be asked. */
   agregados: z.array(z.strictObject({ ruc: rucText, en_padron: z.boolean().nullable() })),
   ya_estaban: z.array(rucText),
@@ -36,7 +36,7 @@ export const membersAdded = z.strictObject({
 export const membersAddedAnswer = answerOf(membersAdded, registerMeta);
 
 export const membersQuery = z.strictObject({ limite: limitParameter(500, 100), cursor: z.string().optional() });
-export const member = z.strictObject({
+const member = z.strictObject({
   ruc: rucText,
   agregado_en: limaTimestamp,
   /** null: the register does not hold the RUC. */

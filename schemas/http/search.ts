@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { significantCharacters } from '../names/folding.ts';
 import { answerOf, day, limitParameter, rucText } from './envelope.ts';
 
-export const minQueryCharacters = 3;
-export const maxQueryCharacters = 100;
+const minQueryCharacters = 3;
+const maxQueryCharacters = 100;
 /** Signs and spaces do not count, but nobody needs kilobytes of them. */
 const maxQueryLength = 400;
 
@@ -41,7 +41,7 @@ export type Match = (typeof matches)[number];
 
 const text = z.string().nullable();
 
-export const searchHit = z.strictObject({
+const searchHit = z.strictObject({
   ruc: rucText,
   nombre: z.string(),
   estado: z.string(),
@@ -57,7 +57,7 @@ export const searchHit = z.strictObject({
 });
 export type SearchHit = z.infer<typeof searchHit>;
 
-export const searchMeta = z.strictObject({
+const searchMeta = z.strictObject({
   origen: z.string(),
   fecha_dato: day,
   /** null on the last page. */

@@ -29,7 +29,7 @@ const bar = z.strictObject({
 });
 export type Bar = z.infer<typeof bar>;
 
-export const procurementResults = ['no_figura', 'sin_sancion_vigente', 'inhabilitado', 'no_determinado'] as const;
+const procurementResults = ['no_figura', 'sin_sancion_vigente', 'inhabilitado', 'no_determinado'] as const;
 
 const procurementStanding = z.strictObject({
   resultado: z.enum(procurementResults),
@@ -40,7 +40,7 @@ const procurementStanding = z.strictObject({
 });
 export type ProcurementStanding = z.infer<typeof procurementStanding>;
 
-export const warningCodes = [
+const warningCodes = [
   'no_habido',
   'no_hallado',
   'estado_baja',
@@ -60,7 +60,7 @@ const warning = z.strictObject({
 });
 export type Warning = z.infer<typeof warning>;
 
-export const supplierResults = ['sin_observaciones', 'con_observaciones', 'no_determinado'] as const;
+const supplierResults = ['sin_observaciones', 'con_observaciones', 'no_determinado'] as const;
 export type SupplierResult = (typeof supplierResults)[number];
 
 export const supplierCheck = z.strictObject({
@@ -78,7 +78,7 @@ export const supplierCheck = z.strictObject({
 });
 export type SupplierCheck = z.infer<typeof supplierCheck>;
 
-export const supplierMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
+const supplierMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
   /** Gives this answer again, byte for byte, for five years. */
   consulta_id: z.uuid(),
   consultado_en: limaTimestamp,

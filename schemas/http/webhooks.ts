@@ -28,7 +28,7 @@ export const webhookPatch = z
   })
   .refine((patch) => Object.keys(patch).length > 0, 'no trae ningún campo que cambiar');
 
-export const webhook = z.strictObject({
+const webhook = z.strictObject({
   id: z.string(),
   url: z.string(),
   eventos: z.array(z.enum(eventKinds)).nullable(),
@@ -45,7 +45,7 @@ export const webhook = z.strictObject({
   creado_en: limaTimestamp,
 });
 /** The secret is shown this once: 32 bytes that sign every notice. */
-export const createdWebhook = webhook.extend({ secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/) });
+const createdWebhook = webhook.extend({ secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/) });
 
 export const createdWebhookAnswer = answerOf(createdWebhook, registerMeta);
 export const webhookAnswer = answerOf(webhook, registerMeta);
@@ -71,7 +71,7 @@ export const rotatedSecretAnswer = answerOf(
 );
 
 /** What the account is told about its webhooks besides the events. */
-export const notice = z.strictObject({
+const notice = z.strictObject({
   id: z.int(),
   aviso: z.enum(['webhook.por_pausar', 'webhook.pausado', 'webhook.reanudado']),
   webhook: z.string(),

@@ -39,7 +39,7 @@ export function brandWord(luck: () => number): string {
 
 const pick = (list: readonly string[], luck: () => number) => list[Math.floor(luck() ** 2 * list.length)]!;
 
-export function companyName(luck: () => number): string {
+function companyName(luck: () => number): string {
   const words = [brandWord(luck)];
   if (luck() < 0.5) words.unshift(pick(trades, luck));
   if (luck() < 0.4) words.push(pick(middles, luck), brandWord(luck));

@@ -30,7 +30,7 @@ const consumersStartMs = 60_000;
 const followTimeoutMs = 90_000;
 
 /** Impatient: a test waits for no minute. */
-export const testSettings: PublicationSettings = {
+const testSettings: PublicationSettings = {
   ...defaultPublicationSettings,
   downloadLimits: {
     ...defaultPublicationSettings.downloadLimits,

@@ -16,7 +16,7 @@ export interface DeliverySweepParts {
 }
 
 /** Wakes webhooks whose wake-up, worker or workflow was lost. Several workers may do so at once: a wake-up is harmless. */
-export async function sweepDeliveries(parts: DeliverySweepParts): Promise<number> {
+async function sweepDeliveries(parts: DeliverySweepParts): Promise<number> {
   const webhookIds = await overdueWebhooks(parts.pool, parts);
   if (webhookIds.length === 0) return 0;
   await parts.wake(webhookIds);

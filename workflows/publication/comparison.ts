@@ -20,7 +20,7 @@ const kindCounts = z.object({
 }) satisfies z.ZodType<KindCounts>;
 
 /** Counts of a comparison: what gates judge and operators read. Kept with the edition as `counts`. */
-export const countsSchema = z.object({
+const countsSchema = z.object({
   lines: count,
   rows: count,
   stateRows: count,

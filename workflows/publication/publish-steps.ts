@@ -33,7 +33,7 @@ export interface PublishParts {
 const next: StepOutcome = { outcome: 'next' };
 const ended: StepOutcome = { outcome: 'ended' };
 /** States in which a publication waits to become an edition. */
-export const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
+const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 
 /**
  * What comes first in the register: what Kafka lost, an edition on its way, an operator's correction, then publications by

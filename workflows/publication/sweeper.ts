@@ -32,7 +32,7 @@ const abandonedAfterMs = 10 * 60 * 1000;
  * truth, Temporal only the doing. Also makes schedules where they are missing and ends the retention of old publications.
  * Repeatable and cheap.
  */
-export async function sweep(parts: SweepParts): Promise<void> {
+async function sweep(parts: SweepParts): Promise<void> {
   await ensureReconcileSchedule(parts.client, parts.schedule);
   for (const register of registerNames) {
     const handle = await ensureSchedule(parts.client, register, parts.schedule);

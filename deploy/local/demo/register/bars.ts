@@ -16,7 +16,7 @@ const sizes: Record<BarKind, { most: number; share: number; part: number; salt: 
 };
 
 /** Their suppliers; nobody ever leaves a history. */
-export function suppliersOf(kind: BarKind, population: Population): Membership {
+function suppliersOf(kind: BarKind, population: Population): Membership {
   const { most, share, part } = sizes[kind];
   const count = Math.min(most, Math.floor(population.rows * share));
   return { population, count, from: Math.floor(population.rows * part), entering: 1, leaving: 0, onePersonIn: 27 };

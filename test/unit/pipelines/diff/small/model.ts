@@ -18,7 +18,7 @@ export interface ModelEdition {
 }
 
 /** Good rows with the line that counts, and the RUCs that bad lines name. `lines`: without the header, dates as ISO or ''. */
-export function readInModel(lines: readonly string[]) {
+function readInModel(lines: readonly string[]) {
   const rows = new Map<string, { cells: string[]; line: number }>();
   const bad = new Set<string>();
   lines.forEach((text, index) => {
