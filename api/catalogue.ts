@@ -37,20 +37,20 @@ const catalogueLimits: LastKnownLimits = {
   maxEntries: 100,
 };
 
-export function makeCatalogue(pool: Pool, limits: LastKnownLimits = catalogueLimits): Catalogue {
+export function makeCatalogue(pool: Pool): Catalogue {
   const all = makeLastKnown(async (_: 'all') => {
     const registers: Partial<Record<RegisterName, ServedRegister>> = {};
     for (const [register, edition] of await servedEditions(pool))
       registers[register] = describeServed(register, edition);
     return registers;
-  }, limits);
+  }, catalogueLimits);
   const later = makeLastKnown(async (key: `${RegisterName}:${number}`) => {
     const [register, number] = key.split(':') as [RegisterName, string];
     const edition = await editionOf(pool, register, Number(number));
     if (edition === null)
       throw new Error(`a row is of edition ${number} of ${register}, which the catalogue does not have`);
     return describeServed(register, edition);
-  }, limits);
+  }, catalogueLimits);
   const orUnavailable = (error: unknown) => {
     throw storeUnavailable(error);
   };

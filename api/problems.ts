@@ -27,13 +27,15 @@ export class ApiProblem extends Error {
   }
 }
 
+const storeRetryAfterSeconds = 5;
+
 /** An engine did not answer. Never a claim about the data. */
-export function storeUnavailable(cause: unknown, retryAfterSeconds = 5): ApiProblem {
+export function storeUnavailable(cause: unknown): ApiProblem {
   const problem = new ApiProblem(
     'servicio_no_disponible',
     'Una parte del servicio no responde en este momento. Vuelva a intentarlo en unos segundos.',
     {},
-    { 'Retry-After': String(retryAfterSeconds) },
+    { 'Retry-After': String(storeRetryAfterSeconds) },
   );
   problem.cause = cause;
   return problem;

@@ -49,8 +49,8 @@ export type Identify = (authorization: string | undefined) => Promise<Caller>;
  * Reads the Authorization header and says who calls.
  * @throws ApiProblem sin_token, token_invalido, token_revocado, token_sandbox, servicio_no_disponible
  */
-export function makeIdentify(pool: Pool, sandboxToken: string, limits: LastKnownLimits = tokenLimits): Identify {
-  const states = makeLastKnown((id: string) => readTokenState(pool, id), limits);
+export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
+  const states = makeLastKnown((id: string) => readTokenState(pool, id), tokenLimits);
   return async (authorization) => {
     const text = bearerText(authorization);
     if (text === sandboxToken)

@@ -60,7 +60,7 @@ const shownLines = 20;
  * Runs the migrations, starts the three processes and resolves when all are ready for work. The api is when it is alive: an
  * empty installation answers look-ups only after the registers were loaded, which takes this very product.
  */
-export async function startProduct(host: ProductHost, options: ProductOptions = {}): Promise<Product> {
+export async function startProduct(host: ProductHost, options: ProductOptions): Promise<Product> {
   const product = new RunningProduct(host, options, await portsOf(host));
   await product.start();
   return product;

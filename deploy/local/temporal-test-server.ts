@@ -11,7 +11,7 @@ import { temporalTestServerMinimumJava, temporalTestServerVersion } from './vers
  * `TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`.
  * The SDK by itself would download a program at the first test; this one comes from Maven and is fetched once.
  */
-export async function temporalTestServerExecutable(log: Log = console.log): Promise<string> {
+export async function temporalTestServerExecutable(log: Log): Promise<string> {
   const config = readLocalConfig();
   const store: ProgramStore = { directory: config.programsDirectory, searchPath: config.searchPath, log };
   const need = { what: `the Temporal test server ${temporalTestServerVersion}`, instead: [] };

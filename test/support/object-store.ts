@@ -21,7 +21,7 @@ export async function startObjectStore(): Promise<ObjectStore> {
   const folder = mkdtempSync(path.join(tmpdir(), 'padron-object-store-'));
   const address = `127.0.0.1:${await freePort()}`;
   const endpoint = `http://${address}`;
-  const child = spawn(await rcloneExecutable(), [...['serve', 's3', folder, '--addr', address, '--no-cleanup']], {
+  const child = spawn(await rcloneExecutable(), ['serve', 's3', folder, '--addr', address, '--no-cleanup'], {
     stdio: 'ignore',
     env: {
       HOME: folder,

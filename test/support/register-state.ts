@@ -72,8 +72,10 @@ async function eachRow<Row>(url: string, query: string, take: (row: Row) => void
   }
 }
 
+const mostDifferences = 5;
+
 /** What differs between two sets of rows, as a few lines; empty when they are equal. */
-export function differences(expected: Rows, actual: Rows, most = 5): string[] {
+export function differences(expected: Rows, actual: Rows): string[] {
   const lines: string[] = [];
   for (const [ruc, cells] of expected) {
     const found = actual.get(ruc);
@@ -82,5 +84,7 @@ export function differences(expected: Rows, actual: Rows, most = 5): string[] {
       lines.push(`${ruc}: ${found.join('|')} instead of ${cells.join('|')}`);
   }
   for (const ruc of actual.keys()) if (!expected.has(ruc)) lines.push(`not in the file: ${ruc}`);
-  return lines.length > most ? [...lines.slice(0, most), `and ${lines.length - most} more`] : lines;
+  return lines.length > mostDifferences
+    ? [...lines.slice(0, mostDifferences), `and ${lines.length - mostDifferences} more`]
+    : lines;
 }

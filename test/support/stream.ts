@@ -114,9 +114,9 @@ export function inventedRuc(number: number): string {
   return `${ten}${checkDigit(ten)}`;
 }
 
-export function inventedRow(nombre: string, estado = 'ACTIVO'): Record<string, string> {
+export function inventedRow(nombre: string): Record<string, string> {
   const row = Object.fromEntries(padronReducido.columns.map(({ name }) => [name, '-']));
-  return { ...row, nombre, estado, condicion: 'HABIDO', ubigeo: '150101' };
+  return { ...row, nombre, estado: 'ACTIVO', condicion: 'HABIDO', ubigeo: '150101' };
 }
 
 /** Writes a change file and its edition's row, as freezing does. Returns the file's path. */
@@ -152,9 +152,9 @@ export function publishParts(bench: StreamBench) {
 }
 
 /** `count` companies appear for the first time. */
-export function baseline(count: number, edition = 1): Change[] {
+export function baseline(count: number): Change[] {
   return Array.from({ length: count }, (_, seq) => ({
-    edition,
+    edition: 1,
     op: 'r',
     seq,
     ruc: inventedRuc(seq),

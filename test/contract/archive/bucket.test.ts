@@ -29,10 +29,10 @@ const nameOf = (bytes: Buffer): ObjectName => ({
   sha256: createHash('sha256').update(bytes).digest('hex'),
 });
 
-async function putBytes(bytes: Buffer, name = nameOf(bytes)) {
+async function putBytes(bytes: Buffer) {
   const file = join(folder, 'source');
   await writeFile(file, bytes);
-  return (await openArchive(address, join(folder, 'work'))).put(name, file);
+  return (await openArchive(address, join(folder, 'work'))).put(nameOf(bytes), file);
 }
 
 it('an object of several parts comes back byte for byte', async () => {
