@@ -27,14 +27,11 @@ export class Meter {
     if (now - this.#saidAt < everyMs && rows < this.#totalRows) return;
     this.#saidAt = now;
     const seconds = (now - this.#startedAt) / 1000;
-    const rowsPerSecond = seconds > 0 ? Math.round(rows / seconds) : 0;
-    const left = Math.max(0, this.#totalRows - rows);
     this.#report({
       phase: this.#phase,
       rows,
       totalRows: this.#totalRows,
-      rowsPerSecond,
-      secondsLeft: rowsPerSecond > 0 ? Math.round(left / rowsPerSecond) : null,
+      rowsPerSecond: seconds > 0 ? Math.round(rows / seconds) : 0,
     });
   }
 }

@@ -57,7 +57,6 @@ export interface VerifyProgress {
   /** Rows of the phase, as far as they are known before its end. */
   totalRows: number;
   rowsPerSecond: number;
-  secondsLeft: number | null;
 }
 
 /** `missing`: not in ClickHouse (or the publication). `extra`: only there. `differs`: there with another row or version. */

@@ -32,9 +32,7 @@ const progressSchema = z.object({
   rows: z.number(),
   totalRows: z.number(),
   rowsPerSecond: z.number(),
-  secondsLeft: z.number().nullable(),
   acknowledgedBlocks: z.number(),
-  memoryBytes: z.number(),
 });
 export type PublisherProgress = z.infer<typeof progressSchema>;
 
@@ -46,7 +44,6 @@ export const messageSchema = z.discriminatedUnion('kind', [
     rows: z.number(),
     rowsByPartition: z.array(z.number()),
     cpuSeconds: z.number(),
-    peakMemoryBytes: z.number(),
   }),
   z.object({ kind: z.literal('failed'), code: z.string(), message: z.string(), retryable: z.boolean() }),
 ]);

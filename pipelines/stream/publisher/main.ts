@@ -36,9 +36,7 @@ function reportEvery(job: PublisherJob, state: SendState): NodeJS.Timeout {
       rows: state.rows,
       totalRows: job.rows,
       rowsPerSecond: Math.round(rate),
-      secondsLeft: rate > 0 ? Math.round((job.rows - state.rows) / rate) : null,
       acknowledgedBlocks: state.blocks,
-      memoryBytes: process.memoryUsage.rss(),
     });
   }, progressMs);
 }
@@ -65,11 +63,11 @@ async function publish(job: PublisherJob): Promise<void> {
     clearInterval(timer);
     await sender.close().catch(() => {});
   }
-  const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
+  const { userCPUTime, systemCPUTime } = process.resourceUsage();
   const before = used;
   used = (userCPUTime + systemCPUTime) / 1e6;
   const cpuSeconds = used - before;
-  say({ kind: 'done', rows: state.rows, rowsByPartition, cpuSeconds, peakMemoryBytes: maxRSS * 1024 });
+  say({ kind: 'done', rows: state.rows, rowsByPartition, cpuSeconds });
 }
 
 function changed(what: string): StreamError {
