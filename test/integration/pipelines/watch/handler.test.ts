@@ -168,6 +168,18 @@ describe('a batch may come again', () => {
     expect(woken).toEqual([[webhook.id], [webhook.id], [webhook.id]]);
   });
 
+  it('and a record may stand in it twice, as after a publisher that died: one event', async () => {
+    const { account, edition } = await scene(['20990000019', '20990000027']);
+    const webhook = await bench.webhook(account, 'https://example.com/');
+    const [first, second] = ['20990000019', '20990000027'].map((ruc) => change(edition, ruc, detectedAt, suspended));
+    await bench.handler()(batchOf([first!, second!, first!, second!]));
+    expect((await eventsOf(account)).map(({ position, ruc }) => `${position} ${ruc}`)).toEqual([
+      '1 20990000019',
+      '2 20990000027',
+    ]);
+    expect(await deliveriesOf(webhook.id)).toEqual(['pendiente', 'pendiente']);
+  });
+
   it('a wake-up that Temporal does not take holds nothing back, and the work stands overdue', async () => {
     const { account, edition } = await scene(['20990000019']);
     const webhook = await bench.webhook(account, 'https://example.com/');
