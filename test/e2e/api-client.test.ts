@@ -2,14 +2,13 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeClient, PadronError } from '../../api/client/client.ts';
 import { repositoryRoot } from '../../deploy/local/config.ts';
 import { listAnswer } from '../../schemas/http/lists.ts';
 import type { Surroundings } from '../integration/api/surroundings.ts';
-import { makeCaller, type TestCaller } from '../support/api.ts';
+import type { TestCaller } from '../support/api.ts';
 import { company, startLoadedApi } from '../support/loaded-api.ts';
 
 const run = promisify(execFile);
@@ -18,9 +17,7 @@ let around: Surroundings;
 let caller: TestCaller;
 
 beforeAll(async () => {
-  around = await startLoadedApi();
-  caller = await makeCaller(around.pool, around.api.url);
-  await sleep(300);
+  ({ around, caller } = await startLoadedApi());
 });
 afterAll(() => around?.stop());
 

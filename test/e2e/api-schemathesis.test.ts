@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Surroundings } from '../integration/api/surroundings.ts';
-import { makeCaller, type TestCaller } from '../support/api.ts';
+import type { TestCaller } from '../support/api.ts';
 import { startLoadedApi } from '../support/loaded-api.ts';
 import { runSchemathesis } from '../support/schemathesis.ts';
 
@@ -12,10 +11,8 @@ let around: Surroundings;
 let caller: TestCaller;
 
 beforeAll(async () => {
-  around = await startLoadedApi();
   const contract = { reference: 'CTD-1', from: '2020-01-01', until: null };
-  caller = await makeCaller(around.pool, around.api.url, { plan: 'crecimiento', contract });
-  await sleep(300);
+  ({ around, caller } = await startLoadedApi({ contract }));
 });
 afterAll(() => around?.stop());
 

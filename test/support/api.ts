@@ -65,11 +65,12 @@ export interface TestCaller {
   request(target: string, options?: RequestInit & { json?: unknown }): Promise<Response>;
 }
 
-export async function makeCaller(
-  pool: Pool,
-  url: string,
-  account: { plan?: string; contract?: Account['contract'] } = {},
-): Promise<TestCaller> {
+export interface AccountOfCaller {
+  plan?: string;
+  contract?: Account['contract'];
+}
+
+export async function makeCaller(pool: Pool, url: string, account: AccountOfCaller = {}): Promise<TestCaller> {
   const { plan = 'crecimiento', contract = null } = account;
   const accountId = await createAccount(pool, { name: 'Cuenta de prueba', plan, email: null, contract });
   const { token } = (await createToken(pool, accountId))!;

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inTransaction } from '../../deploy/runtime/postgres.ts';
 import { writeEvents } from '../../pipelines/watch/events.ts';
 import { eventId } from '../../pipelines/watch/payload.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { registerNames } from '../../schemas/registers.ts';
 import { type Surroundings, startSurroundings } from '../integration/api/surroundings.ts';
-import type { TestCaller } from './api.ts';
+import { type AccountOfCaller, makeCaller, type TestCaller } from './api.ts';
 import { changeOf, materialize, rucOf } from './companies.ts';
 import { insertEdition, insertTaxpayers } from './served-register.ts';
 import { monthlyCells } from './taxpayer-records.ts';
@@ -37,9 +38,19 @@ const judicial = {
   organo: 'JUZGADO',
 };
 
-export async function startLoadedApi(environment: Record<string, string> = {}): Promise<Surroundings> {
-  const around = await startSurroundings(environment);
-  const { pool, clickhouse } = around;
+/** With a caller of plan crecimiento, or of the account that is described. */
+export async function startLoadedApi(
+  account: AccountOfCaller = {},
+): Promise<{ around: Surroundings; caller: TestCaller }> {
+  const around = await startSurroundings();
+  await loadRegisters(around);
+  const caller = await makeCaller(around.pool, around.api.url, account);
+  // The catalogue is fresh for 200 ms: one that knows no register may still be served.
+  await sleep(300);
+  return { around, caller };
+}
+
+async function loadRegisters({ pool, clickhouse }: Surroundings): Promise<void> {
   const companies = [
     { ruc: company, nombre: 'COMERCIAL PRUEBA UNO S.A.C.', ubigeo: '150122' },
     { ruc: other, nombre: 'ACME PERÚ S.A.A.', ubigeo: '150131' },
@@ -67,7 +78,6 @@ export async function startLoadedApi(environment: Record<string, string> = {}): 
   await insertEdition(pool, { number: 2, fechaDato: '2026-11-26' });
   for (const register of registerNames.filter((name) => name !== 'padron_reducido'))
     await insertEdition(pool, { register, number: 1, fechaDato: '2026-11-20' });
-  return around;
 }
 
 /** An event of a list, as the watch consumer writes it. */

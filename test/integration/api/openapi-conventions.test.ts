@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../api/openapi/operation.ts';
 import { type OperationName, operations } from '../../../api/openapi/routes.ts';
@@ -23,12 +22,10 @@ const reading = all.filter(([, { method, type }]) => method === 'get' && type !=
 const writing = all.filter(([, { body }]) => body !== undefined);
 
 beforeAll(async () => {
-  around = await startLoadedApi();
+  ({ around, caller } = await startLoadedApi());
   const { pool, api } = around;
-  caller = await makeCaller(pool, api.url);
   free = await makeCaller(pool, api.url, { plan: 'free' });
   micro = await makeCaller(pool, api.url, { plan: 'micro' });
-  await sleep(300);
   const post = (target: string, json: unknown) => caller.request(target, { method: 'POST', json });
   const list = (await (await post('/id/v1/watch/listas', { nombre: 'Proveedores' })).json()) as {
     data: { id: number };

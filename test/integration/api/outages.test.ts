@@ -37,8 +37,7 @@ const calendarRoutes = [
 ].map((target) => [target, get(target)] as const);
 
 beforeAll(async () => {
-  around = await startLoadedApi();
-  caller = await makeCaller(around.pool, around.api.url);
+  ({ around, caller } = await startLoadedApi());
 });
 afterAll(() => around?.stop());
 

@@ -14,9 +14,7 @@ let around: Surroundings;
 let caller: TestCaller;
 
 beforeAll(async () => {
-  around = await startLoadedApi();
-  caller = await makeCaller(around.pool, around.api.url);
-  await sleep(300);
+  ({ around, caller } = await startLoadedApi());
 });
 afterAll(() => around?.stop());
 

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../../support/api.ts';
+import { expectProblem, requestsOf, type TestCaller } from '../../../support/api.ts';
 import { provocations } from '../../../support/api-problems.ts';
 import { sandboxToken } from '../../../support/calendar-app.ts';
 import { startLoadedApi } from '../../../support/loaded-api.ts';
@@ -10,9 +9,7 @@ let around: Surroundings;
 let caller: TestCaller;
 
 beforeAll(async () => {
-  around = await startLoadedApi();
-  caller = await makeCaller(around.pool, around.api.url);
-  await sleep(300);
+  ({ around, caller } = await startLoadedApi());
 });
 afterAll(() => around?.stop());
 
