@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { idempotencyKeyText } from '../../schemas/http/batch.ts';
 import { day, rucText } from '../../schemas/http/envelope.ts';
 
 /** What stands in paths, as the document shows it. Routes judge these texts themselves: each has an error code of its own. */
@@ -38,11 +39,7 @@ export const checkParameter = z.strictObject({
   consulta_id: z.uuid().meta({ description: 'El `meta.consulta_id` de una consulta de proveedor' }),
 });
 export const idempotencyHeader = z.strictObject({
-  'Idempotency-Key': z
-    .string()
-    .regex(/^[!-~]{1,255}$/)
-    .optional()
-    .meta({
-      description: 'Con la misma clave y el mismo cuerpo se obtiene la misma respuesta durante 24 horas, sin costo',
-    }),
+  'Idempotency-Key': idempotencyKeyText.optional().meta({
+    description: 'Con la misma clave y el mismo cuerpo se obtiene la misma respuesta durante 24 horas, sin costo',
+  }),
 });

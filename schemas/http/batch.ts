@@ -4,6 +4,14 @@ import { taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
 export const maxBatchRucs = 100;
 
+/** The header Idempotency-Key: the key as it is, or as a quoted string of RFC 8941, where quote and backslash are escaped. */
+export const idempotencyKeyText = z
+  .string()
+  .regex(
+    /^(?:[!#-~](?:[ -~]{0,253}[!-~])?|"(?:[ !#-[\]-~]|\\["\\]){1,255}")$/,
+    'debe tener de 1 a 255 caracteres ASCII imprimibles, tal cual o como una cadena entre comillas',
+  );
+
 /** How many there may be at most is judged by the route, which has an error code of its own for it. */
 export const batchRequest = z.strictObject({
   rucs: z.array(z.string()).min(1, 'no trae ningún RUC').meta({ maxItems: maxBatchRucs }),

@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readIdempotencyKey } from '../../../../api/idempotency/key.ts';
+import { makeDocument } from '../../../../api/openapi/document.ts';
 import { ApiProblem } from '../../../../api/problems.ts';
 
 test.each([
@@ -9,9 +11,36 @@ test.each([
   ['"dice \\"hola\\" \\\\"', 'dice "hola" \\'],
   ['a"b', 'a"b'],
   ['x'.repeat(255), 'x'.repeat(255)],
+  [`"${'\\"'.repeat(255)}"`, '"'.repeat(255)],
 ])('%s names the key %s: bare or quoted is the same', (header, key) => {
   expect(readIdempotencyKey([header])).toBe(key);
 });
+
+test('the document shows the very form that is read', () => {
+  const { parameters } = makeDocument('', {}).paths!['/id/v1/ruc/batch']!.post!;
+  const shown = parameters!.find((each) => 'name' in each && each.name === 'Idempotency-Key');
+  const { pattern } = (shown as { schema: { pattern: string } }).schema;
+  const written = fc.oneof(
+    fc.string(),
+    fc.stringMatching(new RegExp(pattern)),
+    fc.constantFrom('a b', '" "', ' a', 'a '),
+  );
+  fc.assert(
+    fc.property(written, (text) => {
+      // What stands around a header's value is no part of it.
+      fc.pre(text === text.trim());
+      expect(new RegExp(pattern).test(text)).toBe(isRead(text));
+    }),
+  );
+});
+
+function isRead(text: string): boolean {
+  try {
+    return readIdempotencyKey([text]) !== null;
+  } catch {
+    return false;
+  }
+}
 
 test('no header, no key', () => expect(readIdempotencyKey(undefined)).toBeNull());
 
@@ -22,6 +51,7 @@ test.each([
   [['"a"b"']],
   [['"a\\b"']],
   [['x'.repeat(256)]],
+  [[`"${'x'.repeat(256)}"`]],
   [['clave-ñ']],
   [['a\tb']],
   [['uno', 'dos']],
