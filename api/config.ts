@@ -33,7 +33,7 @@ export const apiConfiguration = z.object({
   SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
   /** How often operators' additions to the calendar are read: they are to be seen within a minute. */
   CALENDAR_POLL_MS: wholeNumber(100, 45_000).default(20_000),
-  /** Key of the hash under which audited RUCs are kept. */
+  /** Key of the hash under which audited RUCs are kept; a key made from it seals the cursors of searches. */
   AUDIT_HMAC_KEY: z.string().min(32, 'at least 32 characters'),
   /** `id:base64-of-32-bytes[,older…]`: the first seals webhooks' secrets. */
   WEBHOOK_SECRET_KEYS: z.string().min(1),

@@ -12,8 +12,8 @@ const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   entregas: /^[0-9]{1,17}\.[A-Za-z0-9_-]{1,64}$/,
   /** Of the last entry: day, register's code, edition and place among the change's entries. */
   historial: /^\d{4}-\d{2}-\d{2}\.[0-9]{1,3}\.[0-9]{1,15}\.[0-9]{1,3}$/,
-  /** api/search/rank.ts: edition, hits given, the last one's rank, and the fingerprint of the question. */
-  buscar: /^(?:[0-9]{1,15}\.){6}[0-9]{11}\.[0-9a-f]{16}$/,
+  /** api/search/rank.ts: edition, hits given, the last one's rank, and a seal of these and the question. */
+  buscar: /^(?:[0-9]{1,15}\.){6}[0-9]{11}\.[0-9a-f]{32}$/,
 };
 
 export function writeCursor(kind: CursorKind, key: string | number): string {

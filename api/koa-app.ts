@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import Koa from 'koa';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../deploy/runtime/log.ts';
@@ -33,6 +34,7 @@ export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestSt
     context.state.countRequest = (subject) => countRequest(context as ApiContext, parts.minuteLimits, subject);
     let problem: ApiProblem | undefined;
     try {
+      requireHost(context.req);
       await next();
     } catch (error) {
       problem = answerProblem(context as ApiContext, error, parts.log, parts.baseUrl);
@@ -46,6 +48,12 @@ export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestSt
   app.silent = true;
   app.on('error', (error: Error) => parts.log.debug({ err: error }, 'a response could not be sent'));
   return app as Koa<RequestState>;
+}
+
+/** As HTTP/1.1 demands; the server leaves it to this, since it would answer without a body. */
+function requireHost({ httpVersion, headers }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): void {
+  if (httpVersion === '1.1' && headers.host === undefined)
+    throw new ApiProblem('peticion_mal_formada', 'Falta la cabecera Host.');
 }
 
 /** What no route answered: another method of a known path, or an unknown path. Asked before any token. */

@@ -42,6 +42,7 @@ import { makeReadiness } from './readiness.ts';
 import type { WebhookParts } from './routes/webhook-actions.ts';
 import { makeRequireNames } from './search/complete-names.ts';
 import { makeFindCompanies } from './search/find-companies.ts';
+import { makePositions } from './search/rank.ts';
 import { makeNameStore } from './search/store.ts';
 import { serve } from './serve.ts';
 import { makeFindSupplier } from './supplier/find-supplier.ts';
@@ -150,6 +151,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     ubigeos: recordParts.ubigeos,
     findCompanies: makeFindCompanies({ names, taxpayers }),
     requireNames: makeRequireNames(names),
+    positions: makePositions(config.AUDIT_HMAC_KEY),
     findHistory,
     recordAnswer: makeAudit(pool, config.AUDIT_HMAC_KEY),
     recordAnswers: makeAudits(pool, config.AUDIT_HMAC_KEY),
@@ -180,7 +182,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       () => response.writeHead(500).end(),
     );
   };
-  const serving = await serve(listener, config.HTTP_HOST, config.HTTP_PORT, config.PUBLIC_BASE_URL);
+  const serving = await serve(listener, {
+    host: config.HTTP_HOST,
+    port: config.HTTP_PORT,
+    baseUrl: config.PUBLIC_BASE_URL ?? '',
+    log: requestLog.log,
+  });
   lifecycle.onStop('http', serving.stop);
   // Before the server, which would wait for them.
   streams.start();

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { answerMalformed } from './malformed.ts';
+import { answerMalformed, maxHeadBytes, type RefusedRequests } from './malformed.ts';
 
 export interface Serving {
   port: number;
@@ -8,15 +8,36 @@ export interface Serving {
   stop(): Promise<void>;
 }
 
+export interface ServeOptions extends RefusedRequests {
+  host: string;
+  /** 0: a free one. */
+  port: number;
+  /** For a whole request to arrive. */
+  requestTimeoutMs?: number;
+}
+
 /**
  * Listens. The stop closes connections by itself: the server would wait for those that have not sent a request yet, which
  * clients and balancers open ahead, until their keep-alive is over.
- * @param baseUrl where callers reach it, for what is answered to bytes that are no request
  * @throws what the port's owner makes it throw
  */
-export async function serve(listener: RequestListener, host: string, port: number, baseUrl = ''): Promise<Serving> {
-  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, listener);
-  answerMalformed(server, baseUrl);
+export async function serve(listener: RequestListener, options: ServeOptions): Promise<Serving> {
+  const { host, port, requestTimeoutMs = 30_000 } = options;
+  const server = createServer(
+    {
+      keepAliveTimeout: 65_000,
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(requestTimeoutMs, 5_000),
+      maxHeaderSize: maxHeadBytes,
+      // The app asks for it, and answers with a body.
+      requireHostHeader: false,
+    },
+    listener,
+  );
+  // An expectation that nobody knows may be passed over; the server by itself would refuse it without a body.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  answerMalformed(server, options);
   let underway = 0;
   let isStopping = false;
   const closeWhenAnswered = () => {

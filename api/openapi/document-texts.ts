@@ -46,6 +46,8 @@ cuota se usa el saldo prepago. Todo 429 lleva \`Retry-After\`: los segundos tras
 |---|---|
 | RUC por lote | 100 |
 | Cuerpo de una petición | 64 kB |
+| Dirección y cabeceras de una petición, juntas | 16 kB |
+| Tiempo en que llega una petición | 30 s |
 | Resultados de una búsqueda | 1,000 |
 | RUC agregados a una lista por petición | 1,000 |
 | Listas, webhooks, RUC distintos vigilados | 1,000, 50, 100,000 |
@@ -77,7 +79,8 @@ Responda 2xx en menos de 15 segundos. Si no, se reintenta enseguida y a los 5 s,
 ## Errores
 
 \`application/problem+json\` (RFC 9457) en español, con \`code\` estable y \`request_id\`; cada código se explica en [/errores](/errores). Un
-parámetro o campo que la operación no conoce se rechaza con 400.
+parámetro o campo que la operación no conoce se rechaza con 400. Lo que no llega a ser una petición (\`peticion_mal_formada\`,
+\`peticion_incompleta\`, \`cabeceras_demasiado_grandes\`) se responde y se cierra la conexión.
 
 ## Caché y versiones
 

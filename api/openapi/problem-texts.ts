@@ -9,6 +9,11 @@ export interface ProblemText {
 const repeat = 'Repita la petición después de los segundos que indica `Retry-After`.';
 
 export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
+  peticion_mal_formada: {
+    cuando:
+      'Lo que llegó no es una petición HTTP/1.1: una línea mal escrita, una cabecera con caracteres que no admite, o falta Host.',
+    remedio: 'Envíela con una biblioteca de HTTP. La conexión se cierra; `request_id` es de esta respuesta.',
+  },
   json_invalido: {
     cuando: 'Falta el cuerpo de la petición o no es un objeto JSON bien escrito.',
     remedio: 'Envíe un objeto JSON en UTF-8 con Content-Type: application/json.',
@@ -89,6 +94,10 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     cuando: 'La dirección existe y no admite ese método.',
     remedio: 'La cabecera Allow da los que admite.',
   },
+  peticion_incompleta: {
+    cuando: 'Las cabeceras y el cuerpo no llegaron completos en 30 segundos.',
+    remedio: 'Repita la petición en una conexión nueva. Nada se consultó ni se cobró.',
+  },
   idempotencia_en_curso: {
     cuando: 'Otra petición con la misma Idempotency-Key todavía se ejecuta.',
     remedio: 'Repita la misma petición en unos segundos: recibirá la respuesta de la primera.',
@@ -139,6 +148,10 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
   demasiados_flujos: {
     cuando: 'La cuenta ya tiene abiertos todos los flujos de eventos que se admiten a la vez.',
     remedio: 'Cierre uno o comparta el que tiene entre sus procesos.',
+  },
+  cabeceras_demasiado_grandes: {
+    cuando: 'La dirección y las cabeceras pasan juntas de 16 kB.',
+    remedio: 'Acorte los parámetros o quite cabeceras, por ejemplo cookies, que esta API no lee.',
   },
   error_interno: {
     cuando: 'El servicio falló de una manera no prevista.',

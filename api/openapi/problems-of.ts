@@ -23,6 +23,15 @@ const byAccess: Readonly<Record<Access, readonly ProblemCode[]>> = {
 const ofBodies: readonly ProblemCode[] = ['json_invalido', 'cuerpo_demasiado_grande', 'tipo_no_admitido'];
 const ofMetered: readonly ProblemCode[] = ['cuota_agotada'];
 
+/** What is answered before it is known which operation is asked for, if any. */
+export const ofNoOperation: readonly ProblemCode[] = [
+  'peticion_mal_formada',
+  'peticion_incompleta',
+  'cabeceras_demasiado_grandes',
+  'ruta_no_encontrada',
+  'metodo_no_permitido',
+];
+
 /** Every code that an operation can answer with. */
 export function problemsOf(operation: Operation): readonly ProblemCode[] {
   const codes = new Set<ProblemCode>([

@@ -13,7 +13,7 @@ import { clean } from '../queries/address.ts';
 import { type ApiRouter, access, parseInput } from '../request.ts';
 import { NamesIncomplete, type RequireNames } from '../search/complete-names.ts';
 import type { FindCompanies, Hit } from '../search/find-companies.ts';
-import { matchOf, type Position, questionOf, readPosition, scoreOf, writePosition } from '../search/rank.ts';
+import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
 
 export interface SearchParts {
   identify: Identify;
@@ -22,6 +22,7 @@ export interface SearchParts {
   ubigeos: UbigeoCatalogue;
   findCompanies: FindCompanies;
   requireNames: RequireNames;
+  positions: Positions;
 }
 
 const route = '/id/v1/ruc/buscar';
@@ -30,11 +31,11 @@ export const maxHits = 1_000;
 
 /** GET and HEAD /id/v1/ruc/buscar: companies by name, best first. Before `ruc/{ruc}`, which would take the word for a RUC. */
 export function registerSearchRoutes(router: ApiRouter, parts: SearchParts): void {
-  const { identify, meter, catalogue, ubigeos, findCompanies, requireNames } = parts;
+  const { identify, meter, catalogue, ubigeos, findCompanies, requireNames, positions } = parts;
   router.get(route, access(identify, 'micro'), metered(meter), async (context) => {
     const query = parseInput(searchQuery, context.query);
     const question = questionOf(query);
-    const position = positionOf(query.cursor, question);
+    const position = positionOf(positions, query.cursor, question);
     await reserve(context, meter, 1);
     // Before the query and never after: see api/catalogue.ts.
     const { padron_reducido: daily } = await catalogue.snapshot();
@@ -53,7 +54,7 @@ export function registerSearchRoutes(router: ApiRouter, parts: SearchParts): voi
       origen: padronReducido.title,
       fecha_dato: daily.edition.fechaDato,
       cursor: goesOn
-        ? writeCursor('buscar', writePosition({ edition: number, given: total, after: next }, question))
+        ? writeCursor('buscar', positions.write({ edition: number, given: total, after: next }, question))
         : null,
       edicion_cambiada: position !== null && position.edition !== number,
     };
@@ -62,11 +63,11 @@ export function registerSearchRoutes(router: ApiRouter, parts: SearchParts): voi
   });
 }
 
-function positionOf(cursor: string | undefined, question: string): Position | null {
+function positionOf(positions: Positions, cursor: string | undefined, question: string): Position | null {
   const key = readCursor('buscar', cursor, '');
   if (key === '') return null;
-  const position = readPosition(key, question);
-  if (position === null || position.given >= maxHits) throw notOfThisList();
+  const position = positions.read(key, question);
+  if (position === null) throw notOfThisList();
   return position;
 }
 

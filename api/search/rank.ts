@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { type Match, matches, type SearchQuery } from '../../schemas/http/search.ts';
 
 /**
@@ -44,29 +44,46 @@ export interface Position {
   after: Rank;
 }
 
-/** The key of a cursor. It holds the question's fingerprint, since a place in one order is none in another. */
-export function writePosition({ edition, given, after }: Position, question: string): string {
-  const { place, standing, mismatch, length, ruc } = after;
-  return [edition, given, place, standing, mismatch, length, ruc, question].join('.');
+/** Positions as the keys of cursors, which only a process that knows the secret can write. */
+export interface Positions {
+  /** @param question see `questionOf` */
+  write(position: Position, question: string): string;
+  /** null: of another question, or none of ours. */
+  read(key: string, question: string): Position | null;
 }
 
-/** null: of another question. */
-export function readPosition(key: string, question: string): Position | null {
-  const parts = key.split('.');
-  if (parts[7] !== question) return null;
-  const [edition, given, place, standing, mismatch, length] = parts.map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  if (place > lastPlace) return null;
+/**
+ * A key ends in a seal of itself and its question: a place in one order is none in another, and `given`, which ends a list
+ * after its last hit, is not the caller's to write.
+ * @param secret the same in every process, since any of them may be asked for the next page
+ */
+export function makePositions(secret: string): Positions {
+  const sealKey = hkdfSync('sha256', secret, '', 'search cursors', 32);
+  const sealOf = (numbers: string, question: string) =>
+    createHmac('sha256', Buffer.from(sealKey)).update(`${numbers}\n${question}`).digest('hex').slice(0, 32);
+  return {
+    write({ edition, given, after: { place, standing, mismatch, length, ruc } }, question) {
+      const numbers = [edition, given, place, standing, mismatch, length, ruc].join('.');
+      return `${numbers}.${sealOf(numbers, question)}`;
+    },
+    read(key, question) {
+      const end = key.lastIndexOf('.');
+      const numbers = key.slice(0, end);
+      const [given, expected] = [key.slice(end + 1), sealOf(numbers, question)].map((seal) => Buffer.from(seal));
+      if (given!.length !== expected!.length || !timingSafeEqual(given!, expected!)) return null;
+      return positionOf(numbers);
+    },
+  };
+}
+
+function positionOf(numbers: string): Position {
+  const parts = numbers.split('.');
+  type Numbers = [number, number, number, number, number, number];
+  const [edition, given, place, standing, mismatch, length] = parts.map(Number) as Numbers;
   return { edition, given, after: { place, standing, mismatch, length, ruc: parts[6]! } };
 }
 
 /** What two pages must have in common to be of one list. */
 export function questionOf({ q, estado, condicion, ubigeo }: SearchQuery): string {
-  return hash('sha256', JSON.stringify([q, estado, condicion, ubigeo]), 'hex').slice(0, 16);
+  return JSON.stringify([q, estado, condicion, ubigeo]);
 }

@@ -3,6 +3,7 @@ import { yearRange } from './calendar.ts';
 
 /** Every error of the public API: its stable code, its status and its title (fixed per code). */
 export const problems = {
+  peticion_mal_formada: { status: 400, title: 'La petición HTTP no está bien formada' },
   json_invalido: { status: 400, title: 'El cuerpo no es JSON válido' },
   parametro_invalido: { status: 400, title: 'Un parámetro no es válido' },
   parametro_desconocido: { status: 400, title: 'Hay un parámetro que esta operación no conoce' },
@@ -23,6 +24,7 @@ export const problems = {
   ruta_no_encontrada: { status: 404, title: 'La ruta no existe' },
   cursor_vencido: { status: 410, title: 'El cursor es más antiguo que lo conservado' },
   metodo_no_permitido: { status: 405, title: 'El método no está permitido en esta ruta' },
+  peticion_incompleta: { status: 408, title: 'La petición no llegó completa a tiempo' },
   idempotencia_en_curso: { status: 409, title: 'Una petición con la misma clave está en curso' },
   nombre_en_uso: { status: 409, title: 'El nombre ya está en uso' },
   cuerpo_demasiado_grande: { status: 413, title: 'El cuerpo es demasiado grande' },
@@ -34,6 +36,7 @@ export const problems = {
   limite_por_minuto: { status: 429, title: 'Se alcanzó el límite de solicitudes por minuto' },
   cuota_agotada: { status: 429, title: 'Se agotó la cuota del mes y el saldo prepago' },
   demasiados_flujos: { status: 429, title: 'La cuenta tiene abiertos todos los flujos que admite' },
+  cabeceras_demasiado_grandes: { status: 431, title: 'La dirección y las cabeceras son demasiado grandes' },
   error_interno: { status: 500, title: 'Error interno' },
   padron_no_disponible: { status: 503, title: 'El padrón aún no está disponible' },
   servicio_no_disponible: { status: 503, title: 'El servicio no está disponible en este momento' },

@@ -5,6 +5,7 @@ import type { Surroundings } from '../integration/api/surroundings.ts';
 import { makeCaller, requestsOf, type TestCaller } from './api.ts';
 import { sandboxToken, strangerToken } from './calendar-app.ts';
 import { company, person, unknownCompany } from './loaded-api.ts';
+import { responseTo } from './raw-request.ts';
 import { insertList, writeChanges } from './watch-events.ts';
 
 interface Stage {
@@ -36,8 +37,16 @@ const withToken = (code: ProblemCode, token: string | null): Provocation => ({
   request: ({ around }) => requestsOf(around.api.url, token)(`/id/v1/ruc/${company}`),
 });
 
-/** Every code there is; what needs a broken or empty store stands last. */
+/** Every code there is but peticion_incompleta, which takes half a minute (test/unit/api/malformed.test.ts); what needs a broken or empty store stands last. */
 export const provocations: readonly Provocation[] = [
+  {
+    code: 'peticion_mal_formada',
+    request: ({ around }) => responseTo(around.api.url, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'),
+  },
+  {
+    code: 'cabeceras_demasiado_grandes',
+    request: ({ caller }) => caller.request(`/id/v1/ruc/buscar?q=${'x'.repeat(17_000)}`),
+  },
   {
     code: 'json_invalido',
     request: ({ caller }) =>

@@ -91,6 +91,23 @@ describe('a query with more hits than are given', () => {
     expect(lists[1]).toEqual(lists[0]);
   });
 
+  test('no cursor made by hand goes past the last: with another count, or as an earlier release wrote it', async () => {
+    const by = await newCaller();
+    const { meta } = await search(by, { q: 'maderera', limite: '50' });
+    const [kind, key] = Buffer.from(meta.cursor!, 'base64url').toString().split(':') as [string, string];
+    const [edition, given, ...rest] = key.split('.');
+    expect([kind, given]).toEqual(['buscar', '50']);
+    for (const forged of [
+      [edition, '1', ...rest],
+      [edition, given, ...rest.slice(0, -1), '0123456789abcdef'],
+    ]) {
+      const cursor = Buffer.from(`buscar:${forged.join('.')}`).toString('base64url');
+      const response = await by.request(targetOf({ q: 'maderera', limite: '50', cursor }));
+      const problem = await expectProblem(response, 'parametro_invalido');
+      expect(problem.errors).toMatchObject([{ campo: 'cursor' }]);
+    }
+  });
+
   test('a narrower question reaches those that the wider one left out', async () => {
     const by = await newCaller();
     const given = new Set((await pagesOf(by, { q: 'maderera', limite: '50' })).flat());

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Rank, readPosition, scoreOf, writePosition } from '../../../../api/search/rank.ts';
+import { makePositions, type Rank, scoreOf } from '../../../../api/search/rank.ts';
 import { editsAllowed, rucTyped, termsOf } from '../../../../api/search/terms.ts';
 import { storedCondiciones, storedEstados } from '../../../../schemas/display-texts.ts';
 
@@ -24,19 +24,38 @@ test('a score never rises from one hit to the next, and stays within 0 and 100',
   );
 });
 
-test('a position comes back from its cursor, and only to its own question', () => {
-  fc.assert(
-    fc.property(
-      rank,
-      fc.integer({ min: 1, max: 100_000 }),
-      fc.integer({ min: 1, max: 999 }),
-      (after, edition, given) => {
-        const key = writePosition({ edition, given, after }, '0123456789abcdef');
-        expect(readPosition(key, '0123456789abcdef')).toEqual({ edition, given, after });
-        expect(readPosition(key, 'fedcba9876543210')).toBeNull();
-      },
-    ),
-  );
+describe('a position', () => {
+  const secret = 'a secret of at least 32 characters';
+  const position = (given: number) => ({ edition: 7, given, after: { ...worst, ruc: '20990000019' } });
+  const worst = { place: 6, standing: 2, mismatch: 3, length: 100 };
+
+  test('comes back from its cursor in every process, and only to its own question', () => {
+    fc.assert(
+      fc.property(
+        rank,
+        fc.integer({ min: 1, max: 100_000 }),
+        fc.integer({ min: 1, max: 999 }),
+        (after, edition, given) => {
+          const key = makePositions(secret).write({ edition, given, after }, 'one');
+          expect(makePositions(secret).read(key, 'one')).toEqual({ edition, given, after });
+          expect(makePositions(secret).read(key, 'other')).toBeNull();
+        },
+      ),
+    );
+  });
+
+  test('is nobody else’s to write: changed in any place, of another secret, or of an earlier release it is none', () => {
+    const { read, write } = makePositions(secret);
+    const key = write(position(980), 'one');
+    for (let at = 0; at < key.length; at += 1)
+      expect(
+        read(`${key.slice(0, at)}${key[at] === '1' ? '2' : '1'}${key.slice(at + 1)}`, 'one'),
+        String(at),
+      ).toBeNull();
+    expect(read(makePositions(`${secret}.`).write(position(20), 'one'), 'one')).toBeNull();
+    expect(read('7.20.6.2.3.100.20990000019.0123456789abcdef', 'one')).toBeNull();
+    expect(read('', 'one')).toBeNull();
+  });
 });
 
 describe('terms', () => {
