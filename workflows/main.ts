@@ -22,6 +22,8 @@ import { mailBlock, makeMailer } from '../deploy/runtime/mail.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeTemporal } from '../deploy/runtime/temporal.ts';
+import { tracingBlock } from '../deploy/runtime/tracing/configuration.ts';
+import { startTracing } from '../deploy/runtime/tracing/start.ts';
 import { webhookBlock, webhookEgressPolicy } from '../deploy/runtime/webhook-config.ts';
 import { openArchive } from '../pipelines/archive/open.ts';
 import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
@@ -48,6 +50,7 @@ const schema = z.object({
   ...sourceBlock.shape,
   ...mailBlock.shape,
   ...retentionBlock.shape,
+  ...tracingBlock.shape,
   /** When the official sites are asked, in America/Lima. */
   FETCH_CRON: z.string().min(1).default(defaultFetchCron),
   /** When the state is compared with the archive, in America/Lima. */
@@ -86,10 +89,12 @@ if (process.argv.includes('--check-config')) {
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
-const log = makeLogger('worker', configuration.LOG_LEVEL);
+const { tracing, stop: stopTracing } = await startTracing('worker', configuration);
+const log = makeLogger('worker', configuration.LOG_LEVEL, tracing.logFields);
 const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
 
 await lifecycle.run(async () => {
+  lifecycle.onStop('traces', stopTracing);
   // Installed once, before any connection: Temporal's core logs through ours, and signals are the lifecycle's.
   Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
   const metrics = makeMetrics('worker');
@@ -98,6 +103,7 @@ await lifecycle.run(async () => {
   const clickhouse = makeClickhouse(configuration.CLICKHOUSE_URL, 'padron-worker', {
     requestTimeoutMs: queryTimeoutMs,
     connections: 4,
+    tracing,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
   const client = await makeTemporal(configuration.TEMPORAL_ADDRESS, configuration.TEMPORAL_NAMESPACE);
@@ -125,6 +131,7 @@ await lifecycle.run(async () => {
     keyRing: configuration.WEBHOOK_SECRET_KEYS,
     policy: webhookEgressPolicy(configuration),
     version,
+    tracing,
     buildId: configuration.DELIVERY_BUILD_ID,
     log,
     metrics,
@@ -185,6 +192,7 @@ async function publicationDependencies(
     access: { dispatcher, policy, userAgent: configuration.SOURCE_USER_AGENT },
     sources: sourcesOf(configuration),
     log,
+    tracing,
     settings: { ...defaultPublicationSettings, publicationDays: configuration.ARCHIVE_PUBLICATION_DAYS ?? null },
   };
 }

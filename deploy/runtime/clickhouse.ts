@@ -1,4 +1,6 @@
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { clickhouseTracer } from './tracing/clickhouse.ts';
+import type { Tracing } from './tracing/tracing.ts';
 
 export type { ClickHouseClient };
 
@@ -25,7 +27,7 @@ export const bulkInsertSettings = {
 export function makeClickhouse(
   url: string,
   name: string,
-  options: { requestTimeoutMs: number; connections: number },
+  options: { requestTimeoutMs: number; connections: number; tracing?: Tracing },
 ): ClickHouseClient {
   return createClient({
     url,
@@ -35,6 +37,7 @@ export function makeClickhouse(
     compression: { request: false, response: false },
     // The client's own log writes queries with their parameters, RUCs among them, to the console.
     log: { level: ClickHouseLogLevel.OFF },
+    ...(options.tracing && { tracer: clickhouseTracer(options.tracing) }),
     // Below the server's own idle timeout, so that a socket is never reused while the server closes it.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
   });

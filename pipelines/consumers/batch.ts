@@ -1,5 +1,6 @@
 import type { Kafka } from 'kafkajs';
 import type { Logger } from '../../deploy/runtime/log.ts';
+import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { RecordSchemas } from '../stream/writer-schemas.ts';
 import type { LoopMetrics } from './loop-metrics.ts';
@@ -60,6 +61,8 @@ export interface LoopOptions {
   handle: BatchHandler;
   log: Logger;
   metrics: LoopMetrics;
+  /** Left out: none. */
+  tracing?: Tracing;
   /** The loop cannot go on: a bug in the handler, a crash of the client, a stuck partition. End the process. */
   onFailure: (error: Error) => void;
   limits?: Partial<LoopLimits>;

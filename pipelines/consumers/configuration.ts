@@ -7,6 +7,7 @@ import {
   processBlock,
   temporalBlock,
 } from '../../deploy/runtime/config.ts';
+import { tracingBlock } from '../../deploy/runtime/tracing/configuration.ts';
 
 const outputs = ['materialize', 'watch'] as const;
 
@@ -15,6 +16,7 @@ export const consumersConfiguration = processBlock
   .extend(clickhouseBlock.shape)
   .extend(kafkaBlock.shape)
   .extend(temporalBlock.shape)
+  .extend(tracingBlock.shape)
   .extend({
     ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL,
     /** Which groups this process hosts, separated by commas. */

@@ -7,6 +7,7 @@ import { makeLogger } from '../../deploy/runtime/log.ts';
 import { makeMetrics } from '../../deploy/runtime/metrics.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
 import { makeLazyTemporal } from '../../deploy/runtime/temporal.ts';
+import { startTracing } from '../../deploy/runtime/tracing/start.ts';
 import { changesTopic, registerNames } from '../../schemas/registers.ts';
 import { materializeGroup, watchGroup } from '../stream/groups.ts';
 import { connectOffsets } from '../stream/kafka.ts';
@@ -47,8 +48,10 @@ if (process.argv.includes('--check-config')) {
   process.exit(0);
 }
 
-const log = makeLogger('consumers', config.LOG_LEVEL);
+const { tracing, stop: stopTracing } = await startTracing('consumers', config);
+const log = makeLogger('consumers', config.LOG_LEVEL, tracing.logFields);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
+  lifecycle.onStop('traces', stopTracing);
   const metrics = makeMetrics('consumers');
   const prefix = config.KAFKA_TOPIC_PREFIX;
   const loops: RunningLoop[] = [];
@@ -70,6 +73,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-consumers', {
     requestTimeoutMs: 60_000,
     connections: 4,
+    tracing,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
   const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-consumers', log);
@@ -124,6 +128,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       topics: registerNames.map((register) => ({ register, topic: changesTopic(prefix, register) })),
       log: log.child({ output: name }),
       metrics: loopMetrics,
+      tracing,
       onFailure: (error) => lifecycle.fail(error),
       ...output,
     });

@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type EachBatchPayload } from 'kafkajs';
+import { noTracing } from '../../deploy/runtime/tracing/tracing.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { UndecodableRecord } from '../stream/codec.ts';
 import type { ChangeBatch, ChangeMessage, LoopLimits, LoopOptions } from './batch.ts';
+import { editionsOf, unitOf } from './batch-unit.ts';
 import type { Membership } from './membership.ts';
 import { isRetryable } from './retryable.ts';
 
 type Messages = ChangeBatch['messages'];
+type Outcome = 'handled' | 'left' | UndecodableRecord;
 
 interface WorkOptions extends LoopOptions {
   limits: LoopLimits;
@@ -105,21 +108,30 @@ export class PartitionWork {
         messages: good,
         ...held,
       };
-      const began = performance.now();
-      const outcome = await this.#handle(batch);
+      const outcome = await this.#handleAndCommit(payload, batch);
       if (outcome === 'left') return;
-      if (outcome === 'handled') {
-        await this.#commit(payload, batch, began);
-        break;
-      }
+      if (outcome === 'handled') break;
       // The records before the bad one are fine: handle and commit these, then stand still.
       stopAt = outcome;
     }
     if (stopAt !== undefined) this.#standStill(payload, stopAt);
   }
 
+  #handleAndCommit(payload: EachBatchPayload, batch: ChangeBatch): Promise<Outcome> {
+    const { group, tracing = noTracing } = this.#options;
+    return tracing.during(unitOf(group, batch), async (unit) => {
+      if (unit.isRecorded) unit.describe(editionsOf(batch));
+      const began = performance.now();
+      const outcome = await this.#handle(batch);
+      if (outcome === 'handled') await this.#commit(payload, batch, began);
+      unit.describe({ 'padron.committed': outcome === 'handled' });
+      if (outcome instanceof UndecodableRecord) unit.fail('undecodable_record');
+      return outcome;
+    });
+  }
+
   /** Tries until it is done. `left`: the partition was taken away or the process stops; nothing is to be committed. */
-  async #handle(batch: ChangeBatch): Promise<'handled' | 'left' | UndecodableRecord> {
+  async #handle(batch: ChangeBatch): Promise<Outcome> {
     const { group, handle, limits, log, metrics } = this.#options;
     const key = keyOf(batch.topic, batch.partition);
     for (let attempt = 1, waitMs = limits.retryFirstMs; ; attempt += 1) {

@@ -25,6 +25,9 @@ export interface ClaimedDelivery {
   /** Asked for by the customer to try the endpoint: sent once, and of no account for the endpoint's health. */
   isTest: boolean;
   event: string;
+  /** Of the edition whose change it tells; of a test: empty and 0. */
+  register: string;
+  edition: number;
   /** When the comparison that found the change ended. */
   occurredAt: Date;
   payload: string;
@@ -171,7 +174,7 @@ const claimSql = `
       SELECT FROM delivery d
       WHERE d.webhook_id = $1 AND d.day >= $5 AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
         AND (d.is_test OR NOT $6) AND d.id <> ALL (SELECT id FROM free)) AS took_all,
-    c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.ocurrido_en, e.payload
+    c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.register, e.edition, e.ocurrido_en, e.payload
   FROM (
     SELECT min(next_due_at) AS at FROM delivery
     WHERE webhook_id = $1 AND day >= $5 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
@@ -191,6 +194,8 @@ interface ClaimedRow {
   fallos_del_ciclo: number;
   is_test: boolean;
   evento: string;
+  register: string;
+  edition: number;
   ocurrido_en: Date;
   payload: string;
 }
@@ -216,6 +221,8 @@ async function claim(
       failuresOfCycle: row.fallos_del_ciclo,
       isTest: row.is_test,
       event: row.evento,
+      register: row.register,
+      edition: row.edition,
       occurredAt: row.ocurrido_en,
       payload: row.payload,
     }));

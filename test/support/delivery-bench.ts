@@ -4,6 +4,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
 import { makeWake, type Wake } from '../../pipelines/watch/wake.ts';
 import type { DeliverySettings } from '../../workflows/delivery/settings.ts';
 import { makeDeliveryWorker } from '../../workflows/delivery/worker.ts';
@@ -23,7 +24,11 @@ export interface DeliveryBench extends WatchBench {
   attempts: (delivery: string) => Promise<AttemptRow[]>;
   /** Polls until the check holds; its last failure is thrown after the deadline. */
   eventually: (check: () => Promise<void>, timeoutMs?: number) => Promise<void>;
-  startWorker: (settings?: Partial<DeliverySettings>, buildId?: string) => Promise<() => Promise<void>>;
+  startWorker: (
+    settings?: Partial<DeliverySettings>,
+    buildId?: string,
+    tracing?: Tracing,
+  ) => Promise<() => Promise<void>>;
 }
 
 export interface DeliveryRow {
@@ -87,7 +92,7 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
       return rows;
     },
     eventually,
-    startWorker: async (settings = {}, buildId) => {
+    startWorker: async (settings = {}, buildId, tracing) => {
       const worker = await makeDeliveryWorker(native, {
         pool: bench.pool,
         client,
@@ -96,6 +101,7 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
         policy: { allowPrivateTargets: true, extraCaPem: authority.caPem },
         version: '0.0.0-test',
         buildId,
+        tracing,
         log: silentLog,
         metrics: new Registry(),
         settings: { ...quickSettings, ...settings },

@@ -1,7 +1,25 @@
 import type { Logger } from '../../deploy/runtime/log.ts';
+import type { OpenUnit, Unit } from '../../deploy/runtime/tracing/tracing.ts';
 import type { ClaimedDelivery } from '../../pipelines/watch/claim.ts';
 import type { AttemptResult } from '../../pipelines/watch/record.ts';
 import type { DeliveryMetrics } from './metrics.ts';
+
+/** An attempt in traces. Whose change it tells is known by register and edition, where it went by the webhook. */
+export function attemptUnit(webhookId: string, delivery: ClaimedDelivery): Unit {
+  return {
+    name: 'POST',
+    kind: 'client',
+    attributes: {
+      'http.request.method': 'POST',
+      'padron.webhook': webhookId,
+      'padron.delivery': delivery.id,
+      'padron.attempt': delivery.attempt,
+      'padron.event': delivery.event,
+      // A test tells no change.
+      ...(delivery.isTest ? {} : { 'padron.register': delivery.register, 'padron.edition': delivery.edition }),
+    },
+  };
+}
 
 /** One wide line per attempt; ids alone, no payload and no address. Hands the result on. */
 export function reportAttempt<Result extends AttemptResult>(
@@ -9,7 +27,10 @@ export function reportAttempt<Result extends AttemptResult>(
   webhookId: string,
   delivery: ClaimedDelivery,
   result: Result,
+  unit?: OpenUnit,
 ): Result {
+  if (result.httpStatus !== null) unit?.describe({ 'http.response.status_code': result.httpStatus });
+  if (result.failure !== null) unit?.fail(result.failure);
   metrics.attempts.inc({ result: result.failure ?? 'entregada' });
   metrics.seconds.observe(result.durationMs / 1_000);
   if (delivery.attempt === 1 && !delivery.isTest) {

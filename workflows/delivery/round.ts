@@ -1,18 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { type Claim, claimDeliveries, holdAbandoned, type WebhookTarget } from '../../pipelines/watch/claim.ts';
+import { noTracing, type Tracing } from '../../deploy/runtime/tracing/tracing.ts';
+import {
+  type Claim,
+  type ClaimedDelivery,
+  claimDeliveries,
+  holdAbandoned,
+  type WebhookTarget,
+} from '../../pipelines/watch/claim.ts';
 import { type HealthVerdict, type Standing, updateHealth } from '../../pipelines/watch/endpoint-health.ts';
 import { recordResults } from '../../pipelines/watch/record.ts';
 import { releaseWork } from '../../pipelines/watch/work.ts';
 import type { WorkNews } from '../../pipelines/watch/work-news.ts';
-import { type AttemptDependencies, sendAttempt } from './attempt.ts';
+import { type AttemptDependencies, type SentAttempt, sendAttempt } from './attempt.ts';
 import { Bell } from './bell.ts';
 import { type HealthRule, isSlow, judge, type Outcome } from './health.ts';
 import type { DeliverInput, RoundResult } from './messages.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { allowance, type RateState, spend, waitMs } from './rate.ts';
-import { reportAttempt } from './report.ts';
+import { attemptUnit, reportAttempt } from './report.ts';
 import { Underway } from './underway.ts';
 
 export interface RoundLimits {
@@ -38,6 +45,8 @@ export interface RoundDependencies {
   limits: RoundLimits;
   log: Logger;
   metrics: DeliveryMetrics;
+  /** Left out: none. */
+  tracing?: Tracing;
 }
 
 /** An attempt that ended and is not judged yet. */
@@ -182,13 +191,16 @@ export class Round {
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
     // Dying from here on: the attempts stand as "outcome unknown", and are due again when their leases end.
-    for (const delivery of claim.deliveries) {
-      const sending = sendAttempt(this.#dependencies.attempt, claim.target!, secrets, delivery);
-      this.#underway.add(
-        sending.then((result) => reportAttempt(this.#dependencies, this.#webhookId, delivery, result)),
-      );
-    }
+    for (const delivery of claim.deliveries) this.#underway.add(this.#send(claim.target!, secrets, delivery));
     return claim;
+  }
+
+  #send(target: WebhookTarget, secrets: readonly string[], delivery: ClaimedDelivery): Promise<SentAttempt> {
+    const { attempt, tracing = noTracing } = this.#dependencies;
+    return tracing.during(attemptUnit(this.#webhookId, delivery), async (unit) => {
+      const result = await sendAttempt(attempt, target, secrets, delivery);
+      return reportAttempt(this.#dependencies, this.#webhookId, delivery, result, unit);
+    });
   }
 
   async #recordResults(): Promise<void> {

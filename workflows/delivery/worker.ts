@@ -7,6 +7,7 @@ import type { EgressPolicy } from '../../deploy/runtime/egress/policy.ts';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../deploy/runtime/secrets.ts';
+import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
 import type { WebhookTarget } from '../../pipelines/watch/claim.ts';
 import { deliveryWorkflow, makeWake } from '../../pipelines/watch/wake.ts';
 import { listenForNews, type WorkNews, workChannel } from '../../pipelines/watch/work-news.ts';
@@ -28,6 +29,8 @@ export interface DeliveryWorkerDependencies {
   version: string;
   log: Logger;
   metrics: Registry;
+  /** Left out: none. */
+  tracing?: Tracing;
   /**
    * Which build of the delivery code this is. Given: runs that are open go over to whatever build an operator makes the
    * current one, never back and forth between two during a deploy. Left out: any worker takes any task.
@@ -68,6 +71,7 @@ export async function makeDeliveryWorker(
     limits: settings.round,
     log,
     metrics,
+    ...(dependencies.tracing && { tracing: dependencies.tracing }),
   };
   let news: WorkNews | null = null;
   const listen: WorkNews['listen'] = (webhookId, onNews) => news?.listen(webhookId, onNews) ?? (() => {});

@@ -1,19 +1,32 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Logger } from '../../deploy/runtime/log.ts';
+import { noTracing, type Tracing, type Unit } from '../../deploy/runtime/tracing/tracing.ts';
+import { runOf } from '../activity-run.ts';
 
 type Activity<Arguments extends unknown[], Result> = (...args: Arguments) => Promise<Result>;
 
+/** What a step's second argument is the number of. */
+export type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
+
+export interface StepReports {
+  log: Logger;
+  /** Left out: none. */
+  tracing?: Tracing;
+  /** Seconds and outcome (done, failed, cancelled) of each run of a step. */
+  observe(step: string, outcome: string, seconds: number): void;
+}
+
 /**
  * How failures of a step reach Temporal: a cancelled step as cancelled, our typed errors with their code (and not tried
- * again where that is useless), anything else as it is. One log line per run of a step.
+ * again where that is useless), anything else as it is. One log line and one span per run of a step.
  */
 export function asActivity<Arguments extends unknown[], Result>(
   step: string,
-  log: Logger,
-  observe: (step: string, outcome: string, seconds: number) => void,
+  subject: StepSubject,
+  { log, observe, tracing = noTracing }: StepReports,
   run: Activity<Arguments, Result>,
 ): Activity<Arguments, Result> {
-  return async (...args) => {
+  const report = async (...args: Arguments) => {
     const { info, cancellationSignal } = Context.current();
     const startedAt = performance.now();
     const fields = { step, workflowId: info.workflowExecution?.workflowId, attempt: info.attempt, ids: args };
@@ -34,6 +47,19 @@ export function asActivity<Arguments extends unknown[], Result>(
       log.error({ ...fields, seconds, err: error }, 'publication step failed');
       throw toFailure(error);
     }
+  };
+  return (...args) => tracing.during(unitOf(step, subject, args), () => report(...args));
+}
+
+function unitOf(step: string, subject: StepSubject, [register, number]: readonly unknown[]): Unit {
+  return {
+    name: step,
+    kind: 'internal',
+    attributes: {
+      ...runOf(Context.current()),
+      'padron.register': String(register),
+      ...(subject === 'register' ? {} : { [`padron.${subject}`]: Number(number) }),
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { KeptProcess } from '../../deploy/runtime/job-process.ts';
 import type { Logger } from '../../deploy/runtime/log.ts';
+import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { compareInChild, correctInChild, differenceProgram, rebuildInChild } from '../../pipelines/diff/child.ts';
 import { compareLimits } from '../../pipelines/diff/types.ts';
@@ -63,6 +64,8 @@ export interface PublicationDependencies {
   access: SiteAccess;
   sources: Sources;
   log: Logger;
+  /** Left out: none. */
+  tracing?: Tracing;
   metrics: Registry;
   settings: PublicationSettings;
 }

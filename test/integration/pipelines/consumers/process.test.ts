@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
 import { registerNames } from '../../../../schemas/registers.ts';
+import { type Collector, startCollector } from '../../../support/collector.ts';
 import {
   baseline,
   currentState,
@@ -17,10 +18,15 @@ import {
 const register = 'padron_reducido';
 const name = 'EMPRESA 3 "Ñ" S.A.C.';
 let bench: StreamBench;
+let collector: Collector;
 beforeAll(async () => {
+  collector = await startCollector();
   bench = await makeStreamBench(inject('endpoints'), registerNames);
 });
-afterAll(() => bench.close());
+afterAll(async () => {
+  await bench.close();
+  await collector.close();
+});
 
 interface Consumers {
   process: ChildProcess;
@@ -32,7 +38,7 @@ interface Consumers {
 async function startConsumers(): Promise<Consumers> {
   const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
     // No Temporal here: notices need it, starting does not.
-    env: { ...bench.environment, TEMPORAL_ADDRESS: '127.0.0.1:1', LOG_LEVEL: 'debug' },
+    env: { ...bench.environment, ...collector.environment, TEMPORAL_ADDRESS: '127.0.0.1:1', LOG_LEVEL: 'debug' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines: string[] = [];
@@ -76,8 +82,44 @@ test('the process serves its health, materialises, survives a kill and stops cle
     handleMs: expect.any(Number),
     lag: expect.any(Number),
   });
-  expect(`${[...consumers.lines, ...again.lines].join('\n')}${metrics}`).not.toContain(name.slice(0, 9));
+  expectTraces(committed);
+  expect(`${[...consumers.lines, ...again.lines].join('\n')}${metrics}${collector.text()}`).not.toContain(
+    name.slice(0, 9),
+  );
 }, 300_000);
+
+/** Each batch is a span that its log line names, with its place in Kafka, its edition, and its inserts. */
+function expectTraces(committed: readonly Record<string, unknown>[]): void {
+  const spans = collector.spans();
+  for (const { trace_id, group, topic, partition, firstOffset, lastOffset, rows } of committed) {
+    const ofTrace = spans.filter(({ traceId }) => traceId === trace_id);
+    const [batch] = ofTrace.filter(({ parentSpanId }) => parentSpanId === undefined);
+    expect(batch).toMatchObject({
+      service: 'padron-consumers',
+      name: `process ${topic}`,
+      attributes: {
+        'messaging.consumer.group.name': group,
+        'messaging.destination.name': topic,
+        'messaging.destination.partition.id': String(partition),
+        'messaging.batch.message_count': rows,
+        'padron.register': register,
+        'padron.offset.first': Number(firstOffset),
+        'padron.offset.last': Number(lastOffset),
+        'padron.committed': true,
+      },
+    });
+    if (!String(group).includes('materialize')) continue;
+    const inserts = ofTrace.filter(({ name }) => name === 'clickhouse.exec');
+    expect(inserts.length).toBeGreaterThan(0);
+    for (const { parentSpanId, attributes } of inserts) {
+      expect(parentSpanId).toBe(batch!.spanId);
+      expect(attributes['clickhouse.request.query_id']).toEqual(expect.any(String));
+    }
+  }
+  expect(spans.filter(({ attributes }) => attributes['padron.edition'] === 2).length).toBeGreaterThan(0);
+  // No word of a row or of a statement.
+  expect(collector.text()).not.toMatch(/EMPRESA|INSERT INTO|\b(10|20)[0-9]{9}\b/);
+}
 
 test('a topic with other settings keeps it from starting', async () => {
   await bench.pool.query('UPDATE register_head SET partitions = 5');

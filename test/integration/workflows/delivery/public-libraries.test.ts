@@ -53,6 +53,8 @@ async function send(body: string, secrets: readonly string[]): Promise<Notice> {
     failuresOfCycle: 0,
     isTest: false,
     event: 'ping',
+    register: 'padron_reducido',
+    edition: 2,
     occurredAt: new Date(),
     payload: body,
   });

@@ -29,6 +29,8 @@ it.each(refusedTargets)('row $row, stored as it is, tells one class and nothing 
     failuresOfCycle: 0,
     isTest: false,
     event: 'ping',
+    register: 'padron_reducido',
+    edition: 2,
     occurredAt: new Date(),
     payload: '{}',
   });

@@ -12,7 +12,15 @@ function report(
   const metrics = metricsOf(registry);
   const occurredAt = new Date(Date.now() - secondsAgo * 1_000);
   const common = { day: '2026-11-27', id: 'en_1', leaseToken: 't', attempt, isTest };
-  const delivery = { ...common, failuresOfCycle: 0, event: 'ruc.baja', occurredAt, payload: '{}' };
+  const delivery = {
+    ...common,
+    failuresOfCycle: 0,
+    event: 'ruc.baja',
+    register: 'padron_reducido',
+    edition: 2,
+    occurredAt,
+    payload: '{}',
+  };
   const success = failure === null;
   const result = {
     ...common,

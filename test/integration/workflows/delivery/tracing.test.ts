@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
+import { tracingBlock } from '../../../../deploy/runtime/tracing/configuration.ts';
+import { type RunningTracing, startTracing } from '../../../../deploy/runtime/tracing/start.ts';
+import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';
+import { type Collector, startCollector } from '../../../support/collector.ts';
+import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
+import { inTurn, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';
+
+const company = '20990000019';
+let bench: DeliveryBench;
+let receiver: ProgrammedReceiver;
+let collector: Collector;
+let traces: RunningTracing;
+let stopWorker: () => Promise<void>;
+
+beforeAll(async () => {
+  collector = await startCollector();
+  const settings = parseConfiguration(tracingBlock, collector.environment);
+  traces = await startTracing('worker', { ...settings, LOG_LEVEL: 'silent' });
+  bench = await makeDeliveryBench(inject('endpoints'));
+  receiver = await startProgrammedReceiver(bench.authority);
+  stopWorker = await bench.startWorker({}, undefined, traces.tracing);
+});
+afterAll(async () => {
+  await stopWorker();
+  await receiver.close();
+  await bench.close();
+  await traces.stop();
+  await collector.close();
+});
+
+it('each attempt is a span within its round, found by the delivery, the change and the run; nobody is named', async () => {
+  const { account, announce } = await bench.scene([company]);
+  const path = '/secreto-del-cliente';
+  const webhook = await bench.webhook(account, receiver.origin + path);
+  receiver.trust(webhook.secret);
+  receiver.answer(inTurn(status(500, {}, 'respuesta privada'), status(204)), path);
+  await announce(company);
+  const [notice] = await receiver.received(2, { path });
+  const delivery = notice!.deliveryId;
+  const { rows } = await bench.pool.query('SELECT register, edition FROM event WHERE account_id = $1', [account]);
+  await expect
+    .poll(() => collector.spans().filter(({ attributes }) => attributes['padron.delivery'] === delivery).length, {
+      timeout: 20_000,
+    })
+    .toBe(2);
+  const [failed, delivered] = (await collector.find({ 'padron.delivery': delivery })).sort(
+    (a, b) => Number(a.attributes['padron.attempt']) - Number(b.attributes['padron.attempt']),
+  );
+  const common = {
+    'http.request.method': 'POST',
+    'padron.webhook': webhook.id,
+    'padron.event': 'ruc.estado_cambiado',
+    'padron.register': rows[0].register,
+    'padron.edition': rows[0].edition,
+  };
+  expect(failed).toMatchObject({
+    name: 'POST',
+    status: { code: 2 },
+    attributes: { ...common, 'padron.attempt': 1, 'http.response.status_code': 500, 'error.type': 'estado_http' },
+  });
+  expect(delivered).toMatchObject({
+    status: { code: 0 },
+    attributes: { ...common, 'padron.attempt': 2, 'http.response.status_code': 204 },
+  });
+  await stopWorker();
+  const [round] = (await collector.find({ 'padron.webhook': webhook.id, 'temporal.attempt': 1 })).filter(
+    ({ spanId }) => spanId === delivered!.parentSpanId,
+  );
+  expect(round).toMatchObject({
+    name: 'deliverRound',
+    traceId: delivered!.traceId,
+    attributes: {
+      'temporal.workflow_id': deliveryWorkflow.idOf(webhook.id),
+      'temporal.run_id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      'padron.delivered': expect.any(Number),
+    },
+  });
+  for (const secret of [company, 'ACTIVO', 'secreto', 'privada', '127.0.0.1', 'localhost', webhook.secret])
+    expect(collector.text()).not.toContain(secret);
+});
