@@ -1,18 +1,23 @@
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { readLocalConfig } from '../local/config.ts';
+import { runningEndpointsFile } from '../local/paths.ts';
 import { makeContext } from './context.ts';
 import { explain } from './failures.ts';
 import { registerNouns } from './nouns.ts';
 
-const repository = fileURLToPath(new URL('../..', import.meta.url));
-const localDirectory = process.env.PADRON_LOCAL_DIR || path.join(repository, '.local');
-
 const context = makeContext({
   environment: process.env,
-  endpointsFile: path.join(localDirectory, 'run', 'endpoints.json'),
+  endpointsFile: runningEndpointsFile(readLocalConfig().localDirectory),
   stdout: process.stdout,
   stderr: process.stderr,
+});
+
+// Of a pipe: its reader has had enough (`| head`), and a shell would say so by this code. Of a file: the disk is full.
+const exitPipeClosed = 141;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(exitPipeClosed);
+  process.stderr.write(`${explain(error)}\n`);
+  process.exit(1);
 });
 
 const program = new Command('padron')

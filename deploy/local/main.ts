@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readLocalConfig } from './config.ts';
 import { removeEndpoints, writeEndpoints } from './endpoints.ts';
 import { runInForeground } from './foreground.ts';
-import { mainStackPaths } from './paths.ts';
+import { stackPaths } from './paths.ts';
 import { startStack } from './stack.ts';
 import { addressTable } from './table.ts';
 
@@ -20,7 +20,7 @@ Settings:
 if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) {
   console.log(help);
 } else {
-  const paths = mainStackPaths(readLocalConfig().localDirectory);
+  const paths = stackPaths(readLocalConfig().localDirectory);
   process.exitCode = await runInForeground(async (foreground) => {
     const stack = await startStack({
       directory: paths.data,

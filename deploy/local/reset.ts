@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readLocalConfig } from './config.ts';
 import { lockOwner } from './lock.ts';
-import { mainStackPaths } from './paths.ts';
+import { stackPaths } from './paths.ts';
 import { stackLockFile } from './stack.ts';
 
 const help =
@@ -11,7 +11,7 @@ const help =
 if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help) {
   console.log(help);
 } else {
-  const paths = mainStackPaths(readLocalConfig().localDirectory);
+  const paths = stackPaths(readLocalConfig().localDirectory);
   const owner = lockOwner(stackLockFile(paths.data));
   if (owner) {
     console.error(`the local stack runs in process ${owner.pid}: stop it first`);

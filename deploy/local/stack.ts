@@ -5,8 +5,9 @@ import { type Addresses, readLocalConfig } from './config.ts';
 import { readOrMakeCredentials } from './credentials.ts';
 import type { Endpoints } from './endpoints.ts';
 import { type EngineContext, type EngineName, engineNames } from './engines/context.ts';
+import type { ProcessIdentity } from './identity.ts';
 import { endLeftovers } from './leftovers.ts';
-import { LockHeldError, takeLock } from './lock.ts';
+import { LockHeldError, lockOwner, takeLock } from './lock.ts';
 import { choosePorts, type Ports } from './ports.ts';
 import type { Log } from './programs.ts';
 import { enginesWithNeeded, RunningEngines } from './running-engines.ts';
@@ -102,8 +103,18 @@ function takeStackLock(directory: string): () => void {
     return takeLock(stackLockFile(directory));
   } catch (error) {
     if (!(error instanceof LockHeldError)) throw error;
-    throw new Error(`a stack already runs in ${directory}, in process ${error.owner.pid}: stop it first`);
+    throw alreadyRuns(directory, error.owner);
   }
+}
+
+/** For who empties the folder before the start. @throws Error that names the process of a stack that runs in it */
+export function refuseRunning(directory: string): void {
+  const owner = lockOwner(stackLockFile(directory));
+  if (owner) throw alreadyRuns(directory, owner);
+}
+
+function alreadyRuns(directory: string, { pid }: ProcessIdentity): Error {
+  return new Error(`a stack already runs in ${directory}, in process ${pid}: stop it first`);
 }
 
 type StackContext = EngineContext & { external: Addresses };

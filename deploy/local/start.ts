@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readLocalConfig } from './config.ts';
 import { removeEndpoints, writeEndpoints } from './endpoints.ts';
 import { type Foreground, runInForeground } from './foreground.ts';
-import { mainStackPaths } from './paths.ts';
+import { stackPaths } from './paths.ts';
 import { startProduct } from './product.ts';
 import { startStack } from './stack.ts';
 import { addressTable } from './table.ts';
@@ -20,7 +20,7 @@ else process.exitCode = await runInForeground(start);
 
 async function start(foreground: Foreground): Promise<void> {
   const startedAt = Date.now();
-  const paths = mainStackPaths(readLocalConfig().localDirectory);
+  const paths = stackPaths(readLocalConfig().localDirectory);
   const stack = await startStack({
     directory: paths.data,
     log: console.log,

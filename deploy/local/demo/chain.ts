@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RegisterName } from '../../../schemas/registers.ts';
-import { readLocalConfig, repositoryRoot } from '../config.ts';
+import { readLocalConfig } from '../config.ts';
 import { type Product, startProduct } from '../product.ts';
-import { type Stack, startStack } from '../stack.ts';
+import { refuseRunning, type Stack, startStack } from '../stack.ts';
 import { Customer } from './customer.ts';
 import { type OfficialSite, startOfficialSite } from './official-site.ts';
 import { padron } from './operator.ts';
@@ -51,6 +51,7 @@ export interface ChainOptions {
 
 /** Starts the whole chain from nothing. What has started is stopped again when a later part fails. */
 export async function startChain(options: ChainOptions): Promise<Chain> {
+  refuseRunning(enginesOf(options.directory));
   rmSync(options.directory, { recursive: true, force: true });
   mkdirSync(options.directory, { recursive: true });
   const stops: (() => Promise<void>)[] = [];
@@ -86,7 +87,7 @@ async function startParts(
   const caFile = path.join(directory, 'receiver-authority.pem');
   writeFileSync(caFile, receiver.caPem);
 
-  const stack = await startStack({ directory: path.join(directory, 'engines'), log });
+  const stack = await startStack({ directory: enginesOf(directory), log });
   stops.push(() => stack.stop());
   const settings = {
     ...sourceSettings(site),
@@ -131,4 +132,6 @@ function sourceSettings(site: OfficialSite): Record<string, string> {
   return settings;
 }
 
-export const demoDirectory = path.join(repositoryRoot, '.local', 'demo');
+function enginesOf(directory: string): string {
+  return path.join(directory, 'engines');
+}

@@ -5,8 +5,8 @@ import pc from 'picocolors';
 import { readLocalConfig } from '../config.ts';
 import { removeEndpoints, writeEndpoints } from '../endpoints.ts';
 import { type Foreground, runInForeground } from '../foreground.ts';
-import { mainStackPaths } from '../paths.ts';
-import { type Chain, demoDirectory, startChain } from './chain.ts';
+import { demoDirectory, runningEndpointsFile, stackPaths } from '../paths.ts';
+import { type Chain, startChain } from './chain.ts';
 import {
   printAsked,
   printChanges,
@@ -27,12 +27,16 @@ const help = `npm run demo: the whole service on this machine, from an official 
 
 Starts the engines and the product, an official site that publishes two days of seven invented registers, and a customer's
 HTTPS receiver; then keeps the API up until Ctrl-C. Everything listens on loopback; data in .local/demo, made anew each time.
+Engines that the environment names may hold real data, so the demo runs with none of their addresses set.
 
   npm run demo                     show it and keep the API up
   npm run demo -- --exit           end when it has been shown; exit code 0 only if all is as expected
   npm run demo -- --rows 20000     larger registers (default 5000 taxpayers)`;
 
 const noticeTimeoutMs = 60_000;
+const { localDirectory, addresses } = readLocalConfig();
+const directory = demoDirectory(localDirectory);
+const paths = stackPaths(directory);
 
 const { values } = parseArgs({
   options: {
@@ -50,9 +54,10 @@ else if (!Number.isInteger(rows) || rows < 3_000 || rows > 20_000_000) {
 } else process.exitCode = await runInForeground(demo);
 
 async function demo(foreground: Foreground): Promise<void> {
+  refuseAddresses();
   const steps = new Steps();
   steps.begin('Starting PostgreSQL, Kafka, a schema registry, ClickHouse, Temporal, then the product');
-  const chain = await startChain({ directory: demoDirectory, log: steps.line });
+  const chain = await startChain({ directory, log: steps.line });
   foreground.onStop(() => chain.stop());
   shareAddresses(chain, foreground);
   steps.line(`API ${pc.underline(`${chain.product.apiUrl}/docs`)}`);
@@ -61,7 +66,7 @@ async function demo(foreground: Foreground): Promise<void> {
   steps.begin(
     `Inventing two days of all seven registers in their official formats: ${rows.toLocaleString('en')} taxpayers`,
   );
-  const days = await writeTwoDays(path.join(demoDirectory, 'site'), rows);
+  const days = await writeTwoDays(path.join(directory, 'site'), rows);
   const { watched, complete } = days;
 
   steps.begin('A customer makes a watch list and a webhook through the public API');
@@ -100,6 +105,12 @@ async function demo(foreground: Foreground): Promise<void> {
   conclude(chain, days, faults, steps, foreground);
 }
 
+/** What is invented belongs in no engine that may serve somebody. */
+function refuseAddresses(): void {
+  const names = Object.keys(addresses);
+  if (names.length > 0) throw new Error(`the demo writes invented data: run it without ${names.join(', ')}`);
+}
+
 async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps): Promise<void> {
   const rucs = watched.map(({ ruc }) => ruc);
   const list = await chain.customer.createList('Proveedores', rucs);
@@ -108,9 +119,8 @@ async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps
   steps.line(`list ${list.id} with ${rucs.length} companies, webhook ${webhook.id} to ${chain.receiver.origin}/avisos`);
 }
 
-/** So that `npx padron …` in another terminal finds this stack. */
+/** So that `npx padron …` in another terminal finds this stack, unless one of `npm start` runs here. */
 function shareAddresses(chain: Chain, foreground: Foreground): void {
-  const paths = mainStackPaths(readLocalConfig().localDirectory);
   mkdirSync(paths.run, { recursive: true });
   const { api, consumers, worker } = chain.product.urls;
   writeEndpoints(paths.endpointsFile, {
@@ -140,7 +150,7 @@ function printWhatToTry(chain: Chain, { complete }: TwoDays, steps: Steps): void
     `curl -sw '\\n' -H "Authorization: Bearer $TOKEN" ${apiUrl}/id/v1/ruc/${complete}`,
     `curl -sw '\\n' -H "Authorization: Bearer $TOKEN" '${apiUrl}/id/v1/watch/eventos?limite=5'`,
     `curl -sw '\\n' -H 'Authorization: Bearer pad_sandbox_publico' ${apiUrl}/id/v1/calendario/2026-07-28`,
-    'npx padron registers',
+    `${paths.endpointsFile === runningEndpointsFile(localDirectory) ? '' : `PADRON_LOCAL_DIR='${directory}' `}npx padron registers`,
   ])
     console.log(`  ${line}`);
   console.log(`\n  In a browser: ${pc.underline(`${apiUrl}/docs`)}`);

@@ -92,11 +92,16 @@ test('without a stack and without addresses it says what to start or set', async
   expect(stderr).toMatch(/DATABASE_URL: is not set[\s\S]*npm start/);
 });
 
-test('with a local stack it finds the addresses by itself; the environment wins over them', async () => {
+test("with a local stack it finds the addresses by itself, the demo's too; the environment wins over them", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'padron-cli-'));
-  mkdirSync(path.join(folder, 'run'));
   const file = path.join(folder, 'run', 'endpoints.json');
-  writeFileSync(file, JSON.stringify({ DATABASE_URL: database.DATABASE_URL, PADRON_API_URL: 'http://127.0.0.1:1' }));
+  const demo = path.join(folder, 'demo', 'run', 'endpoints.json');
+  for (const one of [file, demo]) mkdirSync(path.dirname(one), { recursive: true });
+  const running = JSON.stringify({ DATABASE_URL: database.DATABASE_URL, PADRON_API_URL: 'http://127.0.0.1:1' });
+  writeFileSync(demo, running);
+  expect((await padron(['tokens', 'list'], { PADRON_LOCAL_DIR: folder })).code).toBe(0);
+  writeFileSync(demo, '{ half');
+  writeFileSync(file, running);
   const found = await padron(['tokens', 'list', '--json'], { PADRON_LOCAL_DIR: folder });
   expect([found.code, JSON.parse(found.stdout)]).toEqual([0, expect.any(Array)]);
   const elsewhere = { PADRON_LOCAL_DIR: folder, DATABASE_URL: 'postgres://padron@127.0.0.1:1/padron' };

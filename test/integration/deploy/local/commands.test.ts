@@ -93,6 +93,13 @@ test('an engine that dies is shown and stops the whole with exit code 1', async 
   expect(existsSync(endpointsFile)).toBe(false);
 });
 
+test('the demo writes into no engine that the environment names', async () => {
+  const demo = run(path.join('demo', 'main.ts'));
+  expect(await demo.ended).toBe(1);
+  expect(demo.output()).toMatch(/invented data: run it without KAFKA_BROKERS, SCHEMA_REGISTRY_URL, CLICKHOUSE_URL/);
+  expect(existsSync(path.join(localDirectory, 'demo'))).toBe(false);
+});
+
 test.each([
   ['main.ts', 'npm run local:'],
   ['start.ts', 'npm start:'],
