@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { batchPath } from '../../api/routes/batch.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
 import { startApi } from '../support/api.ts';
-import { describeMachine, numberOption } from './figures.ts';
+import { describeMachine, numberOption, quantile } from './figures.ts';
 import { openConnection } from './look-up-callers.ts';
 import { rucOf } from './look-up-rows.ts';
 import { serveTaxpayers } from './look-up-stage.ts';
 import { onOwnStack } from './own-stack.ts';
-import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 const warmUpSeconds = 2;
@@ -63,7 +62,7 @@ async function measure(url: string, token: string, rows: number, seconds: number
   };
   const callers = Array.from({ length: load.callers }, caller);
   await sleep(warmUpSeconds * 1_000);
-  const watch = new ProcessWatch(processName);
+  const watch = new ProcessWatch();
   await Promise.all(callers);
   const cpu = [...watch.stop()].map(
     ([name, used]) => `${name} ${((used.cpuSeconds * 1e3) / latencies.length).toFixed(1)}`,
@@ -83,15 +82,13 @@ function requestOf(host: string, token: string, rows: number, { isKept }: Load):
   );
 }
 
-function print(latencies: number[], wrong: number, seconds: number, { callers, isKept }: Load): void {
-  latencies.sort((one, other) => one - other);
-  const at = (part: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? 0;
-  const p99Ms = at(0.99);
+function print(latencies: readonly number[], wrong: number, seconds: number, { callers, isKept }: Load): void {
+  const p99Ms = quantile(0.99, latencies);
   const perSecond = latencies.length / seconds;
   console.log(
     `\n${callers === 1 ? 'one after another' : `${callers} at once`}${isKept ? ', answers kept under a key' : ''}: ` +
       `${perSecond.toFixed(1)} batches/s (${Math.round(perSecond * maxBatchRucs)} records/s), ` +
-      `p50 ${at(0.5).toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; ${latencies.length} answers, ${wrong} wrong`,
+      `p50 ${quantile(0.5, latencies).toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; ${latencies.length} answers, ${wrong} wrong`,
   );
   if (callers === 1) console.log(`goal p99 ≤ ${goalP99Ms} ms: ${p99Ms <= goalP99Ms ? 'met' : 'missed'}`);
 }

@@ -13,7 +13,6 @@ import { Watchers } from './daily-watchers.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
 import { measureCommand } from './operator-command.ts';
 import { countLinesWithUnzip } from './peers/unzip.ts';
-import { processName } from './process-names.ts';
 import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
 
 const folder = resolve('.local/bench/daily');
@@ -99,7 +98,7 @@ interface Stage {
 
 async function measure(stage: Stage, day: PublishedDay): Promise<MeasuredDay> {
   const { seconds: peerSeconds } = await countLinesWithUnzip(day.daily.path);
-  const watch = new ProcessWatch(processName);
+  const watch = new ProcessWatch();
   const ids = await publish(stage, day);
   const { rows } = await stage.pool.query<
     Omit<Timing, 'edition' | 'seconds'> & { number: number; detected: Date; materialised: Date }

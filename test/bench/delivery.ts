@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { type DeliveryStage, makeDeliveryStage } from '../support/delivery-stage.ts';
 import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery-work.ts';
 import { run as runDays } from './daily.ts';
-import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
+import { describeMachine, formatSpread, numberOption, quantile, spreadOf } from './figures.ts';
 import { onOwnStack } from './own-stack.ts';
-import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 const goals = { perSecond: 1_000, p50Ms: 150, p99Ms: 1_000, growth: 1.2 };
@@ -47,7 +46,7 @@ export async function run(args: string[]): Promise<void> {
 async function throughput(stage: DeliveryStage, endpoints: number, deliveries: number, runs: number): Promise<void> {
   const each = Math.ceil(deliveries / endpoints);
   const rates: number[] = [];
-  const watch = new ProcessWatch(processName);
+  const watch = new ProcessWatch();
   for (let index = 0; index < runs; index += 1) {
     const webhooks = await makeWebhooks(stage, pathsOf(`t${index}`, endpoints));
     await holdDeliveries(stage, webhooks, each);
@@ -68,12 +67,22 @@ async function latency(stage: DeliveryStage, endpoints: number, seconds: number,
   const found: number[][] = [];
   const webhooks = await makeWebhooks(stage, pathsOf('l', endpoints));
   await announceAndTime(stage, webhooks, 2); // warms up
-  const watch = new ProcessWatch(processName);
+  const watch = new ProcessWatch();
   for (let index = 0; index < runs; index += 1) found.push(await announceAndTime(stage, webhooks, seconds));
   const cpu = cpuPerDelivery(watch, perSecond * seconds * runs);
   const title = `look-up shows the change → first byte, at ${perSecond}/s (ms)`;
-  print(`${title}, p50`, found.map(quantile(0.5)), (median) => median <= goals.p50Ms, 0);
-  print(`${title}, p99`, found.map(quantile(0.99)), (median) => median <= goals.p99Ms, 0);
+  print(
+    `${title}, p50`,
+    found.map((waits) => quantile(0.5, waits)),
+    (median) => median <= goals.p50Ms,
+    0,
+  );
+  print(
+    `${title}, p99`,
+    found.map((waits) => quantile(0.99, waits)),
+    (median) => median <= goals.p99Ms,
+    0,
+  );
   console.log(`  CPU ms per delivery: ${cpu}; the bench's own is that of the consumer, in its place`);
 }
 
@@ -86,7 +95,7 @@ async function hanging(stage: DeliveryStage, endpoints: number, seconds: number,
   const beside: number[] = [];
   const p99Of = async (webhooks: typeof quick) => {
     await announceAndTime(stage, webhooks, 2);
-    return quantile(0.99)(await announceAndTime(stage, webhooks, seconds));
+    return quantile(0.99, await announceAndTime(stage, webhooks, seconds));
   };
   for (let index = 0; index < runs; index += 1) {
     alone.push(await p99Of(quick));
@@ -166,10 +175,6 @@ function cpuPerDelivery(watch: ProcessWatch, deliveries: number): string {
 
 function pathsOf(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `/${prefix}-${index}`);
-}
-
-function quantile(share: number): (values: readonly number[]) => number {
-  return (values) => [...values].sort((one, other) => one - other)[Math.ceil(values.length * share) - 1]!;
 }
 
 function clock(): number {

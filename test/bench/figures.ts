@@ -12,6 +12,12 @@ export function spreadOf(values: readonly number[]): Spread {
   return { min: sorted[0]!, median: sorted[Math.floor((sorted.length - 1) / 2)]!, max: sorted.at(-1)! };
 }
 
+/** The value that so large a share of all does not exceed; 0 of none. */
+export function quantile(share: number, values: readonly number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
+}
+
 export function formatSpread({ min, median, max }: Spread, digits = 2): string {
   return `${min.toFixed(digits)} / ${median.toFixed(digits)} / ${max.toFixed(digits)}`;
 }

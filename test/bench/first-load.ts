@@ -18,7 +18,6 @@ import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
 import { cachedPublication } from './diff.ts';
 import { describeMachine, numberOption } from './figures.ts';
 import { onOwnStack } from './own-stack.ts';
-import { processName } from './process-names.ts';
 import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
 
 const register = 'padron_reducido';
@@ -66,7 +65,7 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
   const offsets = await connectOffsets(kafka);
   const consumers = startConsumers({ endpoints, folder }, outputs);
   await sleep(4_000);
-  const watch = new ProcessWatch(processName);
+  const watch = new ProcessWatch();
   const stages: Stage[] = [];
   const stage = async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
     const before = watch.cpu();

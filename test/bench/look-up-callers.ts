@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { quantile } from './figures.ts';
 
 /** What a caller asks and how its answer is judged. */
 export interface Look {
@@ -45,9 +46,8 @@ export async function callFor(
     connection.socket.destroy();
   };
   await Promise.all(Array.from({ length: limits.callers }, caller));
-  latencies.sort((one, other) => one - other);
-  const at = (part: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? 0;
-  return { served: latencies.length, wrong, seconds: limits.seconds, p50Ms: at(0.5), p99Ms: at(0.99) };
+  const [p50Ms, p99Ms] = [quantile(0.5, latencies), quantile(0.99, latencies)];
+  return { served: latencies.length, wrong, seconds: limits.seconds, p50Ms, p99Ms };
 }
 
 export interface Connection {

@@ -5,7 +5,6 @@ import { type CallFigures, callFor, type Look } from './look-up-callers.ts';
 import { nameOf, rucOf } from './look-up-rows.ts';
 import { firstDay, serveTaxpayers } from './look-up-stage.ts';
 import { onOwnStack } from './own-stack.ts';
-import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 const callers = 64;
@@ -66,7 +65,7 @@ async function measure(
   try {
     const next = () => lookOf(Math.floor(Math.random() * rows), rows, query);
     await callFor(api.url, token, next, { callers, warmUpSeconds: 0, seconds: 3 });
-    const watch = new ProcessWatch(processName);
+    const watch = new ProcessWatch();
     const calls = await callFor(api.url, token, next, { callers, warmUpSeconds: 0, seconds });
     const cpuSeconds = new Map([...watch.stop()].map(([name, figures]) => [name, figures.cpuSeconds]));
     return { calls, cpuSeconds };

@@ -1,6 +1,5 @@
 import type { Chain } from '../../deploy/local/demo/chain.ts';
 import { padron } from '../../deploy/local/demo/operator.ts';
-import { processName } from './process-names.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 /**
@@ -8,7 +7,7 @@ import { ProcessWatch } from './process-watch.ts';
  * @throws Error when it ends with another code than 0
  */
 export async function measureCommand(chain: Chain, words: readonly string[]): Promise<void> {
-  const watch = new ProcessWatch(processName);
+  const watch = new ProcessWatch();
   const began = performance.now();
   await padron(words, chain.environment);
   const seconds = (performance.now() - began) / 1000;

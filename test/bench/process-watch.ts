@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { processName } from './process-names.ts';
 
 export interface ProcessFigures {
   cpuSeconds: number;
@@ -19,18 +20,16 @@ const pageBytes = 4096;
 const sampleMs = 500;
 
 /**
- * CPU and memory of this process and all its descendants over time, read from /proc (Linux). `nameOf` puts processes
- * together by their command line.
+ * CPU and memory of this process and all its descendants over time, read from /proc (Linux). Processes of one
+ * name are put together.
  */
 export class ProcessWatch {
-  readonly #nameOf: (command: string) => string;
   readonly #ticks = new Map<number, { name: string; ticks: number; first: number }>();
   readonly #samples = new Map<string, number[]>();
   readonly #timer: NodeJS.Timeout;
   #count = 0;
 
-  constructor(nameOf: (command: string) => string) {
-    this.#nameOf = nameOf;
+  constructor() {
     this.#sample();
     this.#timer = setInterval(() => this.#sample(), sampleMs);
   }
@@ -63,7 +62,7 @@ export class ProcessWatch {
     for (const pid of mine) {
       const { command, ticks, rssBytes } = all.get(pid)!;
       const known = this.#ticks.get(pid);
-      const name = known?.name ?? this.#nameOf(command);
+      const name = known?.name ?? processName(command);
       // A process that was there before the watch began counts from now on.
       this.#ticks.set(pid, { name, ticks, first: known?.first ?? (this.#count === 0 ? ticks : 0) });
       rss.set(name, (rss.get(name) ?? 0) + rssBytes / 1e6);

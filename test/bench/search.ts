@@ -1,20 +1,16 @@
-import { mkdirSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { Agent, request } from 'undici';
-import { createAccount } from '../../api/accounts/accounts.ts';
-import { createToken } from '../../api/accounts/tokens.ts';
-import { type Stack, startStack } from '../../deploy/local/stack.ts';
+import type { Stack } from '../../deploy/local/stack.ts';
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
 import { foldName } from '../../schemas/names/folding.ts';
-import { liftLimits, startApi } from '../support/api.ts';
+import { startApi } from '../support/api.ts';
 import { insertEdition } from '../support/served-register.ts';
-import { describeMachine, numberOption } from './figures.ts';
+import { describeMachine, numberOption, quantile } from './figures.ts';
+import { onOwnStack, unlimitedToken } from './own-stack.ts';
 import { ProcessWatch } from './process-watch.ts';
 import { brandWord, loadCompanies, makeLuck } from './search-names.ts';
 
-const folder = resolve('.local/bench/search');
 const warmUpQueries = 40;
 
 type MakeQuery = (luck: () => number, known: string) => string;
@@ -79,14 +75,7 @@ export async function run(args: string[]): Promise<void> {
   const queries = numberOption(args, 'queries', 200);
   const callers = numberOption(args, 'callers', 2);
   console.log(`machine: ${describeMachine()}`);
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const stack = await startStack({
-    directory: join(folder, 'stack'),
-    engines: ['postgres', 'clickhouse'],
-    addresses: {},
-  });
-  try {
+  await onOwnStack('search', ['postgres', 'clickhouse'], async (stack) => {
     const { token, sample } = await prepare(stack, rows);
     const { CLICKHOUSE_URL, DATABASE_URL } = stack.endpoints;
     const api = await startApi({ CLICKHOUSE_URL, DATABASE_URL });
@@ -95,10 +84,7 @@ export async function run(args: string[]): Promise<void> {
     } finally {
       await api.stop();
     }
-  } finally {
-    await stack.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 async function prepare({ endpoints }: Stack, rows: number): Promise<{ token: string; sample: readonly string[] }> {
@@ -125,11 +111,9 @@ async function prepare({ endpoints }: Stack, rows: number): Promise<{ token: str
   console.log(`  ranked_name: ${table!.size} in ${table!.parts} parts, ${table!.words} words\n`);
   const pool = makePool(endpoints.DATABASE_URL, 'bench', 1);
   await insertEdition(pool, { number: 1, fechaDato: '2026-11-26' });
-  await liftLimits(pool);
-  const account = await createAccount(pool, { name: 'bench', plan: 'empresa', email: null, contract: null });
-  const made = await createToken(pool, account);
+  const token = await unlimitedToken(pool);
   await pool.end();
-  return { token: made!.token, sample: loaded.sample };
+  return { token, sample: loaded.sample };
 }
 
 interface SearchFigures {
@@ -168,21 +152,14 @@ async function measure(
   const askAll = (last: number, isMeasured: boolean) =>
     Promise.all(Array.from({ length: callers }, () => ask(last, isMeasured)));
   await askAll(warmUpQueries, false);
-  const watch = new ProcessWatch(processName);
+  const watch = new ProcessWatch();
   const startedAt = performance.now();
   await askAll(warmUpQueries + queries, true);
   const seconds = (performance.now() - startedAt) / 1_000;
   const cpuMs = new Map([...watch.stop()].map(([name, { cpuSeconds }]) => [name, (cpuSeconds * 1_000) / queries]));
   await dispatcher.close();
-  latencies.sort((one, other) => one - other);
-  const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]!;
-  return { p50Ms: at(0.5), p99Ms: at(0.99), found: found / latencies.length, perSecond: queries / seconds, cpuMs };
-}
-
-function processName(command: string): string {
-  if (/api\/main/.test(command)) return 'api';
-  if (/clickhouse\/main/.test(command)) return 'clickhouse';
-  return /postgres/.test(command) ? 'postgres' : 'callers';
+  const [p50Ms, p99Ms] = [quantile(0.5, latencies), quantile(0.99, latencies)];
+  return { p50Ms, p99Ms, found: found / latencies.length, perSecond: queries / seconds, cpuMs };
 }
 
 function print({ name, goalP99Ms, leastFound }: Kind, figures: SearchFigures): void {
