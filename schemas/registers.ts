@@ -1,6 +1,7 @@
 /**
  * The registers and their columns. A register is an official list; its columns are stored in this order everywhere:
- * in the Avro row, in the packed state row and in the change's before and after. Every cell is text.
+ * in the Avro row, in the packed state row and in the change's before and after. Every cell is text. Columns are only ever
+ * added, at the end (avro/columns.ts): `npm run schemas` then adds them to the register's Avro schema.
  */
 export type WatchedEvent = 'ruc.estado_cambiado' | 'ruc.condicion_cambiada' | 'ruc.nombre_cambiado';
 export type PresenceEvent = 'ruc.agente_retencion_cambiado' | 'ruc.buen_contribuyente_cambiado';

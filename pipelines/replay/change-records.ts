@@ -1,3 +1,4 @@
+import { rowFields } from '../../schemas/avro/columns.ts';
 import { rucLength } from '../../schemas/ruc.ts';
 import { stateKeyOf } from '../../schemas/state-key.ts';
 import { type ChangeBlock, type ChangeFile, openChangeFile } from '../diff/change-file.ts';
@@ -10,10 +11,6 @@ import type { EditionFile } from './types.ts';
 /** By the Avro enum's symbols r, c, u, d. */
 export const baseline = 0;
 export const disappears = 3;
-
-interface RowSchema {
-  fields: { name: string }[];
-}
 
 /**
  * Walks the records of one change file in their order, without making objects: `step` within a block, `nextBlock` between
@@ -58,7 +55,8 @@ export class ChangeRecords {
     try {
       const { metadata } = file.header;
       if (file.header.edition !== edition) throw damaged(edition, 'says that it is of another edition');
-      return new ChangeRecords(file, columnsOf(metadata['avro.schema'] ?? ''), text);
+      const columns = rowFields(JSON.parse(metadata['avro.schema'] ?? '')).map(({ name }) => name);
+      return new ChangeRecords(file, columns, text);
     } catch (error) {
       await file.close();
       throw error;
@@ -165,12 +163,6 @@ function digitsAt(bytes: Uint8Array, at: number): number {
     number = number * 10 + value;
   }
   return number;
-}
-
-function columnsOf(schemaText: string): string[] {
-  const { fields } = JSON.parse(schemaText) as { fields: { name: string; type: unknown }[] };
-  const [, row] = fields.find(({ name }) => name === 'before')!.type as [string, RowSchema];
-  return row.fields.map(({ name }) => name);
 }
 
 function damaged(edition: number, what: string): ReplayError {

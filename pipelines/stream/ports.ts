@@ -42,6 +42,7 @@ export type StreamErrorCode =
   | 'schema_incompatible'
   | 'schema_differs'
   | 'schema_missing'
+  | 'columns_moved'
   | 'registry_unavailable'
   | 'change_file_differs'
   | 'publisher_failed'

@@ -1,10 +1,12 @@
 import type { Kafka } from 'kafkajs';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { agree, rowFields } from '../../schemas/avro/columns.ts';
+import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
 import { ensureHead, readHead } from '../editions/heads.ts';
 import { schemaText } from './codec.ts';
 import { changesOutput, editionsOutput, outputsOf } from './outputs.ts';
-import { SchemaArchive } from './schema-archive.ts';
+import { StreamError } from './ports.ts';
+import { type ArchivedSchema, SchemaArchive } from './schema-archive.ts';
 import { registerSchemas, type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
 import { checkTopics, ensureTopics } from './topics.ts';
 
@@ -29,7 +31,7 @@ export async function prepareStream(parts: StreamParts, register: RegisterName):
   await ensureHead(pool, register);
   const outputs = outputsOf(prefix, register);
   // Before anything is registered: a registry that was filled anew must not be added to.
-  for (const { subject } of outputs) await archive.check(registry, subject);
+  await checkSchemas(archive, registry, prefix, register);
   const ids = await registerSchemas(registry, outputs);
   // Dying before this leaves an id that no record uses yet; the repeat registers the same id and puts it.
   for (const { subject, schema } of outputs) await archive.put(subject, ids.get(subject)!, schemaText(schema));
@@ -66,18 +68,51 @@ async function ofEach(work: (register: RegisterName) => Promise<SchemaIds>): Pro
 }
 
 /**
- * Each start: refuses topics with other settings, a registry that disagrees with the archive, and schemas that were not
- * registered.
+ * Each start: refuses topics with other settings, a registry that disagrees with the archive, columns that are not those of
+ * the rows that are stored, and schemas that were not registered.
  * @throws StreamError, see topics.ts, schema-archive.ts and schema-registry.ts
  */
 export async function checkStream(parts: StreamParts, register: RegisterName): Promise<SchemaIds> {
   const { kafka, registry, pool, archiveUrl, prefix } = parts;
   const { partitions } = await readHead(pool, register);
   await checkTopics(kafka, { prefix, register, partitions });
-  const archive = new SchemaArchive(archiveUrl);
-  for (const { subject } of outputsOf(prefix, register)) await archive.check(registry, subject);
+  await checkSchemas(new SchemaArchive(archiveUrl), registry, prefix, register);
   return {
     changes: await schemaIdFor(registry, changesOutput(prefix, register)),
     editions: await schemaIdFor(registry, editionsOutput(prefix, register)),
   };
+}
+
+async function checkSchemas(
+  archive: SchemaArchive,
+  registry: SchemaRegistry,
+  prefix: string,
+  register: RegisterName,
+): Promise<void> {
+  const archived = await archive.check(registry, changesOutput(prefix, register).subject);
+  await archive.check(registry, editionsOutput(prefix, register).subject);
+  checkColumns(
+    register,
+    registers[register].columns.map(({ name }) => name),
+    archived,
+  );
+}
+
+/**
+ * Rows that any release wrote are read by today's positions. An older release that is started again agrees too.
+ * @throws StreamError `columns_moved`
+ */
+export function checkColumns(
+  register: RegisterName,
+  columns: readonly string[],
+  archived: readonly ArchivedSchema[],
+): void {
+  for (const { id, schema } of archived) {
+    const written = rowFields(JSON.parse(schema)).map(({ name }) => name);
+    if (agree(written, columns)) continue;
+    const message =
+      `rows of ${register} were stored with the columns ${written.join()} (schema ${id}), and this release would read them as ` +
+      `${columns.join()}: columns are only added at the end; one that is no longer published stays, empty`;
+    throw new StreamError('columns_moved', message, { retryable: false });
+  }
 }

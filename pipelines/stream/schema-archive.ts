@@ -42,12 +42,17 @@ export class SchemaArchive {
     );
   }
 
-  /** @throws StreamError `schema_differs` when the registry says another schema under an archived id, or none */
-  async check(registry: SchemaRegistry, subject: string): Promise<void> {
-    for (const { id, schema } of await this.schemasOf(subject)) {
+  /**
+   * Resolves with the subject's schemas.
+   * @throws StreamError `schema_differs` when the registry says another schema under an archived id, or none
+   */
+  async check(registry: SchemaRegistry, subject: string): Promise<ArchivedSchema[]> {
+    const archived = await this.schemasOf(subject);
+    for (const { id, schema } of archived) {
       const told = await toldOf(registry, subject, id);
       if (told === null || !sameSchema(schema, told)) throw differs(subject, id);
     }
+    return archived;
   }
 
   #texts(): Promise<TextStore> {

@@ -1,4 +1,5 @@
 import avsc from 'avsc';
+import { type AvroField, agree, rowFields } from '../../schemas/avro/columns.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { headerBytes, schemaHeader, schemaIdOf, schemaText, UndecodableRecord } from './codec.ts';
 import { changesOutput } from './outputs.ts';
@@ -101,13 +102,16 @@ export class WriterSchemas implements RecordSchemas {
     const writer: unknown = JSON.parse(text);
     const reader: unknown = JSON.parse(this.#textOf(register));
     if (fullName(writer) !== fullName(reader)) throw new UndecodableRecord(`schema id ${id} is of another register`);
-    const columns = columnsOf(writer);
-    const newer = namesOf(columns).filter((name) => !namesOf(columnsOf(reader)).includes(name));
+    const columns = rowFields(writer);
+    const today = rowFields(reader);
+    if (!agree(namesOf(columns), namesOf(today)))
+      throw new UndecodableRecord(`schema id ${id} has other columns at the places of today's`);
+    const newer = namesOf(columns.slice(today.length));
     // Reading on would drop these cells from the state, and no later edition would bring them back.
     if (newer.length > 0)
       throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer.join()}`);
     // In place: the list is that of the schema itself.
-    if (this.#rows === 'as_written') columnsOf(reader).splice(0, Infinity, ...columns);
+    if (this.#rows === 'as_written') today.splice(0, Infinity, ...columns);
     return translation(writer, reader, id, currentId);
   }
 }
@@ -122,7 +126,7 @@ function translation(writer: unknown, reader: unknown, id: number, currentId: nu
     throw new UndecodableRecord(`schema id ${id} cannot be read as the current one`);
   }
   const header = schemaHeader(currentId);
-  const columns = columnsOf(reader).length;
+  const columns = rowFields(reader).length;
   return (value) => {
     try {
       const record: unknown = readerType.fromBuffer(value.subarray(headerBytes), resolver as never);
@@ -139,18 +143,6 @@ function fullName(schema: unknown): string {
   return `${namespace ?? ''}.${name ?? ''}`;
 }
 
-interface NamedField {
-  name: string;
-  type: unknown;
-}
-
-/** Columns of the row, which is spelled out where it is first used. */
-function columnsOf(schema: unknown): NamedField[] {
-  const { fields } = schema as { fields: NamedField[] };
-  const before = fields.find(({ name }) => name === 'before')?.type as [unknown, { fields: NamedField[] }] | undefined;
-  return before?.[1].fields ?? [];
-}
-
-function namesOf(fields: readonly NamedField[]): string[] {
+function namesOf(fields: readonly AvroField[]): string[] {
   return fields.map(({ name }) => name);
 }

@@ -1,7 +1,7 @@
 import type { Register } from '../registers.ts';
 
 /**
- * The Avro schema of a register's changes, made from its columns: the same envelope for every register, edition and op first
+ * The Avro schema of a new register's changes, made from its columns: the same envelope for every register, edition and op first
  * so that they can be read without decoding the rest. The files beside this one are what is registered; `npm run schemas`
  * writes them, and a test fails while a file and its register differ.
  */

@@ -1,13 +1,23 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { registers } from '../registers.ts';
 import { changeSchemaOf } from './change-schema.ts';
+import { addColumns } from './columns.ts';
 
-// `npm run schemas`: writes the schema of a register that has none yet. An existing file is never changed by itself: what is
-// registered must stay readable, so a changed column list is a decision (a new default, a new parser version).
+// `npm run schemas`: writes the schema of a register that has none yet, and adds a register's new columns to its schema. Nothing
+// else of an existing file is changed: what is registered must stay readable.
 for (const register of Object.values(registers)) {
   const file = fileURLToPath(new URL(`./${register.name}.avsc`, import.meta.url));
-  if (existsSync(file)) continue;
-  writeFileSync(file, `${JSON.stringify(changeSchemaOf(register), null, 2)}\n`);
-  process.stdout.write(`${file} written\n`);
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : null;
+  const schema: unknown = before === null ? changeSchemaOf(register) : JSON.parse(before);
+  const columns = register.columns.map(({ name }) => name);
+  if (!addColumns(schema, columns)) {
+    process.stderr.write(
+      `${register.name}: columns are added at the end and never moved, renamed or removed (columns.ts)\n`,
+    );
+    process.exitCode = 1;
+  } else if (before === null || JSON.stringify(schema) !== JSON.stringify(JSON.parse(before))) {
+    writeFileSync(file, `${JSON.stringify(schema, null, 2)}\n`);
+    process.stdout.write(`${file} written\n`);
+  }
 }

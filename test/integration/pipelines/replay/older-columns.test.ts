@@ -12,7 +12,7 @@ import { WriterSchemas } from '../../../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, type RegisterName, registers } from '../../../../schemas/registers.ts';
 import { inventedRuc, makeStreamBench, type StreamBench, startMaterialize } from '../../../support/stream.ts';
 
-// A topic that begins with records of a release which did not know the first column of today, read from its beginning into
+// A topic that begins with records of a release which did not know the last column of today, read from its beginning into
 // empty tables by today's.
 const register: RegisterName = 'agentes_retencion';
 /** Under which the registry knew the schema of that release. */
@@ -27,9 +27,9 @@ interface Schema {
 type Cells = readonly string[] | null;
 
 const today = JSON.parse(schemaText(register)) as Schema;
-rowType(today).fields[0]!.default = '';
+rowType(today).fields.at(-1)!.default = '';
 const earlier = structuredClone(today);
-rowType(earlier).fields.shift();
+rowType(earlier).fields.pop();
 
 function rowType({ fields }: Schema): RowType {
   return (fields[4]!.type as [string, RowType])[1];
@@ -93,12 +93,12 @@ test('rows of a release with other columns are stored as they were at first: sta
     await publish(
       earlier,
       earlierId,
-      [0, 1, 2].map((place) => change(1, earlier, place, null, [`200${place}-01-01`, 'R.S. 1'])),
+      [0, 1, 2].map((place) => change(1, earlier, place, null, [`EMPRESA ${place}`, '2000-01-01'])),
     ),
     await publish(earlier, earlierId, [
-      change(2, earlier, 0, ['2000-01-01', 'R.S. 1'], ['2000-01-01', 'R.S. 2']),
-      change(2, earlier, 1, ['2001-01-01', 'R.S. 1'], null),
-      change(2, earlier, 3, null, ['2003-01-01', 'R.S. 3']),
+      change(2, earlier, 0, ['EMPRESA 0', '2000-01-01'], ['UNA', '2000-01-01']),
+      change(2, earlier, 1, ['EMPRESA 1', '2000-01-01'], null),
+      change(2, earlier, 3, null, ['TRES', '2003-01-01']),
     ]),
   ];
   const schemas = new WriterSchemas(
@@ -123,7 +123,7 @@ test('rows of a release with other columns are stored as they were at first: sta
     files.push(
       await publish(today, bench.ids.changes, [
         change(3, today, 0, null, ['UNA', '2000-01-01', 'R.S. 2']),
-        change(3, today, 2, ['DOS', '2002-01-01', 'R.S. 1'], ['DOS', '2002-01-01', 'R.S. 4']),
+        change(3, today, 2, ['EMPRESA 2', '2000-01-01', 'R.S. 1'], ['DOS', '2000-01-01', 'R.S. 1']),
         change(3, today, 3, null, ['TRES', '2003-01-01', 'R.S. 3']),
       ]),
     );

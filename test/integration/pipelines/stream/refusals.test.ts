@@ -4,6 +4,7 @@ import { schemaText } from '../../../../pipelines/stream/codec.ts';
 import { changesOutput } from '../../../../pipelines/stream/outputs.ts';
 import { checkStream, prepareStream } from '../../../../pipelines/stream/prepare.ts';
 import { SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
+import { rowFields } from '../../../../schemas/avro/columns.ts';
 import { makeStreamBench, type StreamBench } from '../../../support/stream.ts';
 
 const register = 'padron_reducido';
@@ -59,6 +60,20 @@ test('a column may come with a default, and neither without one nor go', async (
   await expect(registered(withColumns((columns) => [...columns.slice(0, -1), renamed]))).rejects.toMatchObject(refused);
   const withDefault = { ...added, default: '' };
   expect(await registered(withColumns((columns) => [...columns, withDefault]))).toBeGreaterThan(bench.ids.changes);
+});
+
+test('columns that stand elsewhere than in stored rows are refused, which the registry would take', async () => {
+  const { subject } = changesOutput(bench.prefix, register);
+  const schema = JSON.parse(schemaText(register));
+  rowFields(schema).unshift({ name: 'telefono', type: 'string', default: '' });
+  const text = JSON.stringify(schema);
+  const id = await bench.registry.register(subject, text);
+  // Of an installation that has stored rows in that order.
+  const archiveUrl = `${bench.archiveUrl}-elsewhere`;
+  await new SchemaArchive(archiveUrl).put(subject, id, text);
+  const refused = { code: 'columns_moved', retryable: false, message: expect.stringContaining(`(schema ${id})`) };
+  await expect(prepareStream({ ...bench, archiveUrl }, register)).rejects.toMatchObject(refused);
+  await expect(checkStream({ ...bench, archiveUrl }, register)).rejects.toMatchObject(refused);
 });
 
 test('a topic that could lose records is refused, with the command that repairs it', async () => {

@@ -88,7 +88,7 @@ it('rows that are to be stored keep the columns that they were written with, in 
   const earlier = currentSchema();
   earlier.fields = earlier.fields.filter(({ name }) => name !== 'corrects');
   const later = currentSchema();
-  rowFields(later).unshift({ name: 'correo', type: 'string', default: '' });
+  rowFields(later).push({ name: 'correo', type: 'string', default: '' });
   const { schemas } = schemasOf({ 7: earlier }, () => JSON.stringify(later), 'as_written');
   const read = await translated(schemas, asWritten(earlier, record, 7));
   expect(read.columns).toBe(3);
@@ -102,9 +102,12 @@ it('refuses what it would have to guess or to drop', async () => {
   const other: Schema = { ...currentSchema(), namespace: 'padron.buenos_contribuyentes' };
   const otherType = currentSchema();
   otherType.fields[2]!.type = 'string';
-  const { source, schemas } = schemasOf({ 1: newer, 2: other, 3: otherType });
+  const moved = currentSchema();
+  rowFields(moved).reverse();
+  const { source, schemas } = schemasOf({ 1: newer, 2: other, 3: otherType, 5: moved });
   const read = async (id: number) => schemas.current(register, asWritten(currentSchema(), record, id));
   await expect(read(1)).rejects.toThrow('columns of a newer release: correo');
+  await expect(read(5)).rejects.toThrow("other columns at the places of today's");
   await expect(read(2)).rejects.toThrow('of another register');
   await expect(read(3)).rejects.toThrow('cannot be read as the current one');
   for (let time = 0; time < 2; time += 1) await expect(read(9)).rejects.toThrow('schema id 9 is not known');

@@ -1,0 +1,33 @@
+/** A field of an Avro record. */
+export interface AvroField {
+  name: string;
+  type: unknown;
+  default?: unknown;
+}
+
+/** The row's fields in a schema of changes, which spells the row out where it is first used. The list is the schema's own. */
+export function rowFields(schema: unknown): AvroField[] {
+  const { fields } = schema as { fields: AvroField[] };
+  const before = fields.find(({ name }) => name === 'before')?.type as [unknown, { fields: AvroField[] }] | undefined;
+  return before?.[1].fields ?? [];
+}
+
+/**
+ * Whether two lists of a register's columns are the same as far as both go. Rows of all releases stand side by side as lists of cells
+ * without names and are read by position: columns are only ever added at the end, and one that its source gives up stays, empty.
+ */
+export function agree(one: readonly string[], other: readonly string[]): boolean {
+  return one.every((name, place) => place >= other.length || other[place] === name);
+}
+
+/**
+ * Adds to a schema of changes the columns that its row does not have yet, empty in the records from before. False: the schema has
+ * other columns, or more.
+ */
+export function addColumns(schema: unknown, columns: readonly string[]): boolean {
+  const fields = rowFields(schema);
+  const known = fields.map(({ name }) => name);
+  if (!agree(known, columns) || known.length > columns.length) return false;
+  fields.push(...columns.slice(known.length).map((name) => ({ name, type: 'string', default: '' })));
+  return true;
+}
