@@ -7,6 +7,7 @@ import {
   temporalBlock,
   wholeNumber,
 } from '../deploy/runtime/config.ts';
+import { tracingBlock } from '../deploy/runtime/tracing/configuration.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
 
 const registerList = z
@@ -20,6 +21,7 @@ export const apiConfiguration = z.object({
   ...processBlock.shape,
   ...databaseBlock.shape,
   ...clickhouseBlock.shape,
+  ...tracingBlock.shape,
   ALLOW_PRIVATE_TARGETS: egressBlock.shape.ALLOW_PRIVATE_TARGETS,
   /** Where a resumed webhook's delivery is woken; without it the worker's sweeper finds the webhook within its interval. */
   TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),

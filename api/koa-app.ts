@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import Koa from 'koa';
 import type { Registry } from 'prom-client';
 import type { Logger } from '../deploy/runtime/log.ts';
+import { noTracing, type Tracing } from '../deploy/runtime/tracing/tracing.ts';
 import { countRequest } from './metering/counted.ts';
 import type { MinuteLimits } from './metering/minute-limits.ts';
 import { makeRefusalCounter } from './metering/refusals.ts';
@@ -15,6 +16,8 @@ export interface KoaAppParts {
   /** Takes one line per request. */
   requestLog: Logger;
   metrics: Registry;
+  /** Left out: none. */
+  tracing?: Tracing;
   /** Where the types of problems are explained, without a slash at its end; empty: relative to this server. */
   baseUrl: string;
   minuteLimits: MinuteLimits;
@@ -24,9 +27,12 @@ export interface KoaAppParts {
 
 /** What is the same for every route: request id, problems, one record per request. It listens nowhere. */
 export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestState> {
-  const record = makeRequestRecord(parts.requestLog, parts.metrics);
+  const { tracing = noTracing } = parts;
+  const record = makeRequestRecord(parts.requestLog, parts.metrics, tracing);
   const countRefusal = makeRefusalCounter(parts.metrics);
   const app = new Koa<RequestState>({ proxy: parts.proxyHops > 0, maxIpsCount: parts.proxyHops });
+  // Named and described by the record, once it is known which route it was.
+  app.use((context, next) => tracing.during({ name: 'HTTP', kind: 'server', ...traceparentOf(context.req) }, next));
   app.use(async (context, next) => {
     const startedMs = performance.now();
     context.state.requestId = requestIdOf(context.req.headers['x-request-id']);
@@ -54,6 +60,11 @@ export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestSt
 function requireHost({ httpVersion, headers }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): void {
   if (httpVersion === '1.1' && headers.host === undefined)
     throw new ApiProblem('peticion_mal_formada', 'Falta la cabecera Host.');
+}
+
+/** A value that came twice is none: Node joins them. */
+function traceparentOf({ headers }: IncomingMessage): { traceparent?: string } {
+  return typeof headers.traceparent === 'string' ? { traceparent: headers.traceparent } : {};
 }
 
 /** What no route answered: another method of a known path, or an unknown path. Asked before any token. */

@@ -12,6 +12,7 @@ import { makeLineLogger, makeLogger } from '../deploy/runtime/log.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
+import { startTracing } from '../deploy/runtime/tracing/start.ts';
 import { startRecovering } from '../pipelines/watch/recovering.ts';
 import { makeWake } from '../pipelines/watch/wake.ts';
 import { eventChannel, listenForNews } from '../pipelines/watch/work-news.ts';
@@ -72,10 +73,12 @@ if (checkOnly) {
   process.exit(0);
 }
 
-const log = makeLogger('api', config.LOG_LEVEL);
+const { tracing, stop: stopTracing } = await startTracing('api', config);
+const log = makeLogger('api', config.LOG_LEVEL, tracing.logFields);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
+  lifecycle.onStop('traces', stopTracing);
   const metrics = makeMetrics('api');
-  const requestLog = makeLineLogger('api', config.LOG_LEVEL);
+  const requestLog = makeLineLogger('api', config.LOG_LEVEL, tracing.logFields);
   lifecycle.onStop('request log', requestLog.stop);
   const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE, statementTimeoutMs);
   lifecycle.onStop('postgres', () => pool.end());
@@ -83,6 +86,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     requestTimeoutMs: 5_000,
     // Look-ups of today and of past days in flight, and the readiness and presence checks and histories beside them.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
+    tracing,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
@@ -99,13 +103,14 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     maxKeys: config.LOOKUP_MAX_KEYS,
     inFlight: config.LOOKUP_IN_FLIGHT,
   };
-  const taxpayers = makeTaxpayers(clickhouse, lookupLimits);
-  const changes = makeRegisterChanges(clickhouse, lookupLimits);
+  const taxpayers = makeTaxpayers(clickhouse, lookupLimits, tracing);
+  const changes = makeRegisterChanges(clickhouse, lookupLimits, tracing);
   const past = makePastEditions(pool, catalogue);
   const searchClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-search', {
     requestTimeoutMs: 3_000,
     // Further searches wait here, and look-ups have connections of their own: many searches cannot hold these up.
     connections: 2,
+    tracing,
   });
   lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
   const servedEdition = async () => (await catalogue.snapshot()).padron_reducido?.edition.number ?? 0;
@@ -134,6 +139,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     log,
     requestLog: requestLog.log,
     metrics,
+    tracing,
     baseUrl: config.PUBLIC_BASE_URL ?? '',
     pool,
     minuteLimits,

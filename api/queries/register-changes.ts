@@ -1,9 +1,10 @@
-import DataLoader from 'dataloader';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { makeBatchGate } from './batch-gate.ts';
 import { queryBytes } from './query-bytes.ts';
 import { recordRegisters } from './record-sources.ts';
+import { makeSharedQuery } from './shared-query.ts';
 import type { LookupLimits } from './taxpayers.ts';
 
 /** What stood before an edition changed a RUC's row; cells in the order of that edition's columns. */
@@ -54,14 +55,15 @@ const nameOf = new Map(Object.values(registers).map(({ code, name }) => [code, n
 export function makeRegisterChanges(
   clickhouse: ClickHouseClient,
   limits: Pick<LookupLimits, 'maxKeys'>,
+  tracing?: Tracing,
 ): RegisterChanges {
-  const gate = makeBatchGate(pastGate);
-  const loader = new DataLoader<string, readonly EarlierRow[]>(
-    (rucs) => gate.during(() => readEarlierRows(clickhouse, rucs)),
-    { cache: false, maxBatchSize: limits.maxKeys, batchScheduleFn: gate.schedule },
-  );
   return {
-    earlierRows: (ruc) => loader.load(ruc),
+    earlierRows: makeSharedQuery<readonly EarlierRow[]>(
+      'look up earlier rows',
+      (rucs) => readEarlierRows(clickhouse, rucs),
+      { gate: makeBatchGate(pastGate), maxKeys: limits.maxKeys },
+      tracing,
+    ),
     async keys(ruc) {
       const rows = await readLines<[number, number, ChangeKey['operation']]>(
         clickhouse,

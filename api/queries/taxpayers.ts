@@ -1,7 +1,8 @@
-import DataLoader from 'dataloader';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
 import { makeBatchGate } from './batch-gate.ts';
 import { queryBytes } from './query-bytes.ts';
+import { makeSharedQuery } from './shared-query.ts';
 import { readTaxpayerRows, type StoredRow } from './taxpayer-rows.ts';
 
 /**
@@ -28,16 +29,16 @@ export interface LookupLimits {
 
 const nothing: readonly StoredRow[] = [];
 
-export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits): Taxpayers {
-  const gate = makeBatchGate(limits);
-  const loader = new DataLoader<string, readonly StoredRow[]>(
-    (rucs) => gate.during(() => readBatch(clickhouse, rucs)),
-    // No cache: an answer may not be older than the query it waited for.
-    { cache: false, maxBatchSize: limits.maxKeys, batchScheduleFn: gate.schedule },
+export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits, tracing?: Tracing): Taxpayers {
+  const find = makeSharedQuery<readonly StoredRow[]>(
+    'look up taxpayers',
+    (rucs) => readBatch(clickhouse, rucs),
+    { gate: makeBatchGate(limits), maxKeys: limits.maxKeys },
+    tracing,
   );
   return {
-    find: (ruc) => loader.load(ruc),
-    findMany: (rucs) => Promise.all(rucs.map((ruc) => loader.load(ruc))),
+    find,
+    findMany: (rucs) => Promise.all(rucs.map(find)),
     async anyKeyOf(code) {
       const query = `SELECT ruc FROM taxpayer WHERE register = ${code} LIMIT 1 FORMAT TabSeparated`;
       const text = (await queryBytes(clickhouse, query)).toString('utf8').trim();
