@@ -12,8 +12,6 @@ import { choosePorts, type Ports } from './ports.ts';
 import type { Log } from './programs.ts';
 import { enginesWithNeeded, RunningEngines } from './running-engines.ts';
 
-export type { Endpoints, EngineName };
-
 export interface StackOptions {
   /** Folder of the data; made if missing. One living stack per folder. */
   directory: string;

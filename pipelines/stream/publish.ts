@@ -16,8 +16,6 @@ import { type PublisherDone, runPublisher } from './publisher/child.ts';
 import type { PublisherProgress } from './publisher/job.ts';
 import { type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
 
-export type { PublisherProgress };
-
 export interface PublishParts {
   pool: Pool;
   kafka: Kafka;

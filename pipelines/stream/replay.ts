@@ -1,12 +1,7 @@
 import { replayHeader, StreamError } from './ports.ts';
-import {
-  knownEdition,
-  type PublisherProgress,
-  type PublishInput,
-  type PublishParts,
-  sendChangeFile,
-} from './publish.ts';
+import { knownEdition, type PublishInput, type PublishParts, sendChangeFile } from './publish.ts';
 import type { PublisherDone } from './publisher/child.ts';
+import type { PublisherProgress } from './publisher/job.ts';
 
 /**
  * Sends an edition's change file into its changes topic once more, with the header `replay` on each record and nothing

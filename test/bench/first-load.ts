@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Endpoints } from '../../deploy/local/stack.ts';
+import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { makeKafka } from '../../deploy/runtime/kafka.ts';
 import { makeLogger } from '../../deploy/runtime/log.ts';

@@ -4,7 +4,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import pg from 'pg';
 import { expect, vi } from 'vitest';
 import type { Endpoints } from '../../../../deploy/local/endpoints.ts';
-import type { EngineName } from '../../../../deploy/local/stack.ts';
+import type { EngineName } from '../../../../deploy/local/engines/context.ts';
 
 // Leaves something durable in each engine, acknowledged by it, and later asks whether it is still there.
 
