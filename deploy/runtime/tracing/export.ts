@@ -20,7 +20,7 @@ import {
 import type { Logger } from '../log.ts';
 import type { TracingConfiguration } from './configuration.ts';
 import { Recording } from './recording.ts';
-import type { RunningTracing } from './start.ts';
+import type { RunningTracing } from './tracing.ts';
 
 const limits = {
   /** Units that wait to be sent: some 20 MB. What comes beyond them is dropped and counted in the log. */

@@ -1,12 +1,6 @@
 import { makeLogger } from '../log.ts';
 import type { TracingConfiguration } from './configuration.ts';
-import { noTracing, type Tracing } from './tracing.ts';
-
-export interface RunningTracing {
-  tracing: Tracing;
-  /** Sends what is still held, for a bounded time. To be stopped last, since others write to it until they end. */
-  stop(): Promise<void>;
-}
+import { noTracing, type RunningTracing } from './tracing.ts';
 
 /** Traces of a process, if its configuration names a collector; the libraries are loaded only then. */
 export async function startTracing(

@@ -34,6 +34,13 @@ export interface Tracing {
   logFields: (() => { trace_id?: string }) | undefined;
 }
 
+/** As a process starts it, and stops it last: others tell until they end. */
+export interface RunningTracing {
+  tracing: Tracing;
+  /** Sends what is still held, for a bounded time. */
+  stop(): Promise<void>;
+}
+
 const untold: OpenUnit = { isRecorded: false, describe() {}, fail() {} };
 
 /** Traces are off: the work and nothing else. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
 import { tracingBlock } from '../../../../deploy/runtime/tracing/configuration.ts';
-import { type RunningTracing, startTracing } from '../../../../deploy/runtime/tracing/start.ts';
+import { startTracing } from '../../../../deploy/runtime/tracing/start.ts';
+import type { RunningTracing } from '../../../../deploy/runtime/tracing/tracing.ts';
 import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';
 import { type Collector, startCollector } from '../../../support/collector.ts';
 import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';

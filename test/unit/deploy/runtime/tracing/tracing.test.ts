@@ -4,8 +4,8 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { parseConfiguration } from '../../../../../deploy/runtime/config.ts';
 import { tracingBlock } from '../../../../../deploy/runtime/tracing/configuration.ts';
 import { exportTraces } from '../../../../../deploy/runtime/tracing/export.ts';
-import { type RunningTracing, startTracing } from '../../../../../deploy/runtime/tracing/start.ts';
-import type { OpenUnit, Tracing } from '../../../../../deploy/runtime/tracing/tracing.ts';
+import { startTracing } from '../../../../../deploy/runtime/tracing/start.ts';
+import type { OpenUnit, RunningTracing, Tracing } from '../../../../../deploy/runtime/tracing/tracing.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../../../../support/collector.ts';
 
 const ends: (() => Promise<unknown>)[] = [];
