@@ -1,13 +1,7 @@
 import { z } from 'zod';
-import {
-  clickhouseBlock,
-  databaseBlock,
-  egressBlock,
-  processBlock,
-  temporalBlock,
-  wholeNumber,
-} from '../deploy/runtime/config.ts';
+import { clickhouseBlock, databaseBlock, processBlock, temporalBlock, wholeNumber } from '../deploy/runtime/config.ts';
 import { tracingBlock } from '../deploy/runtime/tracing/configuration.ts';
+import { webhookBlock } from '../deploy/runtime/webhook-config.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
 
 const registerList = z
@@ -22,29 +16,17 @@ export const apiConfiguration = z.object({
   ...databaseBlock.shape,
   ...clickhouseBlock.shape,
   ...tracingBlock.shape,
-  ALLOW_PRIVATE_TARGETS: egressBlock.shape.ALLOW_PRIVATE_TARGETS,
+  // It judges addresses and connects to none.
+  ...webhookBlock.omit({ EGRESS_EXTRA_CA: true }).shape,
   /** Where a resumed webhook's delivery is woken; without it the worker's sweeper finds the webhook within its interval. */
   TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),
   TEMPORAL_NAMESPACE: temporalBlock.shape.TEMPORAL_NAMESPACE,
-  /** Where callers reach this API; empty: addresses in answers are relative, and no webhook can be told from our own. */
-  PUBLIC_BASE_URL: z
-    .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ''))
-    .optional(),
   /** Opens the calendar and nothing else; public by intent. */
   SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
   /** How often operators' additions to the calendar are read: they are to be seen within a minute. */
   CALENDAR_POLL_MS: wholeNumber(100, 45_000).default(20_000),
   /** Key of the hash under which audited RUCs are kept; a key made from it seals the cursors of searches. */
   AUDIT_HMAC_KEY: z.string().min(32, 'at least 32 characters'),
-  /** `id:base64-of-32-bytes[,older…]`: the first seals webhooks' secrets. */
-  WEBHOOK_SECRET_KEYS: z.string().min(1),
-  /** Ports that a webhook's URL may name, separated by commas. */
-  WEBHOOK_PORTS: z
-    .string()
-    .regex(/^[0-9]{1,5}(,[0-9]{1,5})*$/, 'ports, separated by commas')
-    .transform((text) => text.split(',').map(Number))
-    .default([443, 8443]),
   /** Proxies before this process that add to X-Forwarded-For; 0: the caller's address is the connection's. */
   TRUSTED_PROXY_HOPS: wholeNumber(0, 10).default(0),
   /** How long a look-up may wait for others to share its ClickHouse query. */

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
 import { makeClickhouse } from '../deploy/runtime/clickhouse.ts';
-import { parseConfiguration } from '../deploy/runtime/config.ts';
-import type { EgressPolicy } from '../deploy/runtime/egress/policy.ts';
+import { readConfiguration } from '../deploy/runtime/config.ts';
 import { resolverFor } from '../deploy/runtime/egress/resolve.ts';
 import { checkTargetUrl, resolveTarget } from '../deploy/runtime/egress/target.ts';
 import { answerHealth } from '../deploy/runtime/health.ts';
@@ -11,8 +10,9 @@ import { Lifecycle } from '../deploy/runtime/lifecycle.ts';
 import { makeLineLogger, makeLogger } from '../deploy/runtime/log.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
-import { makeWebhookSecret, parseKeyRing, sealSecret } from '../deploy/runtime/secrets.ts';
+import { makeWebhookSecret, sealSecret } from '../deploy/runtime/secrets.ts';
 import { startTracing } from '../deploy/runtime/tracing/start.ts';
+import { webhookEgressPolicy } from '../deploy/runtime/webhook-config.ts';
 import { startRecovering } from '../pipelines/watch/recovering.ts';
 import { makeWake } from '../pipelines/watch/wake.ts';
 import { eventChannel, listenForNews } from '../pipelines/watch/work-news.ts';
@@ -55,23 +55,8 @@ const statementTimeoutMs = 15_000;
 /** Answers under keys stand for a day, evidence for years: neither is in a hurry to go. */
 const expiredEveryMs = 60_000;
 
-const checkOnly = process.argv.includes('--check-config');
-
-function configure() {
-  try {
-    const config = parseConfiguration(apiConfiguration, process.env);
-    return { config, keyRing: parseKeyRing(config.WEBHOOK_SECRET_KEYS) };
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
-  }
-}
-
-const { config, keyRing } = configure();
-if (checkOnly) {
-  process.stdout.write('configuration ok\n');
-  process.exit(0);
-}
+const config = readConfiguration(apiConfiguration);
+const keyRing = config.WEBHOOK_SECRET_KEYS;
 
 const { tracing, stop: stopTracing } = await startTracing('api', config);
 const log = makeLogger('api', config.LOG_LEVEL, tracing.logFields);
@@ -217,11 +202,7 @@ function makeWakeOne(lifecycle: Lifecycle): WebhookParts['wake'] {
 }
 
 function makeCheckTarget(): WebhookParts['checkTarget'] {
-  const policy: EgressPolicy = {
-    allowPrivateTargets: config.ALLOW_PRIVATE_TARGETS,
-    allowedPorts: config.WEBHOOK_PORTS,
-    ...(config.PUBLIC_BASE_URL ? { ownBaseUrls: [config.PUBLIC_BASE_URL] } : {}),
-  };
+  const policy = webhookEgressPolicy(config);
   const resolve = resolverFor(policy);
   return async (text) => {
     const target = checkTargetUrl(text, policy);

@@ -8,8 +8,8 @@ import {
   clickhouseBlock,
   databaseBlock,
   kafkaBlock,
-  parseConfiguration,
   processBlock,
+  readConfiguration,
   temporalBlock,
   wholeNumber,
 } from '../deploy/runtime/config.ts';
@@ -64,28 +64,12 @@ const schema = z.object({
   /** How long a step may go on after the process was told to stop. */
   STOP_GRACE_MS: wholeNumber(0, 600_000).default(2_000),
 });
-type Configuration = z.output<typeof schema>;
 
 const stopMs = 10_000;
 const queryTimeoutMs = 130_000;
 
-function readConfiguration(): Configuration {
-  try {
-    const configuration = parseConfiguration(schema, process.env);
-    // What the schema cannot say of two settings together; nothing is opened by it.
-    makeMailer(configuration);
-    return configuration;
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
-  }
-}
-
-const configuration = readConfiguration();
-if (process.argv.includes('--check-config')) {
-  process.stdout.write('configuration ok\n');
-  process.exit(0);
-}
+// Without a sender's address mail is refused; nothing is opened by asking.
+const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };

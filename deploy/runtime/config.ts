@@ -79,3 +79,24 @@ export function parseConfiguration<Schema extends z.ZodType>(
   });
   throw new ConfigurationError(`The configuration is not valid:\n${lines.join('\n')}`);
 }
+
+/**
+ * The configuration of this process. One that is wrong ends it with code 1 before anything is opened; with `--check-config`
+ * it ends when that is known.
+ * @param check throws what the schema cannot say of two settings together
+ */
+export function readConfiguration<Schema extends z.ZodType>(
+  schema: Schema,
+  check: (configuration: z.output<Schema>) => unknown = () => {},
+): z.output<Schema> {
+  try {
+    const configuration = parseConfiguration(schema, process.env);
+    check(configuration);
+    if (!process.argv.includes('--check-config')) return configuration;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+  process.stdout.write('configuration ok\n');
+  process.exit(0);
+}

@@ -22,8 +22,11 @@ export const webhookBlock = z.object({
     .regex(/^[0-9]{1,5}(,[0-9]{1,5})*$/, 'port numbers, separated by commas')
     .default('443,8443')
     .transform((text) => text.split(',').map(Number)),
-  /** Our own public address: a webhook there would be a delivery loop. */
-  PUBLIC_BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** Where callers reach the api: a webhook there would be a delivery loop. Without it addresses in answers are relative. */
+  PUBLIC_BASE_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
 });
 
 /** @throws Error when the certificate file cannot be read */

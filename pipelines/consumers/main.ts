@@ -1,5 +1,5 @@
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
-import { parseConfiguration } from '../../deploy/runtime/config.ts';
+import { readConfiguration } from '../../deploy/runtime/config.ts';
 import { serveHealth } from '../../deploy/runtime/health.ts';
 import { makeKafka } from '../../deploy/runtime/kafka.ts';
 import { Lifecycle } from '../../deploy/runtime/lifecycle.ts';
@@ -19,7 +19,7 @@ import { makeLastKnownRows } from '../watch/last-known.ts';
 import { makeWake } from '../watch/wake.ts';
 import { watchLimits } from './announce.ts';
 import { behind } from './behind.ts';
-import { type ConsumersConfiguration, consumersConfiguration } from './configuration.ts';
+import { type ConsumersConfiguration, consumersConfiguration } from './config.ts';
 import { type BatchHandler, type LoopLimits, type RunningLoop, runLoop } from './loop.ts';
 import { makeLoopMetrics } from './loop-metrics.ts';
 import { makeMaterializeHandler } from './materialize.ts';
@@ -33,21 +33,7 @@ interface Output {
   limits: Partial<LoopLimits>;
 }
 
-function configure(): ConsumersConfiguration {
-  try {
-    return parseConfiguration(consumersConfiguration, process.env);
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
-  }
-}
-
-const config = configure();
-if (process.argv.includes('--check-config')) {
-  process.stdout.write('configuration ok\n');
-  process.exit(0);
-}
-
+const config = readConfiguration(consumersConfiguration);
 const { tracing, stop: stopTracing } = await startTracing('consumers', config);
 const log = makeLogger('consumers', config.LOG_LEVEL, tracing.logFields);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {

@@ -36,6 +36,7 @@ test('--check-config says all that is wrong at once, and no value', () => {
   for (const name of [
     'CLICKHOUSE_URL: is not set',
     'AUDIT_HMAC_KEY',
+    'WEBHOOK_SECRET_KEYS',
     'WEBHOOK_PORTS',
     'REQUIRED_REGISTERS',
     'LOOKUP_IN_FLIGHT',
@@ -47,5 +48,6 @@ test('--check-config says all that is wrong at once, and no value', () => {
 test('a key ring that cannot be read is refused without its text', () => {
   const { status, stderr } = check({ ...stores, ...apiSecrets, WEBHOOK_SECRET_KEYS: 'first:notakey' });
   expect(status).toBe(1);
+  expect(stderr).toContain('WEBHOOK_SECRET_KEYS');
   expect(stderr).not.toContain('notakey');
 });
