@@ -30,7 +30,7 @@ import { startRemovingExpired } from './evidence/expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
 import { makeMeter } from './metering/meter.ts';
 import { makeMinuteLimits } from './metering/minute-limits.ts';
-import { makeNotices } from './metering/notices.ts';
+import { makeQuestions } from './metering/questions.ts';
 import { makePastEditions } from './past-editions.ts';
 import { makeAudit, makeAudits } from './queries/audit.ts';
 import { makeFindRecord } from './queries/find-record.ts';
@@ -75,12 +75,12 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
-  const notices = makeNotices(pool, config.DATABASE_URL, log);
-  lifecycle.onStop('notices', () => notices.stop());
-  const minuteLimits = makeMinuteLimits(pool, notices);
-  const meter = makeMeter(pool, notices, log);
+  const questions = makeQuestions(pool, config.DATABASE_URL, log);
+  lifecycle.onStop('questions', () => questions.stop());
+  const minuteLimits = makeMinuteLimits(pool, questions);
+  const meter = makeMeter(pool, questions, log);
   lifecycle.onStop('meter', () => meter.stop());
-  notices.start();
+  questions.start();
   meter.start();
   const catalogue = makeCatalogue(pool);
   const lookupLimits = {

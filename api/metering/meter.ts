@@ -4,8 +4,8 @@ import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { ApiProblem, storeUnavailable } from '../problems.ts';
 import { isUnavailable, within } from '../stores.ts';
 import { type GrantAnswer, grantUnits, LeaseLost, leftOver } from './ledger.ts';
-import type { Notices } from './notices.ts';
 import { type Clock, type Month, monthOf, secondsUntil, systemClock } from './periods.ts';
+import type { Questions } from './questions.ts';
 import { Reporter } from './reporter.ts';
 import { LeasedReservation } from './reservation.ts';
 import type { Meter, Payer, Reservation, Standing } from './types.ts';
@@ -26,27 +26,27 @@ export interface RunningMeter extends Meter {
 }
 
 /** The quota of accounts by leased blocks: README.md says how, ledger.ts what PostgreSQL holds. */
-export function makeMeter(pool: Pool, notices: Notices, log: Logger, clock: Clock = systemClock): RunningMeter {
-  return new LeasingMeter(pool, notices, log, clock);
+export function makeMeter(pool: Pool, questions: Questions, log: Logger, clock: Clock = systemClock): RunningMeter {
+  return new LeasingMeter(pool, questions, log, clock);
 }
 
 class LeasingMeter implements RunningMeter {
   readonly #pool: Pool;
-  readonly #notices: Notices;
+  readonly #questions: Questions;
   readonly #clock: Clock;
   readonly #wallets = new Map<number, Wallet>();
   readonly #filling = new Map<number, Promise<void>>();
   readonly #reporter: Reporter;
   #month: Month;
 
-  constructor(pool: Pool, notices: Notices, log: Logger, clock: Clock) {
+  constructor(pool: Pool, questions: Questions, log: Logger, clock: Clock) {
     this.#pool = pool;
-    this.#notices = notices;
+    this.#questions = questions;
     this.#clock = clock;
     this.#month = monthOf(clock.wallMs());
     this.#reporter = new Reporter({
       pool,
-      notices,
+      questions,
       log,
       clock,
       wallets: this.#wallets,
@@ -147,7 +147,7 @@ class LeasingMeter implements RunningMeter {
         wallet.refuse(answer, this.#clock.monotonicMs(), this.#retryAtMs(answer));
         return;
       }
-      if (isElsewhere) await this.#notices.ask('quota', String(wallet.accountId), askStepMs).catch(orUnavailable);
+      if (isElsewhere) await this.#questions.ask('quota', String(wallet.accountId), askStepMs).catch(orUnavailable);
       else await sleep(askStepMs);
     }
   }

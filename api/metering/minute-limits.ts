@@ -1,8 +1,8 @@
 import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { within } from '../stores.ts';
-import type { Notices } from './notices.ts';
 import { minuteMs, minuteOf } from './periods.ts';
+import type { Questions } from './questions.ts';
 import type { MinuteSubject } from './subjects.ts';
 
 export interface MinuteStanding {
@@ -50,20 +50,20 @@ interface Share {
  * PostgreSQL and counts its requests against them in memory: no write per request, and never more than the limit over all
  * processes. README.md has the options refused.
  */
-export function makeMinuteLimits(pool: Pool, notices: Notices, wallMs: () => number = Date.now): MinuteLimits {
-  return new SharedMinutes(pool, notices, wallMs);
+export function makeMinuteLimits(pool: Pool, questions: Questions, wallMs: () => number = Date.now): MinuteLimits {
+  return new SharedMinutes(pool, questions, wallMs);
 }
 
 class SharedMinutes implements MinuteLimits {
   readonly #shares = new Map<string, Share>();
-  readonly #notices: Notices;
+  readonly #questions: Questions;
   readonly #wallMs: () => number;
   readonly #shared: RateLimiterPostgres;
   readonly #alone: RateLimiterMemory;
   #askStoreAgainAtMs = 0;
 
-  constructor(pool: Pool, notices: Notices, wallMs: () => number) {
-    this.#notices = notices;
+  constructor(pool: Pool, questions: Questions, wallMs: () => number) {
+    this.#questions = questions;
     this.#wallMs = wallMs;
     // The library's own verdict is not used, since the limit is the plan's and a share may be cut: only its counters are.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
@@ -76,7 +76,7 @@ class SharedMinutes implements MinuteLimits {
       clearExpiredByTimeout: true,
     });
     this.#alone = new RateLimiterMemory(options);
-    notices.onAsked('minute', (key) => this.#giveBack(key));
+    questions.onAsked('minute', (key) => this.#giveBack(key));
   }
 
   async count(subject: MinuteSubject): Promise<MinuteStanding> {
@@ -115,7 +115,7 @@ class SharedMinutes implements MinuteLimits {
     do {
       if (await this.#take(share)) return;
       if (this.#wallMs() < this.#askStoreAgainAtMs) break;
-      await this.#notices.ask('minute', share.subject.key, askStepMs).catch(() => {});
+      await this.#questions.ask('minute', share.subject.key, askStepMs).catch(() => {});
     } while (this.#wallMs() < deadlineMs);
     share.emptyUntilMs = Math.min(share.endsAtMs, this.#wallMs() + emptyMs);
   }

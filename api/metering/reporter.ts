@@ -2,8 +2,8 @@ import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import type { Lease } from './lease.ts';
 import { leaseUsableMs } from './ledger.ts';
-import type { Notices } from './notices.ts';
 import { type Clock, monthOf } from './periods.ts';
+import type { Questions } from './questions.ts';
 import { giveBack, readUsedElsewhere, reportSpent } from './reports.ts';
 import type { Wallet } from './wallet.ts';
 
@@ -20,7 +20,7 @@ const forgottenMs = 600_000;
 
 export interface ReporterParts {
   pool: Pool;
-  notices: Notices;
+  questions: Questions;
   log: Logger;
   clock: Clock;
   wallets: Map<number, Wallet>;
@@ -38,7 +38,7 @@ export class Reporter {
 
   constructor(parts: ReporterParts) {
     this.#parts = parts;
-    parts.notices.onAsked('quota', (accountId) => this.#return(Number(accountId)));
+    parts.questions.onAsked('quota', (accountId) => this.#return(Number(accountId)));
   }
 
   start(): void {

@@ -1,15 +1,15 @@
 import pino from 'pino';
 import { createAccount } from '../../api/accounts/accounts.ts';
 import { makeMeter, type RunningMeter } from '../../api/metering/meter.ts';
-import { makeNotices, type Notices } from '../../api/metering/notices.ts';
 import { type Clock, systemClock } from '../../api/metering/periods.ts';
+import { makeQuestions, type Questions } from '../../api/metering/questions.ts';
 import type { Payer } from '../../api/metering/types.ts';
 import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
 
 /** What one API process has of metering, with connections of its own. */
 export interface MeterProcess {
   pool: Pool;
-  notices: Notices;
+  questions: Questions;
   meter: RunningMeter;
   /** Gives its leases back and ends. */
   stop(): Promise<void>;
@@ -21,18 +21,18 @@ const log = pino({ level: 'silent' });
 
 export async function startMeter(databaseUrl: string, clock: Clock = systemClock): Promise<MeterProcess> {
   const pool = makePool(databaseUrl, 'test-meter', 5);
-  const notices = makeNotices(pool, databaseUrl, log);
-  const meter = makeMeter(pool, notices, log, clock);
-  notices.start();
+  const questions = makeQuestions(pool, databaseUrl, log);
+  const meter = makeMeter(pool, questions, log, clock);
+  questions.start();
   meter.start();
   const drop = async () => {
-    await notices.stop();
+    await questions.stop();
     await pool.end();
     await meter.stop();
   };
   return {
     pool,
-    notices,
+    questions,
     meter,
     drop,
     async stop() {

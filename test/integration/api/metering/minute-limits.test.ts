@@ -25,8 +25,8 @@ async function limitsOf(processes: number, url = database.DATABASE_URL): Promise
   running.push(...started);
   // The clock stands still, so that no minute ends in the middle of a test.
   const startedAtMs = performance.now();
-  return started.map(({ pool, notices }) =>
-    makeMinuteLimits(pool, notices, () => wallMs + (performance.now() - startedAtMs)),
+  return started.map(({ pool, questions }) =>
+    makeMinuteLimits(pool, questions, () => wallMs + (performance.now() - startedAtMs)),
   );
 }
 

@@ -10,7 +10,7 @@ export type Question = 'quota' | 'minute';
  * Questions between API processes by PostgreSQL's LISTEN and NOTIFY, on one connection of its own that is made again
  * whenever it breaks. A word may be lost: whoever asks waits for a bounded time.
  */
-export interface Notices {
+export interface Questions {
   /** What this process does when another one asks. true: it gave something back, and the asker is told to look again. */
   onAsked(question: Question, giveBack: (key: string) => Promise<boolean>): void;
   /** Asks all others; ends when the first has answered, or after `waitMs`. @throws what pg throws */
@@ -23,11 +23,11 @@ const askedChannel = 'metering_asked';
 const answeredChannel = 'metering_answered';
 const reconnectMs = 500;
 
-export function makeNotices(pool: Pool, databaseUrl: string, log: Logger): Notices {
-  return new PostgresNotices(pool, databaseUrl, log);
+export function makeQuestions(pool: Pool, databaseUrl: string, log: Logger): Questions {
+  return new PostgresQuestions(pool, databaseUrl, log);
 }
 
-class PostgresNotices implements Notices {
+class PostgresQuestions implements Questions {
   readonly #pool: Pool;
   readonly #databaseUrl: string;
   readonly #log: Logger;
@@ -86,7 +86,7 @@ class PostgresNotices implements Notices {
   async #connect(): Promise<void> {
     const client = new pg.Client({
       connectionString: this.#databaseUrl,
-      application_name: 'padron-api-notices',
+      application_name: 'padron-api-questions',
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
     });
@@ -94,7 +94,7 @@ class PostgresNotices implements Notices {
     const lose = (error?: unknown) => {
       if (this.#isStopped || this.#client !== client) return;
       this.#client = undefined;
-      this.#log.debug({ err: error }, 'the connection for notices is made again');
+      this.#log.debug({ err: error }, 'the connection for questions is made again');
       client.end().catch(() => {});
       this.#retry = setTimeout(() => this.start(), reconnectMs);
     };
