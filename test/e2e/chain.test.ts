@@ -13,10 +13,12 @@ import { processNames } from '../../deploy/local/product.ts';
 import { taxpayerAnswer } from '../../schemas/http/taxpayer.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { registerNames } from '../../schemas/registers.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts';
 import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
 
 // The demo's chain, asserted in full: two days of all registers, the changes through Kafka, the state in ClickHouse, signed
-// notices at a customer's receiver, look-ups with every field. And what no log, metric, error or notice may hold.
+// notices at a customer's receiver, look-ups with every field, traces of all of it. And what no log, metric, error, notice or
+// trace may hold.
 
 const rows = 4_000;
 const baselineEvents = 0;
@@ -24,6 +26,7 @@ const baselineEvents = 0;
 const publishTimeoutMs = 300_000;
 let directory: string;
 let chain: Chain;
+let collector: Collector;
 let days: TwoDays;
 let watched: Watched[];
 let person: { ruc: string; name: string };
@@ -34,11 +37,17 @@ beforeAll(async () => {
   days = await writeTwoDays(path.join(directory, 'site'), rows);
   watched = days.watched;
   person = await personWhoseRowChanges();
-  chain = await startChain({ directory: path.join(directory, 'chain'), log: () => undefined });
+  collector = await startCollector();
+  chain = await startChain({
+    directory: path.join(directory, 'chain'),
+    log: () => undefined,
+    environment: collector.environment,
+  });
 }, 180_000);
 
 afterAll(async () => {
   await chain?.stop();
+  await collector?.close();
   rmSync(directory, { recursive: true, force: true });
 }, 60_000);
 
@@ -205,6 +214,33 @@ describe('the operator', () => {
   });
 });
 
+describe('the traces', () => {
+  it('lead from a notice to the batches and the steps of the edition that it tells, and to the runs of both', async () => {
+    const notice = chain.receiver.notices[0]!;
+    const [attempt] = await collector.find({ 'padron.delivery': notice.deliveryId });
+    expect(attempt).toMatchObject({ service: 'padron-worker', attributes: { 'http.response.status_code': 204 } });
+    const edition = {
+      'padron.register': attempt!.attributes['padron.register'],
+      'padron.edition': attempt!.attributes['padron.edition'],
+    };
+    expect(edition['padron.edition']).toBe(2);
+    const ofEdition = await collector.find(edition);
+    const batches = ofEdition.filter(({ service }) => service === 'padron-consumers');
+    const groups = new Set(batches.map(({ attributes }) => attributes['messaging.consumer.group.name']));
+    expect(groups.size).toBe(2);
+    const steps = ofEdition.filter(({ attributes }) => 'temporal.run_id' in attributes);
+    expect(new Set(steps.map(({ name }) => name))).toEqual(
+      new Set(['publishEdition', 'awaitMaterialised', 'awaitNotified']),
+    );
+    const [{ attributes: step }] = steps as [CollectedSpan];
+    expect(step['temporal.workflow_id']).toBe(`publish/${edition['padron.register']}`);
+    // What led to the edition is found by the run.
+    const ofRun = await collector.find({ 'temporal.run_id': step['temporal.run_id'] });
+    expect(ofRun.map(({ name }) => name)).toEqual(expect.arrayContaining(['comparePublication', 'freezePublication']));
+    expect(ofRun.every(({ attributes }) => attributes['padron.register'] === edition['padron.register'])).toBe(true);
+  });
+});
+
 describe('natural persons', () => {
   it('are answered only under a contract', async () => {
     const refused = await chain.customer.lookUp(person.ruc);
@@ -226,13 +262,14 @@ describe('natural persons', () => {
     expect(((await response.json()) as { data: { nombre: string } }).data.nombre).toBe(person.name);
   });
 
-  it('leave no name and no RUC in any log, metric, error or notice', async () => {
+  it('leave no name and no RUC in any log, metric, error, notice or trace', async () => {
     for (const name of processNames) {
       const metrics = await fetch(`${chain.product.urls[name]}/metrics`);
       answers.push(await metrics.text());
     }
     for (const notice of chain.receiver.notices) answers.push(notice.raw.toString('utf8'));
     const texts = [
+      collector.text(),
       ...answers,
       ...filesBelow(chain.stack.directory, /logs/).map((file) => readFileSync(file, 'latin1')),
     ];

@@ -142,13 +142,13 @@ test.each(['hangs', 'refuses'] as const)('a collector that %s changes no answer 
     Array.from({ length: 200 }, async (_, index) => {
       const began = performance.now();
       const { status } = await request(`/id/v1/ruc/${companies[index % companies.length]}`);
-      return { status, isQuick: performance.now() - began < 5_000 };
+      return { status, isQuick: performance.now() - began < 8_000 };
     }),
   );
   expect(new Set(statuses.map((each) => JSON.stringify(each)))).toEqual(new Set(['{"status":200,"isQuick":true}']));
   const began = performance.now();
   await api.stop();
-  expect(performance.now() - began).toBeLessThan(5_000);
+  expect(performance.now() - began).toBeLessThan(8_000);
   await others.stop();
   await bad.close();
   expect(bad.requests.length).toBeGreaterThan(0);

@@ -150,14 +150,15 @@ it.each(['refuses', 'hangs', 'is away'] as const)('a collector that %s delays no
   const { tracing, stop } = exportTraces('test', config, log as never);
   const began = performance.now();
   for (let index = 0; index < 2_000; index += 1) await tracing.during(unit('unit'), async () => {});
-  expect(performance.now() - began).toBeLessThan(1_500);
+  expect(performance.now() - began).toBeLessThan(4_000);
   if (how === 'refuses') {
     await vi.waitFor(() => expect(told).toHaveLength(1), 5_000);
     for (let index = 0; index < 2_000; index += 1) await tracing.during(unit('unit'), async () => {});
   }
   const stopped = performance.now();
   await stop();
-  expect(performance.now() - stopped).toBeLessThan(1_500);
+  // An export alone has ten seconds.
+  expect(performance.now() - stopped).toBeLessThan(4_000);
   // Once in a while, not for every export.
   expect(told.length).toBeLessThanOrEqual(1);
 });
