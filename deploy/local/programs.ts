@@ -57,7 +57,9 @@ function removePartials(directory: string, name: string): void {
 export async function runFetch(log: Log, title: string, command: string, args: readonly string[]): Promise<void> {
   const startedAt = Date.now();
   log(`${title}: fetching (first use only)`);
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: fetchTimeoutMs });
+  // Maven is Java, which finds a folder whose name has a letter such as ó in a UTF-8 locale only.
+  const env = { ...process.env, LC_ALL: 'C.UTF-8' };
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: fetchTimeoutMs });
   const lastLines: string[] = [];
   let downloaded = 0;
   for (const stream of [child.stdout, child.stderr]) {

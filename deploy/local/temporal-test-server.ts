@@ -26,7 +26,7 @@ export async function temporalTestServerExecutable(log: Log): Promise<string> {
 /** The SDK gives the port as the first argument. Renamed into place: test processes may call this at the same time. */
 function writeScript(file: string, java: string, jars: string): string {
   const options = '-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m';
-  const script = `#!/bin/sh\nexec '${java}' ${options} -cp '${jars}/*' io.temporal.testserver.TestServer "$1"\n`;
+  const script = `#!/bin/sh\nexport LC_ALL=C.UTF-8\nexec '${java}' ${options} -cp '${jars}/*' io.temporal.testserver.TestServer "$1"\n`;
   if (existsSync(file) && readFileSync(file, 'utf8') === script) return file;
   const temporary = `${file}.${process.pid}`;
   writeFileSync(temporary, script);

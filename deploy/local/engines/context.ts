@@ -47,6 +47,11 @@ export function plainEnvironment(searchPath: string): Record<string, string> {
   return { PATH: searchPath, HOME: tmpdir(), TMPDIR: tmpdir(), TZ: 'UTC', LC_ALL: 'C' };
 }
 
+/** Java reads paths by the locale: in the plain one it finds nothing in a folder whose name has a letter such as ó. */
+export function javaEnvironment(searchPath: string): Record<string, string> {
+  return { ...plainEnvironment(searchPath), LC_ALL: 'C.UTF-8' };
+}
+
 /** Whether an HTTP address answers with success within a second. */
 export async function answersOk(url: string): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(1000) });

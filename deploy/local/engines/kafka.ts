@@ -7,7 +7,7 @@ import { resolveJava } from '../java.ts';
 import { fetchArtifacts } from '../maven.ts';
 import { fetchOnce, type ProgramStore } from '../programs.ts';
 import { kafkaMinimumJava, kafkaScalaVersion, kafkaVersion, log4jVersion } from '../versions.ts';
-import { type Engine, type EngineContext, engineFolder, plainEnvironment } from './context.ts';
+import { type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 
 const oneYearMinutes = 525_600;
 const maxMessageBytes = 16 * 1024 * 1024; // a batch of some 5,000 rows
@@ -22,7 +22,7 @@ export const kafka: Engine = {
     const java = await resolveJava(context.programs, kafkaMinimumJava, addressNames);
     const jars = await resolveKafka(context.programs);
     const folder = engineFolder(context, 'kafka');
-    const environment = plainEnvironment(context.programs.searchPath);
+    const environment = javaEnvironment(context.programs.searchPath);
     const logging = path.join(folder, 'log4j2.properties');
     writeFileSync(logging, loggingProperties);
     const options = [`-Dlog4j2.configurationFile=${logging}`, '-cp', path.join(jars, '*')];
@@ -131,10 +131,15 @@ function writeConfiguration(context: EngineContext, folder: string, data: string
   writeFileSync(
     file,
     Object.entries(properties)
-      .map(([key, value]) => `${key}=${value}\n`)
+      .map(([key, value]) => `${key}=${propertyText(String(value))}\n`)
       .join(''),
   );
   return file;
+}
+
+/** Property files are Latin-1, with escapes for what is not and for the backslash. */
+function propertyText(value: string): string {
+  return value.replace(/[^ -~]|\\/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const loggingProperties = `status=error

@@ -6,7 +6,7 @@ import { fetchArtifacts } from '../maven.ts';
 import { findProgram, missing } from '../prerequisites.ts';
 import { fetchOnce, type ProgramStore } from '../programs.ts';
 import { registryMinimumJava, registryVersion } from '../versions.ts';
-import { answersOk, type Engine, type EngineContext, engineFolder, plainEnvironment } from './context.ts';
+import { answersOk, type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 import { createDatabase } from './postgres.ts';
 
 const addressNames = ['SCHEMA_REGISTRY_URL'] as const;
@@ -35,7 +35,7 @@ export const registry: Engine = {
         '-jar',
         path.join(program, 'quarkus-run.jar'),
       ],
-      environment: { ...plainEnvironment(context.programs.searchPath), ...settings(context) },
+      environment: { ...javaEnvironment(context.programs.searchPath), ...settings(context) },
       workingDirectory: engineFolder(context, 'registry'),
       stopSignal: 'SIGTERM',
       isReady: () => answersOk(`${registryUrl(context)}/subjects`),

@@ -1,12 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { repositoryRoot } from '../../../../deploy/local/config.ts';
+import { readLocalConfig, repositoryRoot } from '../../../../deploy/local/config.ts';
 import { type Endpoints, endpointsSchema } from '../../../../deploy/local/endpoints.ts';
 import { engineNames } from '../../../../deploy/local/engines/context.ts';
 import { type Stack, startStack } from '../../../../deploy/local/stack.ts';
@@ -21,10 +30,18 @@ let stack: Stack | undefined;
 const children: ChildProcess[] = [];
 const lines: string[] = [];
 
+// A folder as a person names one: data and programs lie below a space and letters that are not English.
+const { PADRON_PROGRAMS_DIR } = process.env;
 beforeAll(() => {
-  directory = mkdtempSync(path.join(tmpdir(), 'padron-stack-'));
+  directory = mkdtempSync(path.join(tmpdir(), 'mi padrón ñ-'));
+  const { programsDirectory } = readLocalConfig();
+  mkdirSync(programsDirectory, { recursive: true });
+  process.env.PADRON_PROGRAMS_DIR = path.join(directory, 'programs');
+  symlinkSync(programsDirectory, process.env.PADRON_PROGRAMS_DIR);
 });
 afterAll(async () => {
+  if (PADRON_PROGRAMS_DIR === undefined) delete process.env.PADRON_PROGRAMS_DIR;
+  else process.env.PADRON_PROGRAMS_DIR = PADRON_PROGRAMS_DIR;
   for (const child of children) child.kill('SIGKILL');
   await stopRunning();
   rmSync(directory, { recursive: true, force: true });
