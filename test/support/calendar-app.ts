@@ -39,14 +39,22 @@ export async function startCalendarApp(): Promise<CalendarApp> {
   const source = makeCalendarSource(shippedCalendar, async () => additions, { pollMs: 10, startWaitMs: 1_000 }, log);
   await source.start();
   const parts = {
-    ...{ identifyReader: makeIdentifyReader(makeIdentify(pool, sandboxToken)), sandboxToken },
-    ...{ calendar: source.current, now: () => now },
+    identifyReader: makeIdentifyReader(makeIdentify(pool, sandboxToken)),
+    sandboxToken,
+    calendar: source.current,
+    now: () => now,
   };
   const router: ApiRouter = new Router<RequestState>();
   registerCalendarFeeds(router, parts);
   registerCalendarRoutes(router, parts);
-  const around = { log, requestLog: log, metrics: new Registry(), baseUrl: '', proxyHops: 0 };
-  const app = makeKoaApp(router, { ...around, minuteLimits: unlimited });
+  const app = makeKoaApp(router, {
+    log,
+    requestLog: log,
+    metrics: new Registry(),
+    baseUrl: '',
+    proxyHops: 0,
+    minuteLimits: unlimited,
+  });
   const server = createServer(app.callback());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

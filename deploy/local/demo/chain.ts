@@ -108,7 +108,16 @@ async function startParts(
   const publish: Chain['publish'] = (register, onLine) =>
     padron<PublicationRow>(['publications', 'run', register, '--wait'], environment, onLine);
   return {
-    ...{ stack, product, site, receiver, customer, token, received, environment, stop, publish },
+    stack,
+    product,
+    site,
+    receiver,
+    customer,
+    token,
+    received,
+    environment,
+    stop,
+    publish,
     async publishDay(day, onLine) {
       site.show(day);
       const names = day.files.map(({ register }) => register);

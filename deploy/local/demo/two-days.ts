@@ -103,7 +103,7 @@ function inventRegisters(rows: number, changes: Partial<Population>, month: Mont
 /** Has the monthly register a value in each cell that a record shows? */
 function isComplete(population: Population, index: number, month: Month): boolean {
   const cells = monthlyCells(population, index, month);
-  return cells?.[6] !== missing && cells?.[7] !== missing && cells?.[8] !== missing && cells !== null;
+  return cells?.slice(6, 9).every((cell) => cell !== missing) ?? false;
 }
 
 function unchangedCompany(population: Population, daily: readonly TrueChange[], lists: readonly string[]): string {

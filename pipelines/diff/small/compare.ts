@@ -79,7 +79,12 @@ function write(input: CompareInput, text: SmallText, decided: Decided, limits: C
   const { indexName } = finishState(workDir, register, state, baseSha256, limits.maxAttemptAgeMs);
   sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
   return {
-    ...{ changeFile, overlayFile, rejectFile, parserVersion, columns, indexName },
+    changeFile,
+    overlayFile,
+    rejectFile,
+    parserVersion,
+    columns,
+    indexName,
     ...countsOf({ columns, changes, rows, kept, isFull, compared }),
     lines: text.lines,
     rows: rows.size - kept,

@@ -30,12 +30,9 @@ export class RecordCodec {
     { op, key, before, after, line }: SmallChange,
     of: { edition: number; seq: number; detectedAt: number; corrects: number | null },
   ): Buffer {
-    const { edition, seq, detectedAt, corrects } = of;
+    const { detectedAt, ...numbers } = of;
     const [old, now] = [this.#named(before), this.#named(after)];
-    return this.#change.toBuffer({
-      ...{ edition, op, seq, ruc: key, before: old, after: now, line },
-      ...{ detected_at: detectedAt, corrects },
-    });
+    return this.#change.toBuffer({ ...numbers, op, ruc: key, before: old, after: now, line, detected_at: detectedAt });
   }
 
   overlayRow({ key, reason, line, row }: OverlayRow): Buffer {
