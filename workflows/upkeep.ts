@@ -6,6 +6,7 @@ import type { Mailer } from '../deploy/runtime/mail.ts';
 import type { Pool } from '../deploy/runtime/postgres.ts';
 import { startRepeating } from '../deploy/runtime/repeat.ts';
 import { readBacklog } from '../pipelines/watch/backlog.ts';
+import { warnOfFewLocks } from '../pipelines/watch/lock-room.ts';
 import { defaultNoticeMailRule, mailNotices, type NoticeMailRule } from '../pipelines/watch/notices-mailer.ts';
 import { defaultRetentionRule, type RetentionRule, removeExpired } from '../pipelines/watch/retention.ts';
 
@@ -40,8 +41,8 @@ export interface UpkeepParts {
 const defaultEveryMs = { mail: 10_000, retention: 3_600_000, backlog: 15_000 };
 
 /**
- * What a worker does besides its queues: mails notices, removes what is past its time, counts the backlog. Every worker does
- * all of it; each piece takes what no other one has, so any number of them may. Returns the stop.
+ * What a worker does besides its queues: mails notices, removes what is past its time, counts the backlog, warns of settings of
+ * PostgreSQL. Every worker does all of it; each piece takes what no other one has, so any number of them may. Returns the stop.
  */
 export function startUpkeep({ pool, log, metrics, mailer, rule, mail, everyMs }: UpkeepParts): () => Promise<void> {
   const every = { ...defaultEveryMs, ...everyMs };
@@ -52,6 +53,7 @@ export function startUpkeep({ pool, log, metrics, mailer, rule, mail, everyMs }:
       if (Object.values(removed).some((part) => (Array.isArray(part) ? part.length > 0 : part > 0))) {
         log.info(removed, 'removed what was past its time');
       }
+      await warnOfFewLocks(pool, log);
     }),
     startRepeating('backlog', every.backlog, log, async () => {
       const backlog = await readBacklog(pool);

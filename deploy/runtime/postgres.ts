@@ -25,6 +25,8 @@ export function makePool(databaseUrl: string, name: string, size: number, timeou
     max: size,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
+    // What a session keeps (plans, facts of tables) goes with it: there are more partitions every day.
+    maxLifetimeSeconds: 3_600,
     statement_timeout: timeoutMs,
     query_timeout: timeoutMs + silenceMs,
     idle_in_transaction_session_timeout: 60_000,

@@ -1,4 +1,5 @@
 import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { dayText, keptUnder } from './day-bound.ts';
 
 /** The webhook as it is now: every attempt reads it again. */
 export interface WebhookTarget {
@@ -141,19 +142,20 @@ function targetOf(webhookId: string, row: LeasedRow): WebhookTarget | null {
  * How it asks is meant to leave PostgreSQL no choice, since its statistics may be of a time when nothing was open. The bound
  * on the day stands at every table: it plans over the days that matter and not over a year. What goes before a delivery is
  * asked by next_due_at, which only open ones have, and not by estado, so that no partial index serves; OFFSET 0 keeps it a
- * question per delivery, which stops with the limit; the update finds by key what is locked already. It is prepared by name:
+ * question per delivery, which stops with the limit; the update finds by key what is locked already. Its plan is kept:
  * planning takes ten times as long as running it.
+ * @param since no open delivery is of an earlier day
  */
-const claimSql = `
+const claimSql = (since: string) => `
   WITH running AS (
-    SELECT count(*) AS n FROM delivery WHERE webhook_id = $1 AND day >= $5 AND estado = 'en_curso' AND next_due_at > now()
+    SELECT count(*) AS n FROM delivery WHERE webhook_id = $1 AND day >= ${dayText(since)} AND estado = 'en_curso' AND next_due_at > now()
   ), free AS (
     SELECT d.day, d.id FROM delivery d
-    WHERE d.webhook_id = $1 AND d.day >= $5 AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
-      AND (d.is_test OR NOT $6)
+    WHERE d.webhook_id = $1 AND d.day >= ${dayText(since)} AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
+      AND (d.is_test OR NOT $5)
       AND NOT EXISTS (
         SELECT FROM delivery o
-        WHERE o.webhook_id = d.webhook_id AND o.day >= $5 AND o.ruc = d.ruc AND o.next_due_at IS NOT NULL AND o.id <> d.id
+        WHERE o.webhook_id = d.webhook_id AND o.day >= ${dayText(since)} AND o.ruc = d.ruc AND o.next_due_at IS NOT NULL AND o.id <> d.id
           AND ((o.estado = 'en_curso' AND o.next_due_at > now())
             OR (o.position < d.position AND (o.intentos = 0 OR o.next_due_at <= now())))
         OFFSET 0)
@@ -163,7 +165,7 @@ const claimSql = `
   ), claimed AS (
     UPDATE delivery d SET estado = 'en_curso', intentos = d.intentos + 1, lease_token = gen_random_uuid()::text,
       lease_until = now() + make_interval(secs => $4), next_due_at = now() + make_interval(secs => $4)
-    FROM free WHERE d.day >= $5 AND d.day = free.day AND d.id = free.id
+    FROM free WHERE d.day >= ${dayText(since)} AND d.day = free.day AND d.id = free.id
     RETURNING d.day, d.id, d.event_id, d.position, d.lease_token, d.intentos, d.fallos_del_ciclo, d.is_test
   ), announced AS (
     INSERT INTO attempt (day, delivery_id, number, started_at, failure)
@@ -172,14 +174,14 @@ const claimSql = `
   SELECT next.at AS next_at, ceil(extract(epoch FROM next.at - now()) * 1000) AS next_in_ms,
     NOT EXISTS (
       SELECT FROM delivery d
-      WHERE d.webhook_id = $1 AND d.day >= $5 AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
-        AND (d.is_test OR NOT $6) AND d.id <> ALL (SELECT id FROM free)) AS took_all,
+      WHERE d.webhook_id = $1 AND d.day >= ${dayText(since)} AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
+        AND (d.is_test OR NOT $5) AND d.id <> ALL (SELECT id FROM free)) AS took_all,
     c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.register, e.edition, e.ocurrido_en, e.payload
   FROM (
     SELECT min(next_due_at) AS at FROM delivery
-    WHERE webhook_id = $1 AND day >= $5 AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
-      AND (is_test OR NOT $6 OR estado = 'en_curso')) AS next
-  LEFT JOIN (claimed c JOIN event e ON e.day >= $5 AND e.day = c.day AND e.id = c.event_id) ON true
+    WHERE webhook_id = $1 AND day >= ${dayText(since)} AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
+      AND (is_test OR NOT $5 OR estado = 'en_curso')) AS next
+  LEFT JOIN (claimed c JOIN event e ON e.day >= ${dayText(since)} AND e.day = c.day AND e.id = c.event_id) ON true
   ORDER BY c.position`;
 
 interface ClaimedRow {
@@ -208,8 +210,11 @@ async function claim(
   leaseMs: number,
 ): Promise<Pick<Claim, 'deliveries' | 'tookAll' | 'nextDueAt' | 'nextDueInMs'>> {
   const isPaused = target.estado === 'pausado';
-  const values = [target.id, most, target.inFlightLimit, leaseMs / 1_000, openSince, isPaused];
-  const { rows } = await client.query<ClaimedRow>({ name: 'claim-deliveries', text: claimSql, values });
+  const { rows } = await client.query<ClaimedRow>({
+    name: keptUnder('claim-deliveries', openSince),
+    text: claimSql(openSince),
+    values: [target.id, most, target.inFlightLimit, leaseMs / 1_000, isPaused],
+  });
   const { next_at, next_in_ms, took_all } = rows[0]!;
   const deliveries = rows
     .filter((row): row is ClaimedRow & { day: string } => row.day !== null)

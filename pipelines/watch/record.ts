@@ -1,4 +1,5 @@
 import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { dayText, keptUnder } from './day-bound.ts';
 
 /** How one attempt ended. */
 export interface AttemptResult {
@@ -26,6 +27,7 @@ export interface AttemptResult {
  * @returns how many deliveries took their result
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
+  if (results.length === 0) return 0;
   const values = [
     webhookId,
     results.map((result) => result.day),
@@ -40,15 +42,21 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
     results.map((result) => result.response),
     results.map((result) => result.responseCut),
   ];
-  const { rows } = await pool.query<{ updated: number }>({ name: 'record-results', text: recordSql, values });
+  const since = results.map((result) => result.day).sort()[0]!;
+  const { rows } = await pool.query<{ updated: number }>({
+    name: keptUnder('record-results', since),
+    text: recordSql(since),
+    values,
+  });
   return rows[0]!.updated;
 }
 
 // The webhook's row is held until the commit against a pause or deletion: else its sweep over pending deliveries could miss
-// these. Whoever waited for it here sees what it became. The days are named once more as a list, so that PostgreSQL plans
-// over these partitions alone. A delivery has a lease's token while it is en_curso, or was when its webhook was deleted; asking for the
-// estado as well would bring in the index of open deliveries, which old statistics make look empty (claim.ts).
-const recordSql = `
+// these. Whoever waited for it here sees what it became. The days are named once more, as a bound and as a list, so that
+// PostgreSQL plans over these partitions alone. A delivery has a lease's token while it is en_curso, or was when its webhook
+// was deleted; asking for the estado as well would bring in the index of open deliveries, which old statistics make look
+// empty (claim.ts).
+const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed
     FROM webhook WHERE id = $1 FOR SHARE
@@ -66,11 +74,12 @@ const recordSql = `
       finished_at = CASE WHEN o.estado IN ('entregada', 'agotada', 'cancelada') THEN now() END,
       lease_token = NULL, lease_until = NULL
     FROM outcome o
-    WHERE d.day = ANY ($2::date[]) AND d.day = o.day AND d.id = o.id AND d.lease_token = o.token
+    WHERE d.day >= ${dayText(since)} AND d.day = ANY ($2::date[]) AND d.day = o.day AND d.id = o.id AND d.lease_token = o.token
     RETURNING 1
   ), kept AS (
     UPDATE attempt a SET duration_ms = o.duration_ms, http_status = o.http_status, failure = o.failure, response = o.response,
       response_cut = o.response_cut
-    FROM outcome o WHERE a.day = ANY ($2::date[]) AND a.day = o.day AND a.delivery_id = o.id AND a.number = o.number
+    FROM outcome o
+    WHERE a.day >= ${dayText(since)} AND a.day = ANY ($2::date[]) AND a.day = o.day AND a.delivery_id = o.id AND a.number = o.number
   )
   SELECT count(*) AS updated FROM updated`;

@@ -41,6 +41,7 @@ const settings = [
   'listen_addresses=127.0.0.1',
   'unix_socket_directories=', // a socket's path has a low length limit, and nothing here needs one
   'max_connections=200',
+  'max_locks_per_transaction=512', // pipelines/watch/lock-room.ts: there is a partition per day
   'fsync=on',
   'synchronous_commit=on',
   'full_page_writes=on',

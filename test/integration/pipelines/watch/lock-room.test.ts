@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import type { Logger } from '../../../../deploy/runtime/log.ts';
+import type { Pool, PoolClient } from '../../../../deploy/runtime/postgres.ts';
+import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
+import { warnOfFewLocks } from '../../../../pipelines/watch/lock-room.ts';
+import { recordResults } from '../../../../pipelines/watch/record.ts';
+import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+
+let bench: WatchBench;
+beforeAll(async () => {
+  bench = await makeWatchBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+
+it('the local stack has room for 13 months of days; where there is less an operator is told what to set', async () => {
+  const warnings: object[] = [];
+  const log = { warn: (fields: object) => void warnings.push(fields) } as unknown as Logger;
+  await warnOfFewLocks(bench.pool, log);
+  expect(warnings).toEqual([]);
+  await warnOfFewLocks(bench.pool, log, 1_000_000);
+  expect(warnings).toEqual([{ locks: 102_400, leastLocks: 1_000_000, maxLocksPerTransaction: 5_000 }]);
+});
+
+/** A pool of one session, which counts its locks before each commit. */
+function counted(client: PoolClient, seen: number[]): Pool {
+  const query = async (...args: unknown[]) => {
+    if (args[0] === 'COMMIT') {
+      const { rows } = await client.query('SELECT count(*) AS n FROM pg_locks WHERE pid = pg_backend_pid()');
+      seen.push(rows[0].n);
+    }
+    return (client.query as (...all: unknown[]) => unknown)(...args);
+  };
+  return { connect: async () => ({ query, on: () => {}, off: () => {}, release: () => {} }) } as unknown as Pool;
+}
+
+it('a round locks the days that it is about, however many there are and however often it asks', async () => {
+  await bench.pool.query(`SELECT ensure_event_day(current_date - n) FROM generate_series(2, 40) n`);
+  const rucs = Array.from({ length: 12 }, (_, index) => `207000${String(index).padStart(5, '0')}`);
+  const account = await bench.account();
+  await bench.list(account, 'Proveedores', rucs);
+  const webhook = await bench.webhook(account, 'https://example.com/');
+  const at = new Date();
+  await bench.edition(1, '2026-11-26', at);
+  await bench.handler()(batchOf(rucs.map((ruc) => change(1, ruc, at, { after: row({ estado: 'BAJA DEFINITIVA' }) }))));
+  const client = await bench.pool.connect();
+  const seen: number[] = [];
+  const limits = { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 };
+  // A plan for any values is looked for at the sixth time.
+  for (let time = 0; time < rucs.length; time += 1) {
+    const { deliveries } = await claimDeliveries(counted(client, seen), webhook.id, limits, () => 1);
+    expect(deliveries).toHaveLength(1);
+    const ended = { durationMs: 5, success: true, httpStatus: 204, failure: null, response: null, responseCut: false };
+    await client.query('BEGIN');
+    await recordResults(
+      { query: client.query.bind(client) } as unknown as Pool,
+      webhook.id,
+      deliveries.map((delivery) => ({ ...delivery, ...ended, retryInMs: null })),
+    );
+    await counted(client, seen)
+      .connect()
+      .then((one) => one.query('COMMIT'));
+  }
+  client.release();
+  expect(seen).toHaveLength(2 * rucs.length);
+  expect(Math.max(...seen)).toBeLessThan(80);
+});
