@@ -38,10 +38,16 @@ const migrationTimeoutMs = 600_000;
 /**
  * Applies schemas/clickhouse; makes the address's database if it is missing. A file that was changed after it had been
  * applied is refused. There is no lock in ClickHouse: two runs at once both execute statements that say IF NOT EXISTS and
- * both note the version, which the next run reads as one. Then the views of all registers are made anew.
+ * both note the version, which the next run reads as one. One of them may meet a table that the other has dropped by a later file:
+ * whatever fails is tried once more, and then begins behind what the other has noted. Then the views of all registers are made anew.
  * @throws MigrationError with the library's or the engine's own message
  */
 export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
+  await applyFiles(clickhouseUrl).catch(() => applyFiles(clickhouseUrl));
+  await makeViews(clickhouseUrl);
+}
+
+async function applyFiles(clickhouseUrl: string): Promise<void> {
   const url = new URL(clickhouseUrl);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
   // A process of its own, because the library ends the process it runs in when a statement fails; by the environment,
@@ -70,7 +76,6 @@ export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
     child.once('close', resolve);
   });
   if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${plain(output)}`);
-  await makeViews(clickhouseUrl);
 }
 
 /** Dying between two of them leaves old and new ones, all of which can be read; the repeat makes the rest. */

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { createClient } from '@clickhouse/client';
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
@@ -41,6 +45,27 @@ test('ClickHouse: two runs at once, and again, leave one set of tables that keep
     expect(sql).toContain('fsync_part_directory = 1');
   }
   await client.close();
+  await drop();
+});
+
+test('ClickHouse: a run that another one overtakes ends well, and the table of an earlier release is gone', async () => {
+  const { CLICKHOUSE_URL, drop } = await freshClickhouseDatabase(inject('endpoints'));
+  // Before the first run comes to the file that reads the table, the second one does all of them, the file that drops it too.
+  let overtaken = 0;
+  const between = await relayTo(CLICKHOUSE_URL, async (statement) => {
+    if (!statement.includes('FROM company_name FINAL')) return;
+    overtaken += 1;
+    await migrateClickhouse(CLICKHOUSE_URL);
+  });
+  await migrateClickhouse(between.url);
+  expect(overtaken).toBe(1);
+  const client = createClient({ url: CLICKHOUSE_URL });
+  const shown = await client.query({ query: 'SHOW TABLES', format: 'TabSeparatedRaw' });
+  const tables = (await shown.text()).split('\n');
+  expect(tables).toContain('ranked_name');
+  expect(tables).not.toContain('company_name');
+  await client.close();
+  between.close();
   await drop();
 });
 
@@ -127,3 +152,20 @@ test('ClickHouse: a wrong password is an error with the engine’s own words and
   expect(String(error)).toMatch(/ClickHouse migrations failed: .*\S/);
   expect(String(error)).not.toContain('not-the-password');
 });
+
+/** Passes each request on once `before` has seen its body. */
+async function relayTo(target: string, before: (body: string) => Promise<void>) {
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request);
+    await before(body.toString());
+    const { authorization = '' } = request.headers;
+    const sent = { method: request.method!, headers: { authorization }, ...(body.length > 0 && { body }) };
+    const answer = await fetch(new URL(request.url!, new URL(target).origin), sent);
+    response.statusCode = answer.status;
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(target);
+  url.port = String((server.address() as AddressInfo).port);
+  return { url: url.href, close: () => server.close() };
+}
