@@ -17,7 +17,7 @@ export const batchRequest = z.strictObject({
   rucs: z.array(z.string()).min(1, 'no trae ningún RUC').meta({ maxItems: maxBatchRucs }),
 });
 
-export const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
+const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
 
 /** `encontrado`: true and false are claims about a dated edition; null: it was not looked up, and why. */
 export const batchEntry = z.discriminatedUnion('encontrado', [
@@ -38,7 +38,7 @@ export const batchEntry = z.discriminatedUnion('encontrado', [
 ]);
 export type BatchEntry = z.infer<typeof batchEntry>;
 
-export const batchMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
+const batchMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
   solicitados: z.int().min(1).max(maxBatchRucs),
   /** Entries with a record, repeats included. */
   encontrados: z.int().min(0),

@@ -13,7 +13,7 @@ import { monthlyCells } from './taxpayer-records.ts';
 /** The running API with all registers loaded: what suites over every route look at. */
 
 export const company = '20990000019';
-export const other = '20990000043';
+const other = '20990000043';
 export const barred = '20990000060';
 export const person = '10990000013';
 /** Valid, and in no register here. */

@@ -8,7 +8,7 @@ import { type ExampleRequest, exampleRequests, targetOf } from '../../support/ap
 import { company, publicUrl, startLoadedApi } from '../../support/loaded-api.ts';
 import type { Surroundings } from './surroundings.ts';
 
-// What api.md says of every route, asked of every route of the table.
+// What the contract says of every route, asked of every route of the table.
 
 let around: Surroundings;
 let caller: TestCaller;
@@ -169,7 +169,6 @@ describe('the documentation, without a token', () => {
     expect(Object.keys(document.paths).sort()).toEqual([...new Set(all.map(([, { path }]) => path))].sort());
   });
 
-  // register-apis T45
   test('says in words which windows there are and whose requests they count', async () => {
     const { info } = (await (await fetch(`${around.api.url}/openapi.json`)).json()) as {
       info: { description: string };

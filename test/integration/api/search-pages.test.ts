@@ -140,7 +140,6 @@ describe('what a page costs', () => {
 });
 
 describe('in a crowd', () => {
-  // register-apis T28
   test('a small company is first under its exact name, active before ceased; companies that are active come first', async () => {
     const { data } = await search(await newCaller(), { q: 'maderera sac', limite: '50' });
     expect(data.slice(0, 2).map(({ ruc, coincidencia }) => [ruc, coincidencia])).toEqual([
@@ -152,21 +151,18 @@ describe('in a crowd', () => {
     expect(all).not.toContain(person.ruc);
   });
 
-  // register-apis T25
   test('a name made of abbreviations is first under itself, and written out', async () => {
     const by = await newCaller();
     for (const q of [abbreviated.nombre, 'corporacion maderera inversiones servicios sa'])
       expect((await search(by, { q })).data[0]).toMatchObject({ ruc: abbreviated.ruc, nombre: abbreviated.nombre });
   });
 
-  // register-apis T32, T23
   test('spaces and accents in what is typed or stored make no difference; the name is shown as stored', async () => {
     const by = await newCaller();
     for (const q of ['maderera los altos', 'Maderéra   LOS altos', 'MADERERA  LOS   ALTOS S.A.'])
       expect((await search(by, { q })).data[0]).toMatchObject({ ruc: spaced.ruc, nombre: spaced.nombre });
   });
 
-  // register-apis T29
   test('two letters are refused and not searched; three are answered, page after page', async () => {
     const by = await newCaller();
     for (const q of ['ma', ' M A ', 'm.a.', 'MÁ']) {
@@ -177,7 +173,6 @@ describe('in a crowd', () => {
   });
 });
 
-// register-apis T30
 describe('every route with pages', () => {
   const paged = Object.entries<Operation>(operations).filter(([, { query }]) => query && 'limite' in query.shape);
   const withCursor = paged.filter(([, { query }]) => 'cursor' in query!.shape);
