@@ -95,13 +95,13 @@ export class CompanyNames {
     else this.#write(ruc, version, foldName(after!.nombre), after!, false);
   }
 
+  /**
+   * Also where nothing that is searched for differs: `before` is what today's parser reads, and the stored row may be an earlier
+   * one's. So each company has its row of the last edition that wrote every row, or of a later one.
+   */
   #update(ruc: number, version: number, before: Cells, after: Cells): void {
-    const isRenamed = before.nombre !== after.nombre;
-    const { estado, condicion, ubigeo } = after;
-    // Most changes are of the address and say nothing here.
-    if (!isRenamed && before.estado === estado && before.condicion === condicion && before.ubigeo === ubigeo) return;
     const name = foldName(after.nombre);
-    const old = isRenamed ? foldName(before.nombre) : name;
+    const old = before.nombre === after.nombre ? name : foldName(before.nombre);
     const isMoved = old.base !== name.base || standingOf(before) !== standingOf(after);
     if (isMoved) this.#write(ruc, version, old, before, true);
     this.#write(ruc, version, name, after, false);

@@ -23,7 +23,8 @@ interface Message {
 /**
  * Inserts an edition's change file into tables of history, names and state, the way the consumers do with the same records
  * from Kafka: history first, rows straight from Avro bytes. Repeatable: the same rows replace themselves.
- * An edition of a release with other columns gets the rows that it got then.
+ * An edition of a release with other columns gets the rows that it got then. `withNames` is false before the last edition that
+ * wrote every row: names that another parser read would never be marked.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(
@@ -31,6 +32,7 @@ export async function loadEdition(
   tables: { state: string; history: string; names: string },
   register: RegisterName,
   file: EditionFile,
+  withNames: boolean,
   report: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -41,7 +43,7 @@ export async function loadEdition(
     for await (const messages of batchesOf(records)) {
       signal.throwIfAborted();
       fill(rows, register, records, messages);
-      companies.fill(register, messages);
+      if (withNames) companies.fill(register, messages);
       await insertRows(clickhouse, 'history', tables.history, rows.history);
       await insertRows(clickhouse, 'words', wordTable, companies.words);
       companies.wordsAreStored();

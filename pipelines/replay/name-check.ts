@@ -15,7 +15,7 @@ const lastCompany = 20_999_999_999;
 /**
  * The index of names against the companies of the state, which it meets in the order of their RUCs: each has its row with
  * today's folding and nobody else has one. A name without letters and digits has none. Which edition wrote a row is not
- * compared: it is the last one that changed what is searched for.
+ * compared.
  */
 export class NameCheck {
   readonly #stored: StoredNames;

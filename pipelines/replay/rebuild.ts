@@ -77,7 +77,7 @@ async function fillShadow(
     report({ phase: 'copy', register: null, edition: null, rows: 0, totalRows: 0 });
     await shadow.copyOthers(inputs.map(({ register }) => registers[register].code));
   }
-  for (const { register, changeFiles } of inputs) {
+  for (const { register, changeFiles, lastFull } of inputs) {
     const totalRows = changeFiles.reduce((sum, { changes }) => sum + changes, 0);
     let rows = 0;
     for (const file of changeFiles) {
@@ -87,7 +87,8 @@ async function fillShadow(
       };
       // Every edition, not only from the last full one on: a row that disappeared long ago must stay newer than the record
       // that a replay of the topic would bring again.
-      await loadEdition(parts.clickhouse, shadowTables, register, file, told, signal);
+      const withNames = file.edition >= lastFull;
+      await loadEdition(parts.clickhouse, shadowTables, register, file, withNames, told, signal);
     }
   }
 }

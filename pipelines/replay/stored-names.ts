@@ -17,7 +17,7 @@ const liveNames = `
     FROM (
       SELECT ${place}, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
       FROM (SELECT ${place}, version, is_deleted, ${nameText} AS text FROM {table:Identifier}
-        WHERE ruc >= {from:UInt64} AND ruc <= {to:UInt64})
+        WHERE version >= {since:UInt64} AND ruc >= {from:UInt64} AND ruc <= {to:UInt64})
     )
     GROUP BY ${place}, version ORDER BY ${place}, version DESC LIMIT 1 BY ${place}
   ) WHERE deleted = 0`;
@@ -27,14 +27,20 @@ const namesByCompany = `
   SELECT ruc, min(xx) AS xx, min(crc) AS crc, count() > 1 OR max(contradictory) AS contradictory
   FROM (${liveNames}) GROUP BY ruc`;
 
-/** The index of names as ClickHouse has it. A range of RUCs is not one of the table's order: each question reads all of it. */
+/**
+ * The index of names as ClickHouse has it, from edition `since` on, the last one that wrote every row: what is older and was not
+ * written again is what another parser read, and stands for nothing. A range of RUCs is not one of the table's order: each question
+ * reads all of it.
+ */
 export class StoredNames {
   readonly #clickhouse: ClickHouseClient;
   readonly #tables: { names: string; words: string };
+  readonly #since: number;
 
-  constructor(clickhouse: ClickHouseClient, tables: { names: string; words: string }) {
+  constructor(clickhouse: ClickHouseClient, tables: { names: string; words: string }, since: number) {
     this.#clickhouse = clickhouse;
     this.#tables = tables;
+    this.#since = since;
   }
 
   async fingerprint(range: KeyRange): Promise<Fingerprint & { contradictory: number }> {
@@ -57,7 +63,8 @@ export class StoredNames {
   async companiesWithLostWords(maxCompanies: number): Promise<number[]> {
     const found = await this.#query<{ ruc: string }>(
       `SELECT DISTINCT ruc FROM (
-         SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier} WHERE is_deleted = 0
+         SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier}
+         WHERE is_deleted = 0 AND version >= {since:UInt64}
        ) WHERE word NOT IN (SELECT word FROM {words:Identifier}) ORDER BY ruc LIMIT {maxCompanies:UInt64}`,
       { table: this.#tables.names, words: this.#tables.words, maxCompanies },
     );
@@ -67,7 +74,7 @@ export class StoredNames {
   async #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
     const result = await this.#clickhouse.query({
       query,
-      query_params: parameters,
+      query_params: { since: this.#since, ...parameters },
       format: 'JSONEachRow',
       clickhouse_settings: inTableOrder,
     });

@@ -44,7 +44,8 @@ export async function verify(
     const overlayPath = input.publication?.overlayPath ?? null;
     const overlay = await ExpectedOverlay.read(overlayPath, input.register, new RowHash(), limits.maxOverlayRows);
     const tables = { names: input.tables.names, words: wordTable };
-    const nameCheck = hasNames ? new NameCheck(new StoredNames(clickhouse, tables), names, limits) : null;
+    const storedNames = new StoredNames(clickhouse, tables, input.lastFull);
+    const nameCheck = hasNames ? new NameCheck(storedNames, names, limits) : null;
     later = await checkState(input, stored, { differences: state, overlay, names: nameCheck, meter, limits }, signal);
     await checkHistory(input, stored, { differences: history, meter, limits }, signal);
     if (input.publication !== null) {

@@ -12,7 +12,7 @@ import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts
 import { makeWatchHandler } from '../../pipelines/consumers/watch.ts';
 import { makeWatchMetrics } from '../../pipelines/consumers/watch-metrics.ts';
 import { engineOf } from '../../pipelines/diff/engine.ts';
-import type { CompareResult } from '../../pipelines/diff/types.ts';
+import type { CompareInput, CompareResult } from '../../pipelines/diff/types.ts';
 import { findEdition, recordMaterialised, recordNotified } from '../../pipelines/editions/editions.ts';
 import { readHead } from '../../pipelines/editions/heads.ts';
 import type { PlanParts } from '../../pipelines/replay/plan.ts';
@@ -71,8 +71,16 @@ export class ReplayBench {
     return { pool, archive: this.archive, clickhouseUrl: environment.CLICKHOUSE_URL!, workDir: this.workDir };
   }
 
-  /** One publication all the way: compared, frozen, published, materialised, notified. Resolves with the comparison. */
-  async publish(register: RegisterName, publication: string, fechaDato: string): Promise<CompareResult> {
+  /**
+   * One publication all the way: compared, frozen, published, materialised, notified. Resolves with the comparison. With
+   * `previous`, what today's parser would read in the head's publication, it is a re-baseline.
+   */
+  async publish(
+    register: RegisterName,
+    publication: string,
+    fechaDato: string,
+    previous: CompareInput['previous'] = null,
+  ): Promise<CompareResult> {
     const { pool } = this.stream;
     const head = await readHead(pool, register);
     const result = await engineOf(register).compare(
@@ -84,6 +92,7 @@ export class ReplayBench {
         edition: head.edition + 1,
         detectedAt: Date.now(),
         outputDir: this.workDir,
+        previous,
       },
       () => {},
       signal,

@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
+import type { CompareInput } from '../../../../pipelines/diff/types.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
 import { planVerification, servingTables } from '../../../../pipelines/replay/plan.ts';
 import { rebuild } from '../../../../pipelines/replay/rebuild.ts';
 import type { DifferenceKind, VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { verify } from '../../../../pipelines/replay/verify.ts';
+import { padronReducido } from '../../../../schemas/registers.ts';
 import { runPadron } from '../../../support/command.ts';
 import { rucOf } from '../../../support/companies.ts';
 import { ReplayBench } from '../../../support/replay-bench.ts';
@@ -18,6 +20,7 @@ const person = rucOf(1, '10');
 const company = (number: number) => rucOf(number);
 const names = new Map<string, string>();
 const estados = new Map<string, string>();
+const doors = new Map<string, string>();
 let bench: ReplayBench;
 let day = 0;
 
@@ -30,14 +33,21 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.close());
 
-async function publish(): Promise<void> {
-  day += 1;
-  const path = join(bench.stream.folder, `day-${day}.zip`);
-  const lines = [...names].map(
-    ([ruc, nombre]) => `${ruc}|${nombre}|${estados.get(ruc) ?? 'ACTIVO'}|HABIDO|150101|-|-|-|-|-|-|-|-|-|-|`,
-  );
+/** With the names as `readName` reads them. */
+async function written(name: string, readName = (nombre: string) => nombre): Promise<string> {
+  const path = join(bench.stream.folder, name);
+  const lines = [...names].map(([ruc, nombre]) => {
+    const estado = estados.get(ruc) ?? 'ACTIVO';
+    return `${ruc}|${readName(nombre)}|${estado}|HABIDO|150101|-|-|-|-|${doors.get(ruc) ?? '-'}|-|-|-|-|-|`;
+  });
   await writeLines(path, [header, ...lines], '\n');
-  await bench.publish('padron_reducido', path, `2026-11-${String(day).padStart(2, '0')}`);
+  return path;
+}
+
+async function publish(previous: CompareInput['previous'] = null): Promise<void> {
+  day += 1;
+  const path = await written(`day-${day}.zip`);
+  await bench.publish('padron_reducido', path, `2026-11-${String(day).padStart(2, '0')}`, previous);
 }
 
 /** In ranges of a few rows, so that there are many. */
@@ -145,7 +155,7 @@ describe('damage is found and a rebuild repairs it', () => {
     ],
     [
       'a company that still stands where it did before its status changed',
-      copy(`name, ruc, version - 1, 0, form, words, enie, 2, length, 'BAJA DE OFICIO', condicion, ubigeo`).concat(
+      copy(`name, ruc, version, 0, form, words, enie, 2, length, 'BAJA DE OFICIO', condicion, ubigeo`).concat(
         ` WHERE ruc = ${company(105)}`,
       ),
       'differs',
@@ -189,5 +199,43 @@ describe('damage is found and a rebuild repairs it', () => {
     expect(told.stdout).toContain('names: 400 missing, 0 that should not be there, 0 with another row');
     expect(told.stdout).toContain(`names missing ${company(1)}`);
     expect(told.stdout).not.toContain(person);
+  });
+});
+
+describe('after a re-baseline by a parser that reads names otherwise', () => {
+  const rebuilt = () =>
+    rebuild({ ...bench.planParts(), clickhouse: bench.stream.clickhouse }, ['padron_reducido'], () => {}, signal);
+
+  beforeAll(async () => {
+    await rebuilt();
+  });
+
+  test('each company has the name that today’s parser reads, whatever changed with it, and old rows count for nothing', async () => {
+    const today = (nombre: string) => nombre.replaceAll('EMPRESA', 'COMPAÑÍA');
+    const knownColumns = padronReducido.columns.map(({ name }) => name);
+    const publicationPath = await written('as-today.zip', today);
+    for (const [ruc, nombre] of names) names.set(ruc, today(nombre));
+    doors.set(company(60), '12');
+    estados.set(company(61), 'BAJA DE OFICIO');
+    names.set(company(62), 'TODO NUEVO S.A.');
+    names.delete(company(63));
+    await publish({ publicationPath, overlayPath: null, knownColumns });
+    await expectEqual(399);
+    const query = `SELECT ruc, toUInt32(version) AS version, name FROM ${table} WHERE name LIKE 'EMPRESA%' AND is_deleted = 0`;
+    const oldRows = async () => {
+      const found = await bench.stream.clickhouse.query({ query, format: 'JSONEachRow' });
+      return await found.json();
+    };
+    expect((await oldRows()).length).toBeGreaterThan(0);
+    await rebuilt();
+    expect(await oldRows()).toEqual([]);
+    await expectEqual(399);
+  });
+
+  test('and editions follow it', async () => {
+    names.set(company(63), 'EMPRESA 63 S.A.');
+    doors.set(company(64), '12');
+    await publish();
+    await expectEqual(400);
   });
 });
