@@ -62,7 +62,7 @@ export function exportTraces(
   });
   return {
     tracing: new Recording(provider.getTracer('padron')),
-    // What could not be sent is told by the exporter.
+    // A flush that fails is told by the exporter.
     stop: () => Promise.race([provider.shutdown().catch(() => {}), sleep(flushAtMostMs)]),
   };
 }
@@ -78,17 +78,21 @@ function exporterOf(config: TracingConfiguration & { endpoint: string }): SpanEx
   return isJson ? new JsonExporter(options) : new ProtobufExporter(options);
 }
 
-function samplerOf(config: TracingConfiguration): Sampler {
-  const [name, isParentBased] = [
-    config.OTEL_TRACES_SAMPLER.replace('parentbased_', ''),
-    config.OTEL_TRACES_SAMPLER.startsWith('parentbased_'),
-  ];
-  const ofRoots = {
-    always_on: () => new AlwaysOnSampler(),
-    always_off: () => new AlwaysOffSampler(),
-    traceidratio: () => new TraceIdRatioBasedSampler(config.OTEL_TRACES_SAMPLER_ARG),
-  }[name as 'always_on' | 'always_off' | 'traceidratio']();
-  return isParentBased ? new ParentBasedSampler({ root: ofRoots }) : ofRoots;
+function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: TracingConfiguration): Sampler {
+  switch (name) {
+    case 'always_on':
+      return new AlwaysOnSampler();
+    case 'always_off':
+      return new AlwaysOffSampler();
+    case 'traceidratio':
+      return new TraceIdRatioBasedSampler(share);
+    case 'parentbased_always_on':
+      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
+    case 'parentbased_always_off':
+      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
+    case 'parentbased_traceidratio':
+      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) });
+  }
 }
 
 function resourceOf(process: string) {
