@@ -18,6 +18,8 @@ export interface RegisterFreshness {
   rows: number | null;
   /** The oldest edition that is not published, materialised and notified. */
   on_its_way: number | null;
+  /** Since when anything is that nobody holds back: a publication, a correction or an edition. */
+  open_since: Date | null;
   /** Publications that wait for an operator. */
   quarantined: number;
   last_publication: { id: number; state: PublicationState; fecha_dato: string | null } | null;
@@ -35,6 +37,11 @@ export async function readFreshness(
     `SELECT wanted.register, COALESCE(head.edition, 0) AS edition, head.fecha_dato, head.published_at, head.probed_at,
        head.paused_at, head.paused_by, head.paused_reason, (edition.counts->>'stateRows')::bigint AS rows,
        (SELECT min(number) FROM edition e WHERE e.register = wanted.register AND e.avisada_at IS NULL) AS on_its_way,
+       LEAST(
+         (SELECT min(detected_at) FROM edition e WHERE e.register = wanted.register AND e.avisada_at IS NULL),
+         (SELECT min(requested_at) FROM correction c WHERE c.register = wanted.register AND c.state IN ('pedida', 'comparada')),
+         (SELECT min(state_at) FROM publication p WHERE p.register = wanted.register
+            AND p.state IN ('descargada', 'verificada', 'comparada') AND head.paused_at IS NULL)) AS open_since,
        (SELECT count(*) FROM publication p WHERE p.register = wanted.register AND p.state = 'en_cuarentena') AS quarantined,
        (SELECT jsonb_build_object('id', p.id, 'state', p.state, 'fecha_dato', p.fecha_dato) FROM publication p
         WHERE p.register = wanted.register ORDER BY p.id DESC LIMIT 1) AS last_publication,
@@ -50,6 +57,6 @@ export async function readFreshness(
 }
 
 function latenessOf(row: Omit<RegisterFreshness, 'late'>, now: Date): string[] {
-  const { fecha_dato: fechaDato, published_at: publishedAt, probed_at: probedAt } = row;
-  return lateness({ fechaDato, publishedAt, probedAt }, latenessByRegister[row.register], now);
+  const { fecha_dato: fechaDato, published_at: publishedAt, probed_at: probedAt, open_since: openSince } = row;
+  return lateness({ fechaDato, publishedAt, probedAt, openSince }, latenessByRegister[row.register], now);
 }

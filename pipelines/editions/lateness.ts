@@ -5,6 +5,8 @@ import type { RegisterName } from '../../schemas/registers.ts';
 export interface LatenessLimits {
   /** Since the official site was last asked with success. */
   maxProbeAgeHours: number;
+  /** Since what is on its way began. */
+  maxOpenHours: number;
   /** Since the newest publication's own time. */
   maxPublicationAgeHours?: number;
   /** Since the end of the month that the data are of. */
@@ -14,12 +16,12 @@ export interface LatenessLimits {
 }
 
 // Lists change when somebody resolves something, so their age says little and the probe says most.
-const list: LatenessLimits = { maxProbeAgeHours: 24, maxDataAgeDays: 45 };
+const list: LatenessLimits = { maxProbeAgeHours: 24, maxOpenHours: 6, maxDataAgeDays: 45 };
 
 export const latenessByRegister: Readonly<Record<RegisterName, LatenessLimits>> = {
   // Published at about 02:40 every day, and asked for until 08:30: late when a whole morning brought nothing.
-  padron_reducido: { maxProbeAgeHours: 24, maxPublicationAgeHours: 36 },
-  padron_mensual: { maxProbeAgeHours: 24, maxDaysAfterMonth: 45 },
+  padron_reducido: { maxProbeAgeHours: 24, maxOpenHours: 6, maxPublicationAgeHours: 36 },
+  padron_mensual: { maxProbeAgeHours: 24, maxOpenHours: 6, maxDaysAfterMonth: 45 },
   agentes_retencion: list,
   buenos_contribuyentes: list,
   sancionados: list,
@@ -34,6 +36,8 @@ export interface DatedHead {
   publishedAt: Date | null;
   /** When the official site last answered. */
   probedAt: Date | null;
+  /** Since when the oldest publication, correction or edition is on its way; null while nothing is. */
+  openSince: Date | null;
 }
 
 const hourMs = 3_600_000;
@@ -48,6 +52,10 @@ export function lateness(head: DatedHead, limits: LatenessLimits, now: Date): st
     reasons.push(
       ...over('its official site last answered', hoursSince(head.probedAt, now), limits.maxProbeAgeHours, 'h'),
     );
+  // A step that fails again and again ends in no state: this says that something stands still.
+  if (head.openSince !== null) {
+    reasons.push(...over('what is on its way began', hoursSince(head.openSince, now), limits.maxOpenHours, 'h'));
+  }
   if (head.publishedAt !== null) {
     const hours = hoursSince(head.publishedAt, now);
     reasons.push(...over('its newest publication came out', hours, limits.maxPublicationAgeHours, 'h'));

@@ -27,23 +27,24 @@ export async function comparePublication(
   }
   const head = await readHead(parts.pool, register);
   if (publication.state === 'comparada' && stillStands(publication, head)) return { outcome: 'next' };
-  let previous = (await isReadOtherwise(parts, head)) ? await previousOf(parts, head) : null;
-  const input: CompareInput = {
-    register,
-    publicationPath: await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! }),
-    workDir: parts.workDir,
-    base: baseOf(head),
-    edition: head.edition + 1,
-    // The time of verification: a repeated comparison then gives the same bytes. It is also when lists and webhooks must
-    // have existed to be told, and an approval long after the download counts from the approval.
-    detectedAt: publication.state_at.getTime(),
-    outputDir: parts.workDir,
-  };
-  const compare = () => {
-    const whole = { ...input, previous: previous?.input ?? null };
-    return orRebuild(parts, input, () => parts.compare(whole, report, signal), report, signal);
-  };
+  let previous: Previous | null = null;
   try {
+    if (await isReadOtherwise(parts, head)) previous = await previousOf(parts, head);
+    const input: CompareInput = {
+      register,
+      publicationPath: await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! }),
+      workDir: parts.workDir,
+      base: baseOf(head),
+      edition: head.edition + 1,
+      // The time of verification: a repeated comparison then gives the same bytes. It is also when lists and webhooks must
+      // have existed to be told, and an approval long after the download counts from the approval.
+      detectedAt: publication.state_at.getTime(),
+      outputDir: parts.workDir,
+    };
+    const compare = () => {
+      const whole = { ...input, previous: previous?.input ?? null };
+      return orRebuild(parts, input, () => parts.compare(whole, report, signal), report, signal);
+    };
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
       // Once in some years: a re-baseline begins the store anew, and is silent of every row that did not change.

@@ -1,4 +1,3 @@
-import { CompareError } from '../../pipelines/diff/errors.ts';
 import type { CorrectInput } from '../../pipelines/diff/types.ts';
 import {
   type Correction,
@@ -13,7 +12,7 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { archiveComparison, baseOf, type CompareParts, orRebuild, type Report } from './comparing.ts';
 import { differenceOf, stillStands } from './comparison.ts';
 import type { FreezeOutcome, StepOutcome } from './messages.ts';
-import type { PublishParts } from './publish-steps.ts';
+import { faultOf, type PublishParts } from './publish-steps.ts';
 
 /**
  * `pedida → comparada`: the undone edition's change file, turned around against today's head. No gates: it is an operator's
@@ -33,16 +32,17 @@ export async function compareCorrection(
   }
   const head = await readHead(parts.pool, register);
   if (stillStands(correction, head)) return { outcome: 'next' };
-  const input = await inputOf(parts, correction, head);
   try {
+    const input = await inputOf(parts, correction, head);
     const result = await orRebuild(parts, input, () => parts.correct(input, report, signal), report, signal);
     // Its notices undo earlier ones and are told only to those who had them: nothing for a gate to count.
     const comparison = await archiveComparison(parts, input, result, null);
     await recordCorrectionComparison(parts.pool, id, comparison);
     return { outcome: 'next' };
   } catch (error) {
-    if (!(error instanceof CompareError) || error.retryable) throw error;
-    await refuseCorrection(parts.pool, id, `${error.code}: ${error.message}`);
+    const reason = faultOf(error, 'give the order again');
+    if (reason === null) throw error;
+    await refuseCorrection(parts.pool, id, reason);
     return { outcome: 'ended' };
   }
 }

@@ -1,5 +1,5 @@
 import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
-import type { Archive } from '../../pipelines/archive/archive.ts';
+import { type Archive, ArchiveError } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/diff/errors.ts';
 import { checkPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/published-text.ts';
@@ -60,8 +60,8 @@ export async function verifyPublication(parts: PublishParts, register: RegisterN
   if (place !== 'next') return ended;
   const publication = await findPublication(parts.pool, id);
   if (publication?.state !== 'descargada') return next;
-  const file = await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! });
   try {
+    const file = await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! });
     await checkPublication(register, file, parts.zipLimits);
   } catch (error) {
     return await quarantineFault(parts.pool, id, error);
@@ -139,8 +139,18 @@ export async function freezePublication(parts: PublishParts, id: number): Promis
 
 /** A publication at fault waits for an operator; any other failure is the step's own. */
 export async function quarantineFault(pool: Pool, id: number, error: unknown): Promise<StepOutcome> {
-  if (!(error instanceof CompareError) || error.retryable) throw error;
-  const reason = `${error.code}: ${error.message}`;
+  const reason = faultOf(error, 'approve this publication');
+  if (reason === null) throw error;
   await movePublication(pool, id, { from: waitingStates, to: 'en_cuarentena', reason });
   return ended;
+}
+
+/**
+ * What no further try can change, for an operator; null: another failure. An archive that lost a file is one: whatever needs
+ * it would be tried for ever.
+ */
+export function faultOf(error: unknown, afterwards: string): string | null {
+  if (error instanceof CompareError && !error.retryable) return `${error.code}: ${error.message}`;
+  if (!(error instanceof ArchiveError) || error.code !== 'not_found') return null;
+  return `archive_incomplete: ${error.message}: bring it back (the last part of its name is the SHA-256 of its bytes), then ${afterwards}`;
 }

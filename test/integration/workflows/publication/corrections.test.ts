@@ -1,3 +1,4 @@
+import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
 import { decodeChanges, openChangeFile } from '../../../../pipelines/diff/change-file.ts';
@@ -243,5 +244,48 @@ describe('an edition that another parser read', () => {
     } finally {
       module.format = format;
     }
+  });
+
+  it('and whose file the archive lost, keeps the next from being compared until somebody brings it back', async () => {
+    const { archive } = bench.parts;
+    const { edition, publication_sha256: sha256 } = await head();
+    const [name, lost] = [{ register, kind: 'publications', sha256: sha256! } as const, bytes];
+    await archive.remove(name);
+    await bench.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
+    const { id, ...next } = await publish((list) => list.set(58, 'ALTERADA OCHO'));
+    expect(next).toMatchObject({ state: 'en_cuarentena', edition: null });
+    expect(next.state_reason).toBe(
+      `archive_incomplete: the archive has no ${register}/publications/${sha256}: bring it back ` +
+        '(the last part of its name is the SHA-256 of its bytes), then approve this publication',
+    );
+    const file = await archive.incomingFile('brought-back');
+    await writeFile(file, lost);
+    await archive.put(name, file);
+    await inTransaction(bench.pool, (client) => approvePublication(client, id, { ...order, fechaDato: null }));
+    await bench.settle(register);
+    expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
+  });
+});
+
+describe('what the archive lost', () => {
+  it('ends a publication in quarantine also where it is its own file', async () => {
+    await show((list) => list.set(55, 'ALTERADA CINCO'));
+    const { id, sha256 } = (await bench.fetch(register))!;
+    await bench.parts.archive.remove({ register, kind: 'publications', sha256: sha256! });
+    await bench.settle(register);
+    const found = await findPublication(bench.pool, id);
+    expect(found).toMatchObject({ state: 'en_cuarentena', edition: null });
+    expect(found!.state_reason).toMatch(/^archive_incomplete: /);
+  });
+
+  it('refuses the order to undo an edition whose change file is gone', async () => {
+    const { edition } = await publish((list) => list.set(56, 'ALTERADA SEIS'));
+    const { change_file_sha256: sha256 } = (await findEdition(bench.pool, register, edition!))!;
+    await rm(await bench.parts.archive.localFile({ register, kind: 'changes', sha256 }));
+    const { id } = await inTransaction(bench.pool, (client) => requestCorrection(client, register, edition!, order));
+    await bench.settle(register);
+    const correction = await findCorrection(bench.pool, id);
+    expect(correction).toMatchObject({ state: 'rechazada', edition: null });
+    expect(correction!.state_reason).toMatch(/^archive_incomplete: .*then give the order again$/);
   });
 });

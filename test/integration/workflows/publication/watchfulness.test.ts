@@ -6,7 +6,8 @@ import { createAccount } from '../../../../api/accounts/accounts.ts';
 import { sitePaths } from '../../../../deploy/local/demo/register/day.ts';
 import { findEdition } from '../../../../pipelines/editions/editions.ts';
 import { readFreshness } from '../../../../pipelines/editions/freshness.ts';
-import { readHead } from '../../../../pipelines/editions/heads.ts';
+import { pauseRegister, readHead, resumeRegister } from '../../../../pipelines/editions/heads.ts';
+import { findPublication } from '../../../../pipelines/editions/publications.ts';
 import type { VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { makePublicationMetrics } from '../../../../workflows/publication/metrics.ts';
 import { reconcileRegister } from '../../../../workflows/publication/reconcile-step.ts';
@@ -40,11 +41,15 @@ beforeAll(async () => {
 afterAll(() => bench?.close());
 
 /** A file whose time is `days` days before now, so that it is fresh on the last one. */
-async function publish(change: (rows: ListRows) => void = () => {}) {
+async function show(change: (rows: ListRows) => void = () => {}): Promise<void> {
   days += 1;
   rows = new Map(rows);
   change(rows);
   showList(bench.site, await listZip(rows), new Date(Date.now() - (20 - days) * 24 * hourMs));
+}
+
+async function publish(change?: (rows: ListRows) => void) {
+  await show(change);
   return (await bench.run(register))!;
 }
 
@@ -117,6 +122,33 @@ describe('a source that has gone quiet', () => {
     await publish();
     await lateWatch.look();
     expect(said()).toEqual([expect.objectContaining({ level: 30, msg: 'the register is no longer late' })]);
+  });
+});
+
+describe('what stands still on its way', () => {
+  const hoursLater = async (hours: number) => {
+    const all = await readFreshness(bench.pool, new Date(Date.now() + hours * hourMs));
+    return all.find((each) => each.register === register)!;
+  };
+  const standsStill = 'what is on its way began 7 h ago (at most 6)';
+
+  it('makes its register late: a publication, unless it is paused, and an edition', async () => {
+    await bench.pool.query('UPDATE register_head SET probed_at = now() WHERE register = $1', [register]);
+    expect(await hoursLater(7)).toMatchObject({ open_since: null, late: [] });
+    await show((list) => list.set(7, 'OTRO NOMBRE'));
+    const { id } = (await bench.fetch(register))!;
+    expect((await hoursLater(5)).late).toEqual([]);
+    expect((await hoursLater(7)).late).toEqual([standsStill]);
+    await pauseRegister(bench.pool, register, { by: 'Ana Ruiz', reason: null });
+    expect((await hoursLater(7)).late).toEqual([]);
+    await resumeRegister(bench.pool, register);
+    await bench.settle(register);
+    expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'publicada' });
+    expect((await hoursLater(7)).late).toEqual([]);
+    const moved = `UPDATE edition SET avisada_at = $2 WHERE register = $1 AND number = (SELECT edition FROM register_head WHERE register = $1)`;
+    await bench.pool.query(moved, [register, null]);
+    expect((await hoursLater(7)).late).toEqual([standsStill]);
+    await bench.pool.query(moved, [register, new Date()]);
   });
 });
 

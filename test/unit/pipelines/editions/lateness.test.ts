@@ -7,6 +7,7 @@ const head: DatedHead = {
   fechaDato: '2026-11-27',
   publishedAt: new Date('2026-11-27T07:40:00Z'),
   probedAt: new Date('2026-11-27T08:00:00Z'),
+  openSince: null,
 };
 
 function late(register: RegisterName, now: string, changes: Partial<DatedHead> = {}): string[] {
@@ -39,8 +40,16 @@ describe('the daily register', () => {
     ]);
   });
 
+  it('is late while what came stands still on its way', () => {
+    const openSince = new Date('2026-11-27T08:10:00Z');
+    expect(late('padron_reducido', '2026-11-27T14:10:00Z', { openSince })).toEqual([]);
+    expect(late('padron_reducido', '2026-11-27T15:10:00Z', { openSince })).toEqual([
+      'what is on its way began 7 h ago (at most 6)',
+    ]);
+  });
+
   it('is late before it has anything at all', () => {
-    const nothing = { fechaDato: null, publishedAt: null, probedAt: null };
+    const nothing = { fechaDato: null, publishedAt: null, probedAt: null, openSince: null };
     expect(late('padron_reducido', '2026-11-28T09:00:00Z', nothing)).toEqual([
       'it has no edition yet',
       'its official site has never answered',
