@@ -26,11 +26,25 @@ export const readBody: ApiMiddleware = async (context, next) => {
   const hasBody = context.req.headers['transfer-encoding'] !== undefined || Number(context.get('Content-Length')) > 0;
   if (hasBody && !context.is(jsonTypes))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse como Content-Type: application/json.');
+  // The parser reads any other as UTF-8 too: names would be kept as nobody wrote them.
+  if (!utf8Names.has(context.request.charset.toLowerCase()))
+    throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse en UTF-8.');
   // The parser's unpacking goes on after it has refused a body: corrupt data then end the process. And 64 kB need no packing.
   if (!['', 'identity'].includes(context.get('Content-Encoding')))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse sin comprimir, sin Content-Encoding.');
-  return parse(context, next);
+  return parse(context, () => {
+    // Stands for bytes that are no UTF-8, as a program that says nothing of its charset may send them.
+    if (context.request.rawBody?.includes('\uFFFD'))
+      throw new ApiProblem(
+        'json_invalido',
+        'El cuerpo no está en UTF-8: una letra con tilde o una ñ llegó con otra codificación.',
+      );
+    return next();
+  });
 };
+
+/** ASCII is UTF-8 too; empty: none is said. */
+const utf8Names = new Set(['', 'utf-8', 'utf8', 'us-ascii']);
 
 /** @throws ApiProblem json_invalido, parametro_desconocido, parametro_invalido */
 export function bodyOf<Schema extends z.ZodType>(context: ApiContext, schema: Schema): z.output<Schema> {

@@ -62,7 +62,10 @@ function problemOf(code: string, { requestTimeout }: Server): ApiProblem {
         `La petición no llegó completa en ${requestTimeout / 1_000} segundos.`,
       );
     default:
-      return new ApiProblem('peticion_mal_formada', 'Lo que llegó no es una petición HTTP/1.1 bien formada.');
+      return new ApiProblem(
+        'peticion_mal_formada',
+        'Lo que llegó no es una petición HTTP/1.1 bien formada. En la dirección, un espacio va como %20.',
+      );
   }
 }
 

@@ -116,8 +116,8 @@ export const problemTexts: Readonly<Record<ProblemCode, ProblemText>> = {
     remedio: 'Divida la petición.',
   },
   tipo_no_admitido: {
-    cuando: 'El cuerpo no se envió como JSON, o se envió comprimido.',
-    remedio: 'Envíe Content-Type: application/json, sin comprimir.',
+    cuando: 'El cuerpo no se envió como JSON en UTF-8, o se envió comprimido.',
+    remedio: 'Envíe Content-Type: application/json, en UTF-8 y sin comprimir.',
   },
   idempotencia_otro_cuerpo: {
     cuando: 'La Idempotency-Key ya se usó en las últimas 24 horas con otro cuerpo.',

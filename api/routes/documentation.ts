@@ -47,6 +47,12 @@ function makeServe(type: string, make: () => string, baseUrl: string) {
 }
 
 function answerPage(context: ApiContext, type: string, text: string, baseUrl: string): void {
+  // Links of a page are relative to its address without a slash at the end.
+  if (context.path.endsWith('/')) {
+    context.status = 308;
+    context.redirect(`../${context.path.split('/').at(-2)}`);
+    return;
+  }
   context.set({
     'Content-Security-Policy': contentPolicy(baseUrl),
     'Content-Language': 'es',

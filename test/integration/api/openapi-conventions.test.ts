@@ -192,6 +192,17 @@ describe('the documentation, without a token', () => {
     }
   });
 
+  test('a slash at the end of an address leads to the page whose links are right', async () => {
+    for (const [address, page] of [
+      ['/docs/', '/docs'],
+      ['/errores/', '/errores'],
+      ['/errores/sin_token/', '/errores/sin_token'],
+    ] as const) {
+      const response = await fetch(`${around.api.url}${address}`);
+      expect([response.status, new URL(response.url).pathname]).toEqual([200, page]);
+    }
+  });
+
   test('a code that does not exist has no page', async () => {
     await expectProblem(await fetch(`${around.api.url}/errores/toString`), 'recurso_no_encontrado');
     const index = await (await fetch(`${around.api.url}/errores`)).text();

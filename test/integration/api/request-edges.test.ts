@@ -51,6 +51,30 @@ describe('bodies', () => {
       expect([type, (await send(`{"rucs":["${company}"]}`, type)).status]).toEqual([type, 200]);
   });
 
+  test('one that is not UTF-8 is refused, and no letter of it kept as another', async () => {
+    const lists = '/id/v1/watch/listas';
+    const name = 'Compañía';
+    const sendName = (body: string | Buffer<ArrayBuffer>, type: string) =>
+      caller.request(lists, { method: 'POST', body, headers: { 'content-type': type } });
+    const latin1 = Buffer.from(JSON.stringify({ nombre: name }), 'latin1');
+    await expectProblem(await sendName(latin1, 'application/json'), 'json_invalido');
+    for (const charset of ['iso-8859-1', 'utf-16', '"windows-1252"'])
+      await expectProblem(await sendName(latin1, `application/json; charset=${charset}`), 'tipo_no_admitido');
+    for (const [index, charset] of ['UTF-8', 'utf8', '"utf-8"'].entries()) {
+      // With a mark before it, as some editors write.
+      const body = `\uFEFF${JSON.stringify({ nombre: `${name} ${index}` })}`;
+      const response = await sendName(body, `application/json; charset=${charset}`);
+      const { data } = (await response.json()) as { data: { nombre: string } };
+      expect([response.status, data.nombre]).toEqual([201, `${name} ${index}`]);
+    }
+  });
+
+  test('64 kB are read, a byte more is not', async () => {
+    const padded = (bytes: number) => `{"rucs":["${company}"]}`.padEnd(bytes);
+    expect((await send(padded(65_536))).status).toBe(200);
+    await expectProblem(await send(padded(65_537)), 'cuerpo_demasiado_grande');
+  });
+
   test('of many errors the first ones are told', async () => {
     const rucs = (count: number) => send(JSON.stringify({ rucs: Array(count).fill(1) }));
     const wrong = await expectProblem(await rucs(100), 'parametro_invalido');
