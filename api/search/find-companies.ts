@@ -2,7 +2,7 @@ import { storedCondiciones, storedEstados } from '../../schemas/display-texts.ts
 import type { SearchQuery } from '../../schemas/http/search.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import { type Company, type CurrentRows, companyNow, confirm, passes } from './confirm.ts';
-import { firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
+import { compareRanks, firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
 import type { Filters, NearWords, Tier } from './statements.ts';
 import type { Candidate, NameStore } from './store.ts';
 import { rucTyped, type Terms, termsOf } from './terms.ts';
@@ -82,20 +82,34 @@ class Proposals {
     const names = this.#names;
     const terms = this.#terms;
     const limit = enough + spareCandidates;
-    const [known, completions] = await Promise.all([names.known(terms), names.completions(terms.last.word)]);
+    const [known, completions, beginnings] = await Promise.all([
+      names.known(terms),
+      names.completions(terms.last.word),
+      names.beginnings(terms),
+    ]);
     const ask = (tier: Tier, { near, more }: { near: readonly NearWords[]; more: number } = { near: [], more: 0 }) =>
-      names.candidates({ tier, terms, filters: this.#filters, after, limit: limit + more, completions, near });
+      names.candidates({
+        tier,
+        terms,
+        filters: this.#filters,
+        after,
+        limit: limit + more,
+        completions,
+        beginnings,
+        near,
+      });
     const found: Candidate[] = [];
     const add = (candidates: readonly Candidate[]) => void found.push(...candidates.slice(0, limit - found.length));
 
     const place = after?.place ?? 0;
     if (known.every(Boolean)) {
-      // Few names have all of several words: one question then answers for the names and for the words.
-      const isNarrow = after === null && (terms.whole.length > 0 || !completions.more);
-      const any = isNarrow ? await ask('any') : null;
-      if (any !== null && any.length < limit) add(any);
+      // Few names have all of several words, or the one: one question then answers for the names and for the words.
+      const isFew = terms.whole.length > 0 || !(completions.more || beginnings.more || beginnings.names >= limit);
+      const any = after === null && isFew ? await ask('any') : null;
+      if (any !== null && any.length < limit) add(any.toSorted((one, other) => compareRanks(one.rank, other.rank)));
       else {
-        if (place < wordsPlace) add(await ask('name'));
+        const mayGoOn = isThere(beginnings) && isThere(completions);
+        if (place < wordsPlace && mayGoOn) add(await ask('name'));
         // The best of both hold the best by words, perhaps enough of them.
         const byWords = (any ?? []).filter(({ rank }) => rank.place === wordsPlace);
         if (found.length < enough && place <= wordsPlace)
@@ -115,6 +129,10 @@ class Proposals {
     }
     return { candidates: found, isLast: found.length < enough };
   }
+}
+
+function isThere({ words, more }: { words: readonly string[]; more: boolean }): boolean {
+  return words.length > 0 || more;
 }
 
 function keyOf({ ruc, name }: Candidate): string {

@@ -27,6 +27,15 @@ export function isExact({ rank }: { rank: Rank }): boolean {
   return rank.place < prefixPlace;
 }
 
+/** Below 0: the first one comes before the other. */
+export function compareRanks(one: Rank, other: Rank): number {
+  if (one.place !== other.place) return one.place - other.place;
+  if (one.standing !== other.standing) return one.standing - other.standing;
+  if (one.mismatch !== other.mismatch) return one.mismatch - other.mismatch;
+  if (one.length !== other.length) return one.length - other.length;
+  return Number(one.ruc) - Number(other.ruc);
+}
+
 export function matchOf({ place }: Rank): Match {
   return matches[Math.min(place, firstApproximatePlace)]!;
 }

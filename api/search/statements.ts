@@ -22,6 +22,13 @@ export interface Completions {
   more: boolean;
 }
 
+/** First words of names that may go on from what was typed, and how many names begin with them; `more`: not all are told. */
+export interface Beginnings {
+  words: readonly string[];
+  names: number;
+  more: boolean;
+}
+
 /** Words a few edits away from one that was typed. */
 export interface NearWords {
   /** Where the word stands in the query. */
@@ -31,8 +38,8 @@ export interface NearWords {
 }
 
 /**
- * `name`: names that are what was typed or go on from it. `words`: other names with all the words in any order. `any`: both, in
- * the order of neither: the best by standing. `near`: names with all the words, of which at least one is written otherwise; those
+ * `name`: names that are what was typed or go on from it. `words`: other names with all the words in any order. `any`: both, the
+ * best by standing. `near`: names with all the words, of which at least one is written otherwise; those
  * of the tiers before are among them where `after` is null.
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
@@ -45,6 +52,7 @@ export interface Question {
   after: Rank | null;
   limit: number;
   completions: Completions;
+  beginnings: Beginnings;
   /** Of `near`. */
   near: readonly NearWords[];
 }
@@ -67,15 +75,29 @@ export function statementOf(question: Question): Statement {
 }
 
 /** A last word that is none ends no name, so only names that go on from it are looked for. */
-function names(statement: Draft, { terms, completions }: Question): string[] {
+function names(statement: Draft, question: Question): string[] {
+  const { terms, completions } = question;
   const length = storedLength(terms);
-  const goesOn = [`length >= ${length}`, byName(statement, terms)];
+  const goesOn = [`length >= ${length}`, ...goingOn(statement, question)];
   if (!completions.words.includes(terms.last.word)) return [statement.select(`${prefixPlace}`, [prefixPlace], goesOn)];
   const isIt = `name = ${statement.text(terms.base)}`;
   return [
     statement.select(placeOfName(statement, terms), [0, 1], [`length = ${length}`, isIt]),
     statement.select(`${prefixPlace}`, [prefixPlace], [...goesOn, `NOT (${isIt})`]),
   ];
+}
+
+/** The indexes of words leave few names to look into; without them a beginning that no name has is looked for in all. */
+function goingOn(statement: Draft, { terms, completions, beginnings }: Question): string[] {
+  const { whole, last, base } = terms;
+  const conditions: string[] = [];
+  if (!beginnings.more) conditions.push(`hasAnyTokens(first_word, ${statement.list(beginnings.words)})`);
+  const between = whole.slice(1).map(({ word }) => word);
+  if (between.length > 0) conditions.push(`hasAllTokens(words, ${statement.list(between)})`);
+  const isLone = base === last.word;
+  if (!isLone && !completions.more) conditions.push(`hasAnyTokens(words, ${statement.list(completions.words)})`);
+  if (beginnings.more || !isLone) conditions.push(byName(statement, terms));
+  return conditions;
 }
 
 function placeOfName(statement: Draft, { base, form }: Terms): string {
@@ -195,6 +217,7 @@ ORDER BY ${keys.join(', ')} LIMIT ${limit}`;
   }
 
   finish(selects: readonly string[]): Statement {
+    if (selects.length === 1) return { query: selects[0]!, parameters: this.#parameters };
     const order = 'ORDER BY place, standing, mismatch, length, ruc';
     const query = `SELECT name, form, ruc_text, standing, length, place, mismatch
 FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#question.limit}`;

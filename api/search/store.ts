@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import type { Rank } from './rank.ts';
-import { type Completions, type NearWords, type Question, statementOf } from './statements.ts';
+import { type Beginnings, type Completions, type NearWords, type Question, statementOf } from './statements.ts';
 import type { Terms } from './terms.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
@@ -15,11 +15,13 @@ export interface Candidate {
 
 /** What is asked of the store is one bounded query; all reject when it is needed and does not answer in time. */
 export interface NameStore {
-  /** In the order of ranks. */
+  /** In the order of ranks; of tier `any` the best by standing. */
   candidates(question: Question): Promise<Candidate[]>;
   /** As Vocabulary.known. */
   known(terms: Terms): Promise<boolean[]>;
   completions(word: string): Promise<Completions>;
+  /** As Vocabulary.beginnings. */
+  beginnings(terms: Terms): Promise<Beginnings>;
   nearWords(terms: Terms): Promise<NearWords[]>;
   /** Rows of names, and companies that the state holds, superseded ones counted in both. */
   counts(): Promise<{ names: number; companies: number }>;
@@ -35,6 +37,8 @@ const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_0
 const settings = {
   max_threads: 1,
   wait_end_of_query: 1,
+  // These queries are short: the older analysis, which knows all that they say, is a third of their work less.
+  enable_analyzer: 0,
   // With it the best rows are sifted before the index of words is read, so every name is: ten times the work (26.7).
   use_top_k_dynamic_filtering: 0,
   // Else columns of other conditions are read for every name before the index of words has said which.
@@ -64,6 +68,7 @@ export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () =>
     },
     known: async (terms) => (await vocabulary()).known(terms),
     completions: async (word) => (await vocabulary()).completions(word),
+    beginnings: async (terms) => (await vocabulary()).beginnings(terms),
     nearWords: async (terms) => (await vocabulary()).nearWords(terms),
     async counts() {
       const [row] = await rows<[string | number, string | number]>(
@@ -77,7 +82,9 @@ export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () =>
 
 async function readVocabulary(clickhouse: ClickHouseClient): Promise<Vocabulary> {
   const { stream } = await clickhouse.exec({
-    query: `SELECT word FROM company_word ORDER BY word LIMIT ${maxWords} FORMAT TabSeparated`,
+    query: `SELECT word, names FROM company_word
+      LEFT JOIN (SELECT first_word, count() AS names FROM ranked_name GROUP BY first_word) AS beginning ON first_word = word
+      ORDER BY word LIMIT ${maxWords} FORMAT TabSeparated`,
     clickhouse_settings: settings,
   });
   const vocabulary = new Vocabulary();
@@ -85,7 +92,10 @@ async function readVocabulary(clickhouse: ClickHouseClient): Promise<Vocabulary>
   for await (const piece of stream as AsyncIterable<Buffer>) {
     const lines = `${rest}${piece.toString('latin1')}`.split('\n');
     rest = lines.pop()!;
-    for (const word of lines) vocabulary.add(word);
+    for (const line of lines) {
+      const tab = line.indexOf('\t');
+      vocabulary.add(line.slice(0, tab), Number(line.slice(tab + 1)));
+    }
   }
   return vocabulary;
 }

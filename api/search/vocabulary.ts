@@ -1,19 +1,25 @@
 import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
 import { editsBetween } from './edits.ts';
-import type { Completions, NearWords } from './statements.ts';
+import type { Beginnings, Completions, NearWords } from './statements.ts';
 import { editsAllowed, type Term, type Terms } from './terms.ts';
 
 /** Those beyond neither end a word nor stand for a mistyped one. Some 60 bytes of memory each. */
 export const maxWords = 2_000_000;
 const maxCompletions = 64;
+/** Where more words begin names so, the best names are found in the first tenth of all. */
+const maxBeginnings = 256;
 const maxNearWords = 40;
 /** Words of one query that are searched with errors; further ones must be right. */
 const maxMistypedWords = 8;
 
-/** Words of one first letter and one length, in order; `letters` has a bit for each letter that a word holds. */
+/**
+ * Words of one first letter and one length, in order; `letters` has a bit for each letter that a word holds, `names` counts the
+ * names that begin with it.
+ */
 interface Shelf {
   words: string[];
   letters: number[];
+  names: number[];
 }
 
 /**
@@ -26,17 +32,18 @@ export class Vocabulary {
   #size = 0;
 
   /** Words come in order; one that came just before is passed over. */
-  add(word: string): void {
+  add(word: string, names: number): void {
     const key = keyOf(word, word.length);
     let shelf = this.#shelves.get(key);
     if (shelf === undefined) {
-      shelf = { words: [], letters: [] };
+      shelf = { words: [], letters: [], names: [] };
       this.#shelves.set(key, shelf);
       this.#longest = Math.max(this.#longest, word.length);
     }
     if (shelf.words.at(-1) === word) return;
     shelf.words.push(word);
     shelf.letters.push(lettersOf(word));
+    shelf.names.push(names);
     this.#size += 1;
   }
 
@@ -45,8 +52,7 @@ export class Vocabulary {
    * is not known no name has them all.
    */
   known({ whole, last }: Terms): boolean[] {
-    // Without words, or not with all of them, nothing can be said.
-    if (this.#size === 0 || this.#size >= maxWords) return [...whole, last].map(() => true);
+    if (!this.#isWhole) return [...whole, last].map(() => true);
     const isKnown = ({ same }: Term) => same.some((word) => this.#has(word));
     return [...whole.map(isKnown), isKnown(last) || mayBeginForm(last.word) || this.#begins(last.word)];
   }
@@ -63,15 +69,40 @@ export class Vocabulary {
   /** The shortest words that begin so. */
   completions(begin: string): Completions {
     const words: string[] = [];
+    for (const { word } of this.#from(begin)) {
+      if (words.length === maxCompletions) return { words, more: true };
+      words.push(word);
+    }
+    return { words, more: !this.#isWhole };
+  }
+
+  /** Words with which names begin that go on from what was typed: of several words the first, of one all its ends. */
+  beginnings({ whole, last }: Terms): Beginnings {
+    const words: string[] = [];
+    let names = 0;
+    for (const each of this.#from(whole[0]?.word ?? last.word)) {
+      if (whole.length > 0 && each.word !== whole[0]!.word) break;
+      if (each.names === 0) continue;
+      if (words.length === maxBeginnings) return { words, names, more: true };
+      words.push(each.word);
+      names += each.names;
+    }
+    return { words, names, more: !this.#isWhole };
+  }
+
+  /** Without words, or not with all of them, nothing can be said of what there is not. */
+  get #isWhole(): boolean {
+    return this.#size > 0 && this.#size < maxWords;
+  }
+
+  /** Words that begin so, the shortest first. */
+  *#from(begin: string): Generator<{ word: string; names: number }> {
     for (let length = begin.length; length <= this.#longest; length += 1) {
       const shelf = this.#shelves.get(keyOf(begin, length));
       if (shelf === undefined) continue;
-      for (let at = firstNotBefore(shelf.words, begin); shelf.words[at]?.startsWith(begin) === true; at += 1) {
-        if (words.length === maxCompletions) return { words, more: true };
-        words.push(shelf.words[at]!);
-      }
+      for (let at = firstNotBefore(shelf.words, begin); shelf.words[at]?.startsWith(begin) === true; at += 1)
+        yield { word: shelf.words[at]!, names: shelf.names[at]! };
     }
-    return { words, more: false };
   }
 
   /** The nearest words of each that was typed, fewest edits first. */

@@ -38,11 +38,18 @@ const isOf: Record<Tier, (place: number) => boolean> = {
   near: (place) => place > 3,
 };
 
-/** Answers each tier from a list in order, as ClickHouse would, and counts how often it is asked. `more`: of completions. */
-function storeOf(
-  all: readonly Candidate[],
-  { near = [], more = false, known = true }: { near?: NearWords[]; more?: boolean; known?: boolean } = {},
-) {
+interface Words {
+  near: NearWords[];
+  /** Of completions. */
+  more: boolean;
+  known: boolean;
+  /** That begin with the word; null: as many as the list has. */
+  names: number | null;
+}
+
+/** Answers each tier from a list as ClickHouse would, and counts how often it is asked. */
+function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
+  const { near = [], more = false, known = true, names = null } = words;
   const asked: Record<Tier, number> = { any: 0, name: 0, words: 0, near: 0 };
   const store: NameStore = {
     async candidates({ tier, after, limit }) {
@@ -53,11 +60,14 @@ function storeOf(
       const byStanding = (one: Candidate, other: Candidate) =>
         compare({ ...one.rank, place: 0 }, { ...other.rank, place: 0 });
       const inOrder = (one: Candidate, other: Candidate) => compare(one.rank, other.rank);
-      const best = rest.toSorted(tier === 'any' ? byStanding : inOrder);
-      return best.slice(0, limit).toSorted(inOrder);
+      return rest.toSorted(tier === 'any' ? byStanding : inOrder).slice(0, limit);
     },
     known: async () => [known],
     completions: async () => ({ words: ['ACME'], more }),
+    beginnings: async () => {
+      const begun = names ?? all.filter(({ rank }) => rank.place < 3).length;
+      return { words: begun > 0 ? ['ACME'] : [], names: begun, more: false };
+    },
     nearWords: async () => near,
     counts: async () => ({ names: 1, companies: 1 }),
   };
@@ -133,6 +143,18 @@ describe('a page', () => {
     const { hits } = await makeFindCompanies({ names: store, taxpayers })(query, 10, null);
     expect(hits.map(({ company }) => company.ruc)).toEqual(range(0, 9).map((n) => rucOf(n)));
     expect(asked).toEqual({ any: 1, name: 0, words: 0, near: 0 });
+  });
+
+  test('asks for names only where many begin so, for words only where none does', async () => {
+    for (const number of range(0, 40)) stored(number);
+    const begun = range(0, 40).map((number) => candidate(number, 2));
+    const { store, asked } = storeOf(begun);
+    expect((await makeFindCompanies({ names: store, taxpayers })(query, 10, null)).hits).toHaveLength(10);
+    expect(asked).toEqual({ any: 0, name: 1, words: 0, near: 0 });
+    const within = range(0, 40).map((number) => candidate(number, 3));
+    const others = storeOf(within, { more: true });
+    expect((await makeFindCompanies({ names: others.store, taxpayers })(query, 10, null)).hits).toHaveLength(10);
+    expect(others.asked).toEqual({ any: 0, name: 0, words: 1, near: 0 });
   });
 
   test('asks for no name with a word that none has, only for guesses', async () => {

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { termsOf } from '../../../../api/search/terms.ts';
 import { Vocabulary } from '../../../../api/search/vocabulary.ts';
 
-function vocabularyOf(words: readonly string[]): Vocabulary {
+/** Each word begins as many names as `names` says of it. */
+function vocabularyOf(words: readonly string[], names: Record<string, number> = {}): Vocabulary {
   const vocabulary = new Vocabulary();
-  for (const word of [...words].sort()) vocabulary.add(word);
+  for (const word of [...words].sort()) vocabulary.add(word, names[word] ?? 0);
   return vocabulary;
 }
 const near = (words: readonly string[], typed: string) => vocabularyOf(words).nearWords(termsOf(typed)!);
@@ -22,6 +23,32 @@ describe('ends of a word', () => {
     const words = Array.from({ length: 65 }, (_, index) => `KO${'L'.repeat(index)}`);
     expect(vocabularyOf(words.slice(0, 64)).completions('K')).toEqual({ words: words.slice(0, 64), more: false });
     expect(vocabularyOf(words).completions('K')).toEqual({ words: words.slice(0, 64), more: true });
+  });
+});
+
+describe('words that names begin with', () => {
+  const words = ['KOLPA', 'KOLPAS', 'KOLA', 'PERU', 'ZKOL'];
+  const names = { KOLPA: 3, KOLPAS: 2, ZKOL: 9 };
+  const beginnings = (typed: string) => vocabularyOf(words, names).beginnings(termsOf(typed)!);
+
+  test('are all ends of a lone word with which a name begins, and how many names do', () => {
+    expect(beginnings('kol')).toEqual({ words: ['KOLPA', 'KOLPAS'], names: 5, more: false });
+    expect(beginnings('peru')).toEqual({ words: [], names: 0, more: false });
+  });
+
+  test('are the first of several words as it stands', () => {
+    expect(beginnings('kolpa per')).toEqual({ words: ['KOLPA'], names: 3, more: false });
+    expect(beginnings('kol per')).toEqual({ words: [], names: 0, more: false });
+    expect(beginnings('peru kolpa')).toEqual({ words: [], names: 0, more: false });
+  });
+
+  test('are 256 at most, and it is told when there are more, or when the words are not known', () => {
+    const many = Array.from({ length: 257 }, (_, index) => `KO${'L'.repeat(index)}`);
+    const once = Object.fromEntries(many.map((word) => [word, 1]));
+    expect(vocabularyOf(many, once).beginnings(termsOf('ko')!)).toMatchObject({ names: 256, more: true });
+    expect(vocabularyOf(many.slice(1), once).beginnings(termsOf('ko')!)).toMatchObject({ names: 256, more: false });
+    expect(vocabularyOf([]).beginnings(termsOf('kolpa')!)).toEqual({ words: [], names: 0, more: true });
+    expect(vocabularyOf([]).completions('KOLPA')).toEqual({ words: [], more: true });
   });
 });
 
