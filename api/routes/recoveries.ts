@@ -1,8 +1,15 @@
-import { cancelRecovery, createRecovery, type Recovery, readRecovery } from '../../pipelines/watch/recoveries.ts';
+import {
+  cancelRecovery,
+  createRecovery,
+  leftOut,
+  type Recovery,
+  readRecovery,
+} from '../../pipelines/watch/recoveries.ts';
 import { newRecovery } from '../../schemas/http/deliveries.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';
 import { bodyOf, readBody } from '../body.ts';
+import { instantAfter } from '../moments.ts';
 import { ApiProblem, notFound } from '../problems.ts';
 import { type ApiRouter, refuseQuery } from '../request.ts';
 import { mayReadWatch, mayWatch } from './watch-access.ts';
@@ -26,7 +33,7 @@ export function registerRecoveryRoutes(router: ApiRouter, parts: WebhookParts): 
     const webhook = await requireWebhook(pool, context);
     const wanted = {
       from: new Date(desde),
-      until: hasta === undefined ? null : new Date(hasta),
+      before: hasta === undefined ? null : instantAfter(hasta),
       states: estados,
       isSimulated: simular,
     };
@@ -62,7 +69,7 @@ function shownRecovery(recovery: Recovery) {
     estados: recovery.states,
     total: recovery.total,
     reenviadas: recovery.resent,
-    omitidas: recovery.estado === 'terminada' ? recovery.total - recovery.resent : null,
+    omitidas: recovery.estado === 'terminada' ? leftOut(recovery) : null,
     creada_en: limaTime(recovery.createdAt),
     terminada_en: recovery.finishedAt === null ? null : limaTime(recovery.finishedAt),
   };

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import {
   createRecovery,
+  leftOut,
   type RecoverableState,
   type Recovery,
   readRecovery,
@@ -74,7 +75,7 @@ export function registerRecoverCommand(deliveries: Command, context: CommandCont
       'deliveries made from then: YYYY-MM-DD in Lima, or ISO 8601 with an offset',
       instantOf,
     )
-    .option('--until <time>', 'deliveries made until then (default: now)', instantOf)
+    .option('--until <time>', 'deliveries made before then (default: now)', instantOf)
     .option('--states <list>', `of ${recoverableStates.join(', ')}, separated by commas`, statesOf, [
       'agotada',
       'descartada',
@@ -91,9 +92,9 @@ Examples:
   $ npx padron deliveries recover wh_3f… --since 2026-11-20T09:00:00-05:00 --wait`,
     )
     .action(async (webhook: string, options: RecoverOptions) => {
-      const { since: from, until = null, states, dryRun = false } = options;
+      const { since: from, until: before = null, states, dryRun = false } = options;
       await requireWebhook(context, webhook);
-      const wanted = { from, until, states, isSimulated: dryRun };
+      const wanted = { from, before, states, isSimulated: dryRun };
       const made = await createRecovery(context.pool(), webhook, wanted, maxRunning);
       if (made === null)
         throw new CommandError(`${webhook} has ${maxRunning} recoveries under way.`, 'Wait until one has ended.');
@@ -123,12 +124,13 @@ async function followRecovery(context: CommandContext, made: Recovery, timeoutSe
   return recovery;
 }
 
-function recoveryLine({ id, estado, total, resent }: Recovery): string {
+function recoveryLine(recovery: Recovery): string {
+  const { id, estado, total, resent } = recovery;
   if (estado === 'simulada')
     return `Up to ${total} deliveries would be sent again: what a correction took back is left.`;
   if (estado === 'en_curso') return `Recovery ${id}: ${resent} of ${total} are due again; the api goes on with it.`;
   const end = estado === 'terminada' ? 'has ended' : 'was cancelled';
-  return `Recovery ${id} ${end}: ${resent} of ${total} were made due, ${total - resent} were left: changed meanwhile, or corrected.`;
+  return `Recovery ${id} ${end}: ${resent} of ${total} were made due, ${leftOut(recovery)} were left: changed meanwhile, or corrected.`;
 }
 
 function statesOf(text: string): RecoverableState[] {

@@ -17,7 +17,7 @@ export interface Recovery {
   until: Date;
   states: RecoverableState[];
   estado: 'simulada' | 'en_curso' | 'terminada' | 'cancelada';
-  /** Deliveries that it was asked for. */
+  /** Deliveries that it found when it was asked for. */
   total: number;
   resent: number;
   createdAt: Date;
@@ -27,8 +27,8 @@ export interface Recovery {
 export interface NewRecovery {
   /** Deliveries made from then… */
   from: Date;
-  /** …until then, both included; null: until now. */
-  until: Date | null;
+  /** …and before this, which is not included; null: until now. */
+  before: Date | null;
   states: readonly RecoverableState[];
   /** Only counts. */
   isSimulated: boolean;
@@ -67,13 +67,14 @@ export function createRecovery(
 ): Promise<Recovery | null> {
   return inTransaction(pool, async (client) => {
     await client.query('SELECT 1 FROM webhook WHERE id = $1 FOR NO KEY UPDATE', [webhookId]);
-    const standing = await client.query<{ running: number; now: string }>(
-      `SELECT count(*) AS running, now()::text AS now FROM recovery WHERE webhook_id = $1 AND estado = 'en_curso'`,
-      [webhookId],
+    const standing = await client.query<{ running: number; now: string; until: string }>(
+      `SELECT count(*) AS running, now()::text AS now,
+         coalesce($2::timestamptz - interval '1 microsecond', now())::text AS until
+       FROM recovery WHERE webhook_id = $1 AND estado = 'en_curso'`,
+      [webhookId, wanted.before],
     );
-    const { running, now } = standing.rows[0]!;
+    const { running, now, until } = standing.rows[0]!;
     if (!wanted.isSimulated && running >= maxRunning) return null;
-    const until = wanted.until ?? now;
     const id = `re_${randomBytes(16).toString('hex')}`;
     const { rows } = await client.query<Recovery>(
       `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, created_at, estado, finished_at, total)
@@ -93,6 +94,14 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
     id,
   ]);
   return rows[0] ?? null;
+}
+
+/**
+ * How many of those that were counted an ended recovery left: changed meanwhile, or corrected. What was under way or held when
+ * it was asked for may have become pending since and was made due as well, so that it may be more than were counted.
+ */
+export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): number {
+  return Math.max(0, total - resent);
 }
 
 /** Nothing more is made due; what was, is sent. Repeatable. false: no such recovery of this webhook. */

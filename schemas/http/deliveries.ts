@@ -72,8 +72,10 @@ const recovery = z.strictObject({
   estados: z.array(recoverable),
   /** Deliveries that were found when it was asked for. */
   total: z.int().min(0),
-  /** Of these, made due so far. */
-  reenviadas: z.int().min(0),
+  reenviadas: z.int().min(0).meta({
+    description:
+      'Las que ya se pusieron en cola; pueden ser más que `total` si otras pasaron a un estado pedido después de contarlas',
+  }),
   omitidas: z.int().min(0).nullable().meta({
     description:
       'De estas, las que no se envían: al llegar su turno ya estaban en otro estado, o una corrección retiró lo que dicen; null hasta el final',

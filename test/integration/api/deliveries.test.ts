@@ -490,6 +490,43 @@ describe('recoveries', () => {
     );
   }
 
+  test('its bounds are taken as times are shown: a delivery of that second is in', async () => {
+    const { id, path, announce, deliveries, post } = await makeScene();
+    await announce(ruc);
+    await work(id, { success: false });
+    await around.pool.query("UPDATE delivery SET created_at = '2026-11-26T12:00:00.999999Z' WHERE webhook_id = $1", [
+      id,
+    ]);
+    const shown = (await deliveries()).data[0]!.creada_en;
+    const found = async (bounds: Record<string, string>) => {
+      const answer = await post(`${path}/recuperaciones`, { simular: true, ...bounds });
+      return createdRecoveryAnswer.parse(await answer.json()).data.total;
+    };
+    expect(await found({ desde: shown, hasta: shown })).toBe(1);
+    expect(await found({ desde, hasta: '2026-11-26T12:00:00.999Z' })).toBe(1);
+    expect(await found({ desde, hasta: '2026-11-26T12:00:00.998Z' })).toBe(0);
+    expect(await found({ desde: '2026-11-26T12:00:01Z' })).toBe(0);
+  });
+
+  test('what became pending after it was counted is made due too: none is left out, and never fewer', async () => {
+    const { by, id, path, announce } = await makeScene();
+    await announce(ruc, '20990000027');
+    await work(id, { success: false, retryInMs: 3_600_000 });
+    const recovery = `r-${id}`;
+    // Counted while one of the two was held.
+    await around.pool.query(
+      `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, estado, total)
+       VALUES ($1, $2, $3, now(), '{pendiente}', 'en_curso', 1)`,
+      [recovery, id, desde],
+    );
+    const progress = async () => {
+      const answer = await by.request(`${path}/recuperaciones/${recovery}`);
+      return recoveryAnswer.parse(await answer.json()).data;
+    };
+    await expect.poll(async () => (await progress()).estado, { timeout: 10_000 }).toBe('terminada');
+    expect(await progress()).toMatchObject({ total: 1, reenviadas: 2, omitidas: 0 });
+  });
+
   test('cancelled, it makes nothing more due', async () => {
     const { by, id, path, announce, deliveries } = await makeScene();
     await announce(ruc);

@@ -53,7 +53,7 @@ it('goes on where a process died: what its transaction did not commit is done ag
   const recovery = (await createRecovery(
     bench.pool,
     webhook,
-    { from, until: null, states: ['agotada'], isSimulated: false },
+    { from, before: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
   expect(recovery.total).toBe(30);
@@ -82,7 +82,7 @@ it('dying after any of its calls, the commit too, loses nothing and makes nothin
   for (let died = true; died; calls += 1) {
     ({ id: webhook } = await bench.webhook(await bench.account(), 'https://example.com/'));
     await insertFailed(10);
-    const wanted = { from, until: null, states: ['agotada'] as const, isSimulated: false };
+    const wanted = { from, before: null, states: ['agotada'] as const, isSimulated: false };
     const { id } = (await createRecovery(bench.pool, webhook, wanted, 5))!;
     const fuse = new Fuse(calls);
     try {
@@ -108,7 +108,7 @@ it('several processes share recoveries, and none makes a delivery due twice', as
   const recovery = (await createRecovery(
     bench.pool,
     webhook,
-    { from, until: null, states: ['agotada'], isSimulated: false },
+    { from, before: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
   const ample = { ...limits, maxDue: 1_000 };
@@ -126,7 +126,7 @@ it('what failed again after it was asked for is not its business', async () => {
   const recovery = (await createRecovery(
     bench.pool,
     webhook,
-    { from, until: null, states: ['agotada'], isSimulated: false },
+    { from, before: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
   await bench.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '_2'", [
