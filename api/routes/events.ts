@@ -1,11 +1,11 @@
 import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
+import { lastPosition, pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
 import { oldestCursor } from '../../pipelines/watch/retention.ts';
 import { type EventPayload, eventsQuery } from '../../schemas/http/events.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately } from '../answers.ts';
 import type { Catalogue } from '../catalogue.ts';
-import { readCursor, writeCursor } from '../cursors.ts';
+import { notOfThisList, readCursor, writeCursor } from '../cursors.ts';
 import { type ApiRouter, callerOf, parseInput } from '../request.ts';
 import { filterOf, requireKept } from './event-filter.ts';
 import { mayReadWatch } from './watch-access.ts';
@@ -26,9 +26,7 @@ export function registerEventRoutes(router: ApiRouter, { identify, catalogue, po
     const { accountId } = callerOf(context);
     // Without a cursor a reader starts with the oldest event that is kept: what went before is nothing that it missed.
     const after =
-      query.cursor === undefined
-        ? await oldestCursor(pool, accountId)
-        : Number(readCursor('eventos', query.cursor, ''));
+      query.cursor === undefined ? await oldestCursor(pool, accountId) : await placeOf(pool, accountId, query.cursor);
     const meta = await registerMetaOf(catalogue);
     const events = await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
     if (query.cursor !== undefined) await requireKept(pool, accountId, after);
@@ -40,6 +38,16 @@ export function registerEventRoutes(router: ApiRouter, { identify, catalogue, po
       ...meta,
     });
   });
+}
+
+/**
+ * @throws ApiProblem parametro_invalido for another account's cursor too, where it is further than this one has come: going on
+ * from there would pass over events in silence
+ */
+async function placeOf(pool: Pool, accountId: number, cursor: string): Promise<number> {
+  const after = Number(readCursor('eventos', cursor, ''));
+  if (after > (await lastPosition(pool, accountId))) throw notOfThisList();
+  return after;
 }
 
 function shownEvent({ payload, deliveries }: StoredEvent) {

@@ -110,6 +110,11 @@ describe('history of events', () => {
     expect(problem.errors).toHaveLength(1);
   });
 
+  test('a cursor that is further than the account has come is another account’s: it passes over nothing in silence', async () => {
+    const { meta } = await read(caller, '');
+    await expectProblem(await stranger.request(`${path}?cursor=${meta.cursor}`), 'parametro_invalido');
+  });
+
   test('HEAD is answered as GET, other methods are not', async () => {
     const head = await caller.request(path, { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
