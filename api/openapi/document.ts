@@ -1,7 +1,9 @@
+import { z } from 'zod';
 import {
   createDocument,
   type ZodOpenApiHeadersObject,
   type ZodOpenApiOperationObject,
+  type ZodOpenApiOverride,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { type ProblemCode, problemDocument, problems } from '../../schemas/http/problem.ts';
@@ -55,19 +57,17 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
   );
 }
 
-interface Rendered {
-  jsonSchema: { type?: unknown; pattern?: string; additionalProperties?: unknown };
-  io: 'input' | 'output';
-}
-
 /**
- * Numbers in a query are text that must look like a number: the document says the number. Our own schemas of answers are
+ * Numbers in a query are text that must look like a number: the document says the number, and what it is when it is left out,
+ * which zod leaves away where a text becomes another value. Our own schemas of answers are
  * closed, so that no field leaves unnoticed; a caller's must stay open, since v1 may gain fields.
  */
-function withoutInnerRules({ jsonSchema, io }: Rendered): void {
+const withoutInnerRules: ZodOpenApiOverride = ({ zodSchema, jsonSchema, io }) => {
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
+  const preset = z.globalRegistry.get(zodSchema)?.default;
+  if (preset !== undefined) jsonSchema.default = preset;
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-}
+};
 
 function shownOperation(name: string, operation: Operation, examples: Examples): ZodOpenApiOperationObject {
   const { parameters: path, query, headers: header, body } = operation;

@@ -15,7 +15,7 @@ const mostDeadlineDays = 1_000;
 // Whether a text is a day or a digit is judged by the routes, which have error codes of their own for it.
 export const dayQuery = z.strictObject({ sector });
 export const deadlineQuery = z.strictObject({
-  desde: z.string(),
+  desde: z.string().meta({ description: 'Día desde el que se cuenta', format: 'date' }),
   dias: z
     .string()
     .regex(/^[0-9]{1,4}$/, `debe ser un número entero de 1 a ${mostDeadlineDays}`)
@@ -29,7 +29,10 @@ export const upcomingQuery = z.strictObject({
     .enum(['true', 'false'], 'debe ser true o false')
     .default('false')
     .transform((text) => text === 'true'),
-  desde: z.string().optional(),
+  desde: z
+    .string()
+    .optional()
+    .meta({ description: 'Día desde el que se listan; por omisión, hoy en Lima', format: 'date' }),
   limite: limitParameter(24, 12),
 });
 

@@ -50,6 +50,15 @@ test('path parameters are those of the path, every query parameter says what it 
     for (const parameter of item.get?.parameters ?? []) expect(parameter, path).toHaveProperty('description');
 });
 
+test('how many entries a page holds when nothing is said stands in the document', () => {
+  const paged = Object.values(makeDocument('', {}).paths ?? {})
+    .flatMap(({ get }) => get?.parameters ?? [])
+    .filter((parameter) => 'name' in parameter && parameter.name === 'limite');
+  expect(paged.length).toBeGreaterThanOrEqual(7);
+  for (const parameter of paged)
+    expect(parameter).toMatchObject({ schema: { type: 'integer', default: expect.any(Number) } });
+});
+
 test('schemas of answers are named once, and open to fields that v1 may gain', () => {
   const text = JSON.stringify(makeDocument('', {}));
   expect(text).toContain('"$ref":"#/components/schemas/Contribuyente"');
