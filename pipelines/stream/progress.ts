@@ -9,7 +9,10 @@ export interface ProgressParts {
   prefix: string;
 }
 
-/** Whether the group has committed everything up to the edition's end, in every partition. False before it is published. */
+/**
+ * Whether the group has committed everything up to the edition's end, in every partition. False before it is published, and where
+ * the group stands beyond the log's end: the log has lost what it had read there, and what came in its place it may not have read.
+ */
 export async function groupPassed(
   { pool, offsets, prefix }: ProgressParts,
   group: string,
@@ -18,8 +21,11 @@ export async function groupPassed(
 ): Promise<boolean> {
   const ends = await editionPartitions(pool, register, edition);
   if (ends.length === 0) return false;
-  const committed = await offsets.committed(group, changesTopic(prefix, register));
-  return ends.every(({ partition, end_offset }) => (committed[partition] ?? 0) >= end_offset);
+  const topic = changesTopic(prefix, register);
+  const committed = await offsets.committed(group, topic);
+  if (!ends.every(({ partition, end_offset }) => (committed[partition] ?? 0) >= end_offset)) return false;
+  const logEnds = await offsets.ends(topic);
+  return logEnds.every((end, partition) => (committed[partition] ?? 0) <= end);
 }
 
 /** Editions that Kafka lost (a wiped or cut log), oldest first: each is to be published again from its change file. */

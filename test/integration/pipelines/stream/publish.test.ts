@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { editionPartitions } from '../../../../pipelines/editions/partitions.ts';
 import { avroType, headerBytes } from '../../../../pipelines/stream/codec.ts';
+import { watchGroup } from '../../../../pipelines/stream/groups.ts';
 import { checkMaterialised, countAtVersion } from '../../../../pipelines/stream/materialised.ts';
-import { editionsToRepublish } from '../../../../pipelines/stream/progress.ts';
+import { editionsToRepublish, groupPassed } from '../../../../pipelines/stream/progress.ts';
 import { publishInChild } from '../../../../pipelines/stream/publish.ts';
 import { changesTopic, editionsTopic } from '../../../../schemas/registers.ts';
 import {
@@ -190,6 +191,25 @@ test('editions that the log lost are found, oldest first, and stay found until e
   expect(await editionsToRepublish(bench, register)).toEqual([2]);
   await again(2);
   expect(await editionsToRepublish(bench, register)).toEqual([]);
+});
+
+test('a group that stands beyond the end of the log has not passed what came in the place of what was lost', async () => {
+  const bench = await newBench();
+  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(100)));
+  const [topic, group] = [changesTopic(bench.prefix, register), watchGroup(bench.prefix)];
+  const ends = await bench.offsets.ends(topic);
+  const admin = bench.kafka.admin();
+  await admin.connect();
+  const passedAt = async (offsets: readonly number[]) => {
+    const partitions = offsets.map((offset, partition) => ({ partition, offset: String(offset) }));
+    await admin.setOffsets({ groupId: group, topic, partitions });
+    return await groupPassed(bench, group, register, 1);
+  };
+  expect(await passedAt(ends)).toBe(true);
+  expect(await passedAt(ends.map((end, partition) => (partition === 2 ? end - 1 : end)))).toBe(false);
+  // What it had read there is gone; nobody knows what it would read at this place.
+  expect(await passedAt(ends.map((end, partition) => (partition === 2 ? end + 30 : end)))).toBe(false);
+  await admin.disconnect();
 });
 
 async function editionRecords(bench: StreamBench): Promise<Record<string, unknown>[]> {
