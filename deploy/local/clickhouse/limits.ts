@@ -8,7 +8,7 @@ export const defaultLimits = {
   maxQueryBytes: 1_048_576,
   /** One insert body after decompression. */
   maxBodyBytes: 1_073_741_824,
-  /** Result held in memory because the caller asked for wait_end_of_query, or because the statement is no SELECT. */
+  /** Result of a SELECT held in memory because the caller asked for wait_end_of_query. */
   maxHeldResultBytes: 268_435_456,
   /** Queries that run at once, by kind. Their sum plus kills must stay below the 16 threads of libuv. */
   maxReads: 4,

@@ -14,7 +14,6 @@ export class Outgoing {
   overflow: QueryFailure | undefined;
   readonly #reply: Reply;
   readonly #format: string;
-  readonly #hold: boolean;
   readonly #limits: Limits;
   readonly #onBegin: () => void;
   #held: Buffer[] = [];
@@ -24,16 +23,14 @@ export class Outgoing {
   #soon: NodeJS.Timeout | undefined;
   #stalled: NodeJS.Timeout | undefined;
 
-  /** @param hold keep the whole result back until the query has succeeded */
-  constructor(reply: Reply, format: string, hold: boolean, limits: Limits, onBegin: () => void) {
+  constructor(reply: Reply, format: string, limits: Limits, onBegin: () => void) {
     this.#reply = reply;
     this.#format = format;
-    this.#hold = hold;
     this.#limits = limits;
     this.#onBegin = onBegin;
   }
 
-  /** @param stop ends the query, when its result grows too large or the caller does not read it */
+  /** @param stop ends the query, when the caller does not read its result */
   take(stream: Socket, stop: () => void): void {
     this.#stream = stream;
     stream.on('error', () => undefined);
@@ -45,8 +42,7 @@ export class Outgoing {
       }
       this.#held.push(chunk);
       this.#heldBytes += chunk.length;
-      if (this.#hold) this.#checkHeld(stop);
-      else if (this.#heldBytes >= maxSmallBytes) this.#begin();
+      if (this.#heldBytes >= maxSmallBytes) this.#begin();
       else this.#soon ??= setTimeout(() => this.#begin(), maxSmallMs);
     });
   }
@@ -119,18 +115,6 @@ export class Outgoing {
       clearTimeout(this.#stalled);
       stream.resume();
     });
-  }
-
-  #checkHeld(stop: () => void): void {
-    const { maxHeldResultBytes } = this.#limits;
-    if (this.#heldBytes <= maxHeldResultBytes) return;
-    this.overflow = failure(
-      396,
-      'TOO_MANY_ROWS_OR_BYTES',
-      `The result to be held is larger than ${maxHeldResultBytes} bytes`,
-    );
-    this.discard();
-    stop();
   }
 
   #rest(): void {

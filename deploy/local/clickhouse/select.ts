@@ -10,8 +10,7 @@ import type { Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
 /**
- * Runs a SELECT and answers it: whole with its summary while the result is small or the caller asked to wait, streamed
- * otherwise. An abort of the caller kills the query in the engine.
+ * Runs a SELECT and answers it: whole with its summary while the result is small, streamed otherwise. An abort of the caller kills the query in the engine.
  */
 export async function select(
   engine: Engine,
@@ -24,7 +23,7 @@ export async function select(
   await reads.enter(signal);
   let slot = reads;
   const format = statement.format ?? request.defaultFormat;
-  const outgoing = new Outgoing(reply, format, request.hold, engine.limits, () => {
+  const outgoing = new Outgoing(reply, format, engine.limits, () => {
     // A long result leaves its slot to look-ups, if there is room among the streams.
     if (!streams.tryEnter()) return;
     slot = streams;

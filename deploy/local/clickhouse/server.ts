@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { readIncoming } from './body.ts';
-import { command, killQuery } from './command.ts';
+import { command, heldSelect, killQuery } from './command.ts';
 import type { Engine } from './engine.ts';
 import { asFailure } from './errors.ts';
 import { checkInlineValues, insert, insertData } from './insert.ts';
@@ -57,6 +57,7 @@ async function serve(
   const { statement, text } = incoming;
   switch (statement.kind) {
     case 'select':
+      if (request.hold) return heldSelect(engine, request, statement, reply, signal);
       return select(engine, request, statement, reply, signal);
     case 'insert-select':
       return insert(engine, request, statement.text, '', reply, signal);
