@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Logger } from '../../deploy/runtime/log.ts';
 import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { startRepeating } from '../../deploy/runtime/repeat.ts';
-import { leaveSeat, renewSeats, takeSeat } from '../../pipelines/watch/stream-seats.ts';
+import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from '../../pipelines/watch/stream-seats.ts';
 import type { WorkNews } from '../../pipelines/watch/work-news.ts';
 import { Bell } from '../../workflows/delivery/bell.ts';
 import { type Caller, planRanks } from '../accounts/callers.ts';
@@ -113,6 +113,14 @@ export class EventStreams {
     };
     this.#open.set(id, entry);
     response.once('close', leave);
+    try {
+      // The caller is known by what its token was some seconds ago: one that is revoked since reads nothing.
+      const [standing] = await this.#renew([entry]);
+      if (standing?.isAllowed !== true) entry.end();
+    } catch (error) {
+      leave();
+      throw error;
+    }
     // The client may have gone, or this process been told to stop, while the place was taken.
     if (response.destroyed) leave();
     if (this.#isStopped) entry.end();
@@ -123,9 +131,8 @@ export class EventStreams {
   async #look(): Promise<void> {
     const entries = [...this.#open.values()];
     if (entries.length === 0) return;
-    const rule = { leaseMs: this.limits.leaseMs, minRank: planRanks.crecimiento };
     try {
-      const standings = await within(this.limits.lookTimeoutMs, renewSeats(this.#pool, entries, rule));
+      const standings = await this.#renew(entries);
       const known = new Map(standings.map((standing) => [standing.id, standing]));
       for (const entry of entries) {
         const standing = known.get(entry.id);
@@ -140,6 +147,11 @@ export class EventStreams {
       this.#endAll();
       throw error;
     }
+  }
+
+  #renew(entries: readonly Entry[]): Promise<SeatStanding[]> {
+    const rule = { leaseMs: this.limits.leaseMs, minRank: planRanks.crecimiento };
+    return within(this.limits.lookTimeoutMs, renewSeats(this.#pool, entries, rule));
   }
 
   #endAll(): void {

@@ -67,3 +67,13 @@ test('a process that stops ends all of its streams, one that is opened meanwhile
   expect((await opening).signal.aborted).toBe(true);
   await expect.poll(seats, { timeout: 10_000 }).toBe(0);
 });
+
+test('a token that was revoked since the caller was known reads nothing', async () => {
+  const streams = new EventStreams(pool, noNews, silentLog, { ...limits, lookMs: 60_000, maxOpenMs: 3_600_000 });
+  streams.start();
+  await pool.query('UPDATE token SET revoked_at = now() WHERE id = $1', [caller.tokenId]);
+  const response = makeResponse();
+  expect((await streams.open(caller, response)).signal.aborted).toBe(true);
+  await expect.poll(seats, { timeout: 10_000 }).toBe(0);
+  await streams.stop();
+});
