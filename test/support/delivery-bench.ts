@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
+import { vi } from 'vitest';
 import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
@@ -91,7 +91,7 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
       );
       return rows;
     },
-    eventually,
+    eventually: (check, timeout = 20_000) => vi.waitFor(check, { timeout, interval: 30 }),
     startWorker: async (settings = {}, buildId, tracing) => {
       const worker = await makeDeliveryWorker(native, {
         pool: bench.pool,
@@ -118,16 +118,4 @@ export async function makeDeliveryBench(endpoints: Endpoints): Promise<DeliveryB
       await bench.close();
     },
   };
-}
-
-async function eventually(check: () => Promise<void>, timeoutMs = 20_000): Promise<void> {
-  const until = Date.now() + timeoutMs;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > until) throw error;
-      await sleep(30);
-    }
-  }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { beforeAll, expect, test } from 'vitest';
 import { quietClient, rawRequest } from '../../support/clickhouse.ts';
@@ -29,11 +28,7 @@ async function running(mark: string): Promise<number> {
 }
 
 async function untilRunning(mark: string, count: number): Promise<void> {
-  const deadline = Date.now() + 15_000;
-  while ((await running(mark)) !== count) {
-    if (Date.now() > deadline) throw new Error(`still not ${count} running: ${mark}`);
-    await sleep(50);
-  }
+  await expect.poll(() => running(mark), { timeout: 15_000, interval: 50 }).toBe(count);
 }
 
 test('two million rows arrive, the first long before the last', async () => {

@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { followCorrection } from '../../../../deploy/cli/publication-follow.ts';
 import { writePublication } from '../../../../deploy/local/demo/register/publication.ts';
@@ -49,11 +48,7 @@ async function expectState(path: string): Promise<void> {
 
 /** Waits until it holds; fails after a time that only a fault takes. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 60_000;
-  while (!(await holds())) {
-    expect(Date.now()).toBeLessThan(deadline);
-    await pause(20);
-  }
+  await expect.poll(holds, { timeout: 60_000, interval: 20 }).toBe(true);
 }
 
 const editions = () => listEditions(bench.stream.pool, { register, maxRows: 100 });

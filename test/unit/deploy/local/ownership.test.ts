@@ -26,8 +26,7 @@ function sleeper(command = 'sleep 60'): number {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 200 && !condition(); tries++) await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(condition()).toBe(true);
+  await expect.poll(condition, { timeout: 4_000, interval: 20 }).toBe(true);
 }
 
 test('a process is told from a later one with the same number', async () => {
