@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Surroundings } from '../integration/api/surroundings.ts';
 import type { TestCaller } from '../support/api.ts';
 import { startLoadedApi } from '../support/loaded-api.ts';
 import { runSchemathesis } from '../support/schemathesis.ts';
+import type { Surroundings } from '../support/surroundings.ts';
 
 let around: Surroundings;
 let caller: TestCaller;

@@ -5,11 +5,11 @@ import type { Operation } from '../../api/openapi/operation.ts';
 import { ofNoOperation, problemsOf } from '../../api/openapi/problems-of.ts';
 import { type OperationName, operations } from '../../api/openapi/routes.ts';
 import { problems } from '../../schemas/http/problem.ts';
-import type { Surroundings } from '../integration/api/surroundings.ts';
 import { expectProblem, type TestCaller } from '../support/api.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../support/api-examples.ts';
 import { provocations } from '../support/api-problems.ts';
 import { insertEvent, startLoadedApi } from '../support/loaded-api.ts';
+import type { Surroundings } from '../support/surroundings.ts';
 
 // Every route is called with the document's example, and the document shows what it answered.
 

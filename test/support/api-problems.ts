@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultRetentionRule, removeExpired } from '../../pipelines/watch/retention.ts';
 import type { ProblemCode } from '../../schemas/http/problem.ts';
-import type { Surroundings } from '../integration/api/surroundings.ts';
 import { makeCaller, requestsOf, type TestCaller } from './api.ts';
 import { sandboxToken, strangerToken } from './calendar-app.ts';
 import { company, person, unknownCompany } from './loaded-api.ts';
 import { responseTo } from './raw-request.ts';
+import type { Surroundings } from './surroundings.ts';
 import { insertList, writeChanges } from './watch-events.ts';
 
 interface Stage {

@@ -4,10 +4,10 @@ import { writeEvents } from '../../pipelines/watch/events.ts';
 import { eventId } from '../../pipelines/watch/payload.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { registerNames } from '../../schemas/registers.ts';
-import { type Surroundings, startSurroundings } from '../integration/api/surroundings.ts';
 import { type AccountOfCaller, makeCaller, type TestCaller } from './api.ts';
 import { changeOf, materialize, rucOf } from './companies.ts';
 import { insertEdition, insertTaxpayers } from './served-register.ts';
+import { type Surroundings, startSurroundings } from './surroundings.ts';
 import { monthlyCells } from './taxpayer-records.ts';
 
 /** The running API with all registers loaded: what suites over every route look at. */

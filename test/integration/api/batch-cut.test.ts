@@ -5,7 +5,7 @@ import { monthOf } from '../../../api/metering/periods.ts';
 import { batchAnswer } from '../../../schemas/http/batch.ts';
 import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } from '../../support/api.ts';
 import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 // A batch under a key that is broken off anywhere, before, in or after the commit of its answer and charge: whoever repeats it
 // gets one answer, and is charged once.

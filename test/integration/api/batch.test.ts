@@ -16,7 +16,7 @@ import {
   type TestCaller,
 } from '../../support/api.ts';
 import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 const company = '20990000019';
 const other = '20990000043';

@@ -4,8 +4,8 @@ import { defaultRetentionRule, removeExpired } from '../../../pipelines/watch/re
 import { eventsAnswer } from '../../../schemas/http/events.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { insertEdition } from '../../support/served-register.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 import { insertList, writeChanges } from '../../support/watch-events.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
 
 const path = '/id/v1/watch/eventos';
 const firstRuc = '20990000019';

@@ -5,8 +5,8 @@ import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { insertEdition, insertPublication, insertTaxpayers, type TestEdition } from '../../support/served-register.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 import { monthlyCells } from '../../support/taxpayer-records.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
 
 // One story: registers are loaded one after another, then change, while the same companies are looked up.
 

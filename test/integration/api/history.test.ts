@@ -6,7 +6,7 @@ import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
 import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { insertChanges, insertEdition, insertPublication, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 // Four editions of the daily register, of which the fourth undoes the third, and two of a list.
 

@@ -6,7 +6,7 @@ import { createdWebhookAnswer } from '../../../schemas/http/webhooks.ts';
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../../support/api-examples.ts';
 import { company, publicUrl, startLoadedApi } from '../../support/loaded-api.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Surroundings } from '../../support/surroundings.ts';
 
 // What the contract says of every route, asked of every route of the table.
 

@@ -4,7 +4,7 @@ import { monthOf } from '../../../api/metering/periods.ts';
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
 import { company, person, startLoadedApi } from '../../support/loaded-api.ts';
 import { type MovableApis, startMovableApis } from '../../support/movable-api.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Surroundings } from '../../support/surroundings.ts';
 
 // One engine is away: which routes say so, which go on, and that all of them come back by themselves.
 

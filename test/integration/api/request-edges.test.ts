@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { company, person, startLoadedApi } from '../../support/loaded-api.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Surroundings } from '../../support/surroundings.ts';
 
 // Requests that no honest client makes, and the first one of an account.
 

@@ -9,7 +9,7 @@ import { searchAnswer } from '../../../schemas/http/search.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/companies.ts';
 import { insertEdition } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 // A crowd of companies of one word: more than a query gives, and enough to bury a company that is looked for by its name.
 

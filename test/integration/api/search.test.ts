@@ -3,7 +3,7 @@ import { searchAnswer } from '../../../schemas/http/search.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/companies.ts';
 import { insertEdition } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 const baja = { estado: 'BAJA DEFINITIVA' };
 const nandu = { ruc: rucOf(1), nombre: 'INVERSIONES ÑANDU S.A.C.' };

@@ -7,7 +7,7 @@ import { limaDay } from '../../../schemas/lima-time.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { insertChanges, insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 // One story: registers are loaded one after another while the same companies are checked.
 
@@ -176,6 +176,8 @@ test('the evidence: the same bytes later, free, to the same account only', async
   const again = await by.request(path);
   expect([again.status, await again.text(), again.headers.get('cache-control')]).toEqual([200, text, 'no-store']);
   await expectProblem(await caller.request(path), 'recurso_no_encontrado');
+  const inCapitals = `/id/v1/proveedor/consultas/${meta.consulta_id.toUpperCase()}`;
+  expect((await caller.request(inCapitals)).status).toBe(200);
   for (const id of ['00000000-0000-4000-8000-000000000000', '1', `${meta.consulta_id}0`])
     await expectProblem(await by.request(`/id/v1/proveedor/consultas/${id}`), 'recurso_no_encontrado');
   await sleep(1_300);

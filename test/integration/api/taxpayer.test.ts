@@ -6,7 +6,7 @@ import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
 import { apiSecrets, expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
 import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 const company = '20990000019';
 const personName = 'ÑAHUIS QUISPE ÁNGEL PLANTADO';

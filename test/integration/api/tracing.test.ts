@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCaller, type TestCaller } from '../../support/api.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../../support/collector.ts';
 import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 const companies = ['20990000019', '20990000027', '20990000035', '20990000043', '20990000051', '20990000060'];
 const person = '10990000013';

@@ -3,8 +3,8 @@ import { changePlan } from '../../../api/accounts/accounts.ts';
 import { listAnswer, membersAddedAnswer } from '../../../schemas/http/lists.ts';
 import { createdWebhookAnswer, noticesAnswer, webhookAnswer } from '../../../schemas/http/webhooks.ts';
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 import { insertList, writeChanges } from '../../support/watch-events.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
 
 // What the contract says of the watch routes as somebody reads it who means to find a gap.
 const watch = '/id/v1/watch';

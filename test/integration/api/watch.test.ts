@@ -6,7 +6,7 @@ import { createdWebhookAnswer, webhookAnswer, webhooksAnswer } from '../../../sc
 import { checkDigit } from '../../../schemas/ruc.ts';
 import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from './surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
 
 const listas = '/id/v1/watch/listas';
 const webhooks = '/id/v1/watch/webhooks';

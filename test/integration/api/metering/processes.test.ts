@@ -19,7 +19,7 @@ import {
 } from '../../../support/api.ts';
 import { makePayer } from '../../../support/meters.ts';
 import { insertEdition, insertTaxpayers } from '../../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../../support/surroundings.ts';
 
 const quota = 10_000;
 const quotaOfKilled = 1_000;

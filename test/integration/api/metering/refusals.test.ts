@@ -3,7 +3,7 @@ import { expectProblem, requestsOf, type TestCaller } from '../../../support/api
 import { provocations } from '../../../support/api-problems.ts';
 import { sandboxToken } from '../../../support/calendar-app.ts';
 import { startLoadedApi } from '../../../support/loaded-api.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Surroundings } from '../../../support/surroundings.ts';
 
 let around: Surroundings;
 let caller: TestCaller;

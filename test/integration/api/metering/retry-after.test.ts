@@ -8,7 +8,7 @@ import { expectProblem, requestsOf, type TestCaller } from '../../../support/api
 import { makePayer } from '../../../support/meters.ts';
 import { type MovableApis, startMovableApis } from '../../../support/movable-api.ts';
 import { insertEdition, insertTaxpayers } from '../../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../surroundings.ts';
+import { type Surroundings, startSurroundings } from '../../../support/surroundings.ts';
 
 // Whoever waits as long as a 429 says is answered: asked of processes whose clocks the test moves on.
 

@@ -1,10 +1,10 @@
 import { inject } from 'vitest';
-import { type ClickHouseClient, makeClickhouse } from '../../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse, migratePostgres } from '../../../deploy/runtime/migrate.ts';
-import { makePool, type Pool } from '../../../deploy/runtime/postgres.ts';
-import { liftLimits, type RunningApi, startApi } from '../../support/api.ts';
-import { freshClickhouseDatabase, freshDatabase } from '../../support/isolation.ts';
-import { makeTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { type ClickHouseClient, makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
+import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
+import { liftLimits, type RunningApi, startApi } from './api.ts';
+import { freshClickhouseDatabase, freshDatabase } from './isolation.ts';
+import { makeTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 /** The real api process on databases of its own, each behind a line that the test can cut. */
 export interface Surroundings {
