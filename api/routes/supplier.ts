@@ -53,7 +53,8 @@ export function registerSupplierRoutes(router: ApiRouter, parts: SupplierParts):
 
   router.get(evidencePath, access(identify, 'free'), async (context) => {
     refuseQuery(context);
-    const id = context.params.consulta_id ?? '';
+    // Databases that keep ids of this kind as such give them back in capitals.
+    const id = (context.params.consulta_id ?? '').toLowerCase();
     const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
     const answer = isUuid ? await readCheck(pool, callerOf(context).accountId, id).catch(unavailable) : null;
     if (answer === null) throw notFound('La consulta');

@@ -177,7 +177,7 @@ test('the evidence: the same bytes later, free, to the same account only', async
   expect([again.status, await again.text(), again.headers.get('cache-control')]).toEqual([200, text, 'no-store']);
   await expectProblem(await caller.request(path), 'recurso_no_encontrado');
   const inCapitals = `/id/v1/proveedor/consultas/${meta.consulta_id.toUpperCase()}`;
-  expect((await caller.request(inCapitals)).status).toBe(200);
+  expect((await by.request(inCapitals)).status).toBe(200);
   for (const id of ['00000000-0000-4000-8000-000000000000', '1', `${meta.consulta_id}0`])
     await expectProblem(await by.request(`/id/v1/proveedor/consultas/${id}`), 'recurso_no_encontrado');
   await sleep(1_300);
