@@ -13,7 +13,7 @@ import { eventId } from '../watch/payload.ts';
 import type { Wake } from '../watch/wake.ts';
 import { readWatchers, type WatchedEdition, type Watcher } from '../watch/watchers.ts';
 import { raiseWork } from '../watch/work.ts';
-import type { ChangeBatch } from './loop.ts';
+import type { ChangeBatch } from './batch.ts';
 
 export interface WatchDependencies {
   pool: Pool;

@@ -3,7 +3,7 @@ import { type FoldedName, foldName } from '../../schemas/names/folding.ts';
 import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { AvroCursor } from '../stream/avro-cursor.ts';
 import { headerBytes } from '../stream/codec.ts';
-import type { ChangeBatch } from './loop.ts';
+import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 
 export const nameColumns = [

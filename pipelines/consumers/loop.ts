@@ -5,8 +5,6 @@ import { LagWatch } from './lag-watch.ts';
 import { Membership } from './membership.ts';
 import { PartitionWork } from './partition-work.ts';
 
-export type { BatchHandler, ChangeBatch, LoopLimits, LoopOptions } from './batch.ts';
-
 export const loopLimits: LoopLimits = {
   maxBytesPerPartition: 16 * 1024 * 1024,
   maxBytesPerFetch: 16 * 1024 * 1024,

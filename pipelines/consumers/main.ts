@@ -18,9 +18,10 @@ import { type RecordSchemas, type RowColumns, schemaSource, WriterSchemas } from
 import { makeLastKnownRows } from '../watch/last-known.ts';
 import { makeWake } from '../watch/wake.ts';
 import { watchLimits } from './announce.ts';
+import type { BatchHandler, LoopLimits } from './batch.ts';
 import { behind } from './behind.ts';
 import { type ConsumersConfiguration, consumersConfiguration } from './config.ts';
-import { type BatchHandler, type LoopLimits, type RunningLoop, runLoop } from './loop.ts';
+import { type RunningLoop, runLoop } from './loop.ts';
 import { makeLoopMetrics } from './loop-metrics.ts';
 import { makeMaterializeHandler } from './materialize.ts';
 import { makeWatchHandler } from './watch.ts';

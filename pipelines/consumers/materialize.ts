@@ -1,8 +1,8 @@
 import { Histogram, type Registry } from 'prom-client';
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { BatchHandler } from './batch.ts';
 import { CompanyNames } from './company-names.ts';
 import { insertRows, type RowKind } from './insert-rows.ts';
-import type { BatchHandler } from './loop.ts';
 import type { RowBinaryWriter } from './row-binary.ts';
 import { TaxpayerRows } from './taxpayer-rows.ts';
 

@@ -3,7 +3,7 @@ import { rucLength } from '../../schemas/ruc.ts';
 import { stateKeyOf } from '../../schemas/state-key.ts';
 import { AvroCursor } from '../stream/avro-cursor.ts';
 import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
-import type { ChangeBatch } from './loop.ts';
+import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 
 /** By the Avro enum's symbols r, c, u, d: the numbers of ClickHouse's Enum8. */

@@ -5,7 +5,7 @@ import { makesEvents } from '../watch/match.ts';
 import { peekChange } from '../watch/peek.ts';
 import { readEditions } from '../watch/watchers.ts';
 import { announce, type WatchDependencies, type WatchedChange } from './announce.ts';
-import type { BatchHandler, ChangeBatch } from './loop.ts';
+import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 /**
  * Turns changes of watched companies into events and deliveries. Everything it writes is keyed by the change, so a batch

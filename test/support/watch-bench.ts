@@ -6,7 +6,7 @@ import { migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../../deploy/runtime/secrets.ts';
 import type { WatchDependencies } from '../../pipelines/consumers/announce.ts';
-import type { BatchHandler, ChangeBatch } from '../../pipelines/consumers/loop.ts';
+import type { BatchHandler, ChangeBatch } from '../../pipelines/consumers/batch.ts';
 import { makeWatchHandler } from '../../pipelines/consumers/watch.ts';
 import { makeWatchMetrics } from '../../pipelines/consumers/watch-metrics.ts';
 import { type Change, encodeChange, type Row } from '../../pipelines/stream/codec.ts';

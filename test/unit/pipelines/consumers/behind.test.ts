@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { ChangeBatch } from '../../../../pipelines/consumers/batch.ts';
 import { behind } from '../../../../pipelines/consumers/behind.ts';
-import type { ChangeBatch } from '../../../../pipelines/consumers/loop.ts';
 import type { StreamOffsets } from '../../../../pipelines/stream/ports.ts';
 
 const batch = (isStale = () => false): ChangeBatch => ({
