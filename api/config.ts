@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { clickhouseBlock, databaseBlock, processBlock, temporalBlock, wholeNumber } from '../deploy/runtime/config.ts';
-import { tracingBlock } from '../deploy/runtime/tracing/configuration.ts';
+import { tracingBlock } from '../deploy/runtime/tracing/config.ts';
 import { webhookBlock } from '../deploy/runtime/webhook-config.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
 

@@ -22,7 +22,7 @@ import { mailBlock, makeMailer } from '../deploy/runtime/mail.ts';
 import { makeMetrics } from '../deploy/runtime/metrics.ts';
 import { makePool } from '../deploy/runtime/postgres.ts';
 import { makeTemporal } from '../deploy/runtime/temporal.ts';
-import { tracingBlock } from '../deploy/runtime/tracing/configuration.ts';
+import { tracingBlock } from '../deploy/runtime/tracing/config.ts';
 import { startTracing } from '../deploy/runtime/tracing/start.ts';
 import { webhookBlock, webhookEgressPolicy } from '../deploy/runtime/webhook-config.ts';
 import { openArchive } from '../pipelines/archive/open.ts';

@@ -7,7 +7,7 @@ import {
   processBlock,
   temporalBlock,
 } from '../../deploy/runtime/config.ts';
-import { tracingBlock } from '../../deploy/runtime/tracing/configuration.ts';
+import { tracingBlock } from '../../deploy/runtime/tracing/config.ts';
 
 const outputs = ['materialize', 'watch'] as const;
 

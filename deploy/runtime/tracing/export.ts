@@ -18,7 +18,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../log.ts';
-import type { TracingConfiguration } from './configuration.ts';
+import type { TracingConfiguration } from './config.ts';
 import { Recording } from './recording.ts';
 import type { RunningTracing } from './tracing.ts';
 

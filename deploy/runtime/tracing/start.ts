@@ -1,5 +1,5 @@
 import { makeLogger } from '../log.ts';
-import type { TracingConfiguration } from './configuration.ts';
+import type { TracingConfiguration } from './config.ts';
 import { noTracing, type RunningTracing } from './tracing.ts';
 
 /** Traces of a process, if its configuration names a collector; the libraries are loaded only then. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
-import { tracingBlock } from '../../../../deploy/runtime/tracing/configuration.ts';
+import { tracingBlock } from '../../../../deploy/runtime/tracing/config.ts';
 import { startTracing } from '../../../../deploy/runtime/tracing/start.ts';
 import type { RunningTracing } from '../../../../deploy/runtime/tracing/tracing.ts';
 import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';

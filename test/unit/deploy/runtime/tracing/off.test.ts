@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { expect, it } from 'vitest';
 import { parseConfiguration } from '../../../../../deploy/runtime/config.ts';
-import { tracingBlock } from '../../../../../deploy/runtime/tracing/configuration.ts';
+import { tracingBlock } from '../../../../../deploy/runtime/tracing/config.ts';
 import { startTracing } from '../../../../../deploy/runtime/tracing/start.ts';
 import { noTracing } from '../../../../../deploy/runtime/tracing/tracing.ts';
 

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
 import { parseConfiguration } from '../../../../../deploy/runtime/config.ts';
-import { tracingBlock } from '../../../../../deploy/runtime/tracing/configuration.ts';
+import { tracingBlock } from '../../../../../deploy/runtime/tracing/config.ts';
 import { exportTraces } from '../../../../../deploy/runtime/tracing/export.ts';
 import { startTracing } from '../../../../../deploy/runtime/tracing/start.ts';
 import type { OpenUnit, RunningTracing, Tracing } from '../../../../../deploy/runtime/tracing/tracing.ts';
