@@ -26,11 +26,16 @@ export async function planVerification(parts: PlanParts, register: RegisterName)
   const head = await readHead(parts.pool, register);
   if (head.edition === 0) return { kind: 'no_edition' };
   if (!head.materialised) return { kind: 'on_its_way', edition: head.edition };
-  const changeFiles = await changeFilesOf(parts, register, head.edition);
-  const { publication, note } = await publicationOf(parts, register, head.edition);
-  const input: VerifyInput = {
+  return { kind: 'ready', input: await inputAt(parts, register, head.edition) };
+}
+
+/** The same at the head, an edition that may not be materialised yet. */
+export async function inputAt(parts: PlanParts, register: RegisterName, edition: number): Promise<VerifyInput> {
+  const changeFiles = await changeFilesOf(parts, register, edition);
+  const { publication, note } = await publicationOf(parts, register, edition);
+  return {
     register,
-    edition: head.edition,
+    edition,
     clickhouseUrl: parts.clickhouseUrl,
     tables: servingTables,
     changeFiles,
@@ -38,7 +43,6 @@ export async function planVerification(parts: PlanParts, register: RegisterName)
     publication,
     publicationNote: note,
   };
-  return { kind: 'ready', input };
 }
 
 /**

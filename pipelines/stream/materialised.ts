@@ -31,7 +31,8 @@ export async function checkMaterialised(
   throw new StreamError(
     'materialised_count_differs',
     `edition ${edition} of ${register} has ${row.changes} changes, but ${found} rows stand at it in ClickHouse: ` +
-      `where rows are missing, \`padron editions republish ${register} ${edition}\` brings them`,
+      `where rows are missing, \`padron editions republish ${register} ${edition}\` brings them; ` +
+      `\`padron rebuild --register ${register}\` makes all of them anew`,
     { retryable: false },
   );
 }
