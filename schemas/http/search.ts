@@ -10,6 +10,8 @@ const maxQueryLength = 400;
 const queryText = z
   .string()
   .max(maxQueryLength)
+  // Stands for bytes that are no UTF-8: searched as a sign it would give an empty page, which is a claim.
+  .refine((text) => !text.includes('\uFFFD'), 'no está en UTF-8, donde ñ es %C3%B1')
   .refine((text) => {
     const count = significantCharacters(text);
     return count >= minQueryCharacters && count <= maxQueryCharacters;

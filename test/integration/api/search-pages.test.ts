@@ -171,6 +171,13 @@ describe('in a crowd', () => {
     }
     expect((await pagesOf(by, { q: 'mad', limite: '50' })).flat()).toHaveLength(1_000);
   });
+
+  test('letters in another encoding than UTF-8 are told so, where they would find nothing', async () => {
+    const by = await newCaller();
+    const problem = await expectProblem(await by.request('/id/v1/ruc/buscar?q=mader%E9ra'), 'parametro_invalido');
+    expect(problem.errors).toEqual([{ campo: 'q', mensaje: 'no está en UTF-8, donde ñ es %C3%B1' }]);
+    expect((await search(by, { q: 'maderéra' })).data).not.toEqual([]);
+  });
 });
 
 describe('every route with pages', () => {
