@@ -74,6 +74,12 @@ export function changePlan(pool: Pool, accountId: number, plan: string): Promise
   });
 }
 
+/** Where operational notices go from now on; null: nowhere. Repeatable. false: no such account. */
+export async function changeEmail(pool: Pool, accountId: number, email: string | null): Promise<boolean> {
+  const { rowCount } = await pool.query('UPDATE account SET email = $2 WHERE id = $1', [accountId, email]);
+  return rowCount === 1;
+}
+
 /** Names of the plans, lowest first. */
 export async function planNames(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>('SELECT name FROM plan ORDER BY rank');

@@ -1,12 +1,19 @@
 import type { Command } from 'commander';
-import { changePlan, createAccount, listAccounts, planNames, readAccount } from '../../api/accounts/accounts.ts';
+import {
+  changeEmail,
+  changePlan,
+  createAccount,
+  listAccounts,
+  planNames,
+  readAccount,
+} from '../../api/accounts/accounts.ts';
 import { listContracts } from '../../api/accounts/contracts.ts';
 import { type CreditOutcome, creditUnits } from '../../api/accounts/credits.ts';
 import { listTokens } from '../../api/accounts/tokens.ts';
 import { readUse } from '../../api/metering/ledger.ts';
 import { monthOf } from '../../api/metering/periods.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { checkDays, dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
+import { checkDays, dayOf, emailOf, filled, noAccount, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -29,7 +36,7 @@ export function registerAccountsCommands(program: Command, context: CommandConte
     .description('Makes an account. Its tokens are made with `padron tokens create`.')
     .requiredOption('--name <name>', 'name of the customer')
     .requiredOption('--plan <plan>', 'free, micro, crecimiento or empresa')
-    .option('--email <address>', 'where operational notices go')
+    .option('--email <address>', 'where operational notices go', emailOf)
     .option('--contract <reference>', "data-processing contract; opens natural persons' records")
     .option('--contract-from <day>', 'first day of the contract, YYYY-MM-DD (default: today in Lima)')
     .option('--contract-until <day>', 'last day of the contract, YYYY-MM-DD (default: open)')
@@ -115,6 +122,18 @@ function registerAccountCommands(accounts: Command, context: CommandContext): vo
       await checkPlan(context, plan);
       if (!(await changePlan(context.pool(), id, plan))) throw noAccount(id);
       context.show(options, { id, plan }, `Account ${id} has the plan ${plan}.`);
+    });
+
+  accounts
+    .command('email')
+    .description('Changes where operational notices go: a webhook that fails, one that was paused.')
+    .argument('<id>', 'the account', wholeNumber)
+    .argument('<address>', 'the mail address, or "none"', (text: string) => (text === 'none' ? null : emailOf(text)))
+    .option('--json', 'one JSON document on standard output')
+    .addHelpText('after', '\nExample:\n  $ npx padron accounts email 1 avisos@example.pe')
+    .action(async (id: number, email: string | null, options: OutputOptions) => {
+      if (!(await changeEmail(context.pool(), id, email))) throw noAccount(id);
+      context.show(options, { id, email }, `Notices of account ${id} go to ${email ?? 'no mail address'}.`);
     });
 
   accounts

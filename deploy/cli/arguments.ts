@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { startOfLimaDay } from '../../schemas/lima-time.ts';
 import { isRegisterName, type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { CommandError } from './context.ts';
@@ -42,6 +43,13 @@ export function filled(text: string, option: string): string {
   const trimmed = text.trim();
   if (trimmed === '') throw new CommandError(`${option} is empty.`, `Give a text after ${option}.`);
   return trimmed;
+}
+
+/** An address that mail can go to. */
+export function emailOf(text: string): string {
+  const email = z.email().safeParse(text);
+  if (email.success) return email.data;
+  throw new CommandError(`"${text}" is no mail address.`, 'Write it as in avisos@example.pe.');
 }
 
 /** @throws CommandError when the last day is before the first */

@@ -36,6 +36,20 @@ test('a plan is changed; prepaid look-ups of one invoice count once', async () =
   expect((await padron('accounts', 'show', id)).stdout).toMatch(/used 0 of 10000 .*prepaid balance 5000/);
 });
 
+test('notices go to the address that was given last; what is no address is refused', async () => {
+  expect(await document('accounts', 'email', id, 'avisos@example.pe')).toEqual({
+    id: Number(id),
+    email: 'avisos@example.pe',
+  });
+  expect(await shown()).toMatchObject({ email: 'avisos@example.pe' });
+  expect((await padron('accounts', 'email', id, 'avisos')).stderr).toMatch(/"avisos" is no mail address/);
+  expect((await padron('accounts', 'email', '999', 'a@example.pe')).stderr).toMatch(/no account 999/);
+  await document('accounts', 'email', id, 'none');
+  expect(await shown()).toMatchObject({ email: null });
+  const create = ['accounts', 'create', '--name', 'X', '--plan', 'free', '--email', 'nadie'];
+  expect((await padron(...create)).stderr).toMatch(/"nadie" is no mail address/);
+});
+
 test('contracts: the newest in force counts, an ended one stays in the list', async () => {
   const add = (...words: string[]) => document<{ id: number }>('contracts', 'add', '--account', id, ...words);
   const first = await add('--reference', 'CTD-1', '--from', '2020-01-01');
