@@ -34,15 +34,17 @@ export async function migratePostgres(databaseUrl: string): Promise<string[]> {
 
 /** A migration may copy a table: two million rows took 40 s on a busy machine. */
 const migrationTimeoutMs = 600_000;
+const pingTimeoutMs = 10_000;
 
 /**
  * Applies schemas/clickhouse; makes the address's database if it is missing. A file that was changed after it had been
  * applied is refused. There is no lock in ClickHouse: two runs at once both execute statements that say IF NOT EXISTS and
  * both note the version, which the next run reads as one. One of them may meet a table that the other has dropped by a later file:
  * whatever fails is tried once more, and then begins behind what the other has noted. Then the views of all registers are made anew.
- * @throws MigrationError with the library's or the engine's own message
+ * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
 export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
+  await requireAnswer(clickhouseUrl);
   await applyFiles(clickhouseUrl).catch(() => applyFiles(clickhouseUrl));
   await makeViews(clickhouseUrl);
 }
@@ -76,6 +78,14 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
     child.once('close', resolve);
   });
   if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${plain(output)}`);
+}
+
+/** Said here, since the library tells it in twenty lines. @throws the connection's own error */
+async function requireAnswer(clickhouseUrl: string): Promise<void> {
+  const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
+  const answer = await client.ping();
+  await client.close();
+  if (!answer.success) throw answer.error;
 }
 
 /** Dying between two of them leaves old and new ones, all of which can be read; the repeat makes the rest. */
