@@ -20,6 +20,12 @@ module.exports = {
       from: {},
       to: { path: '(^|/)main\\.ts$' },
     },
+    {
+      name: 'test-support-imports-no-suite',
+      severity: 'error',
+      from: { path: '^test/(support|fixtures)/' },
+      to: { path: '^test/(?!support/|fixtures/)' },
+    },
     { name: 'product-imports-no-test', severity: 'error', from: { pathNot: '^test/' }, to: { path: '^test/' } },
     {
       name: 'workflow-code-is-pure',

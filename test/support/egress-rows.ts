@@ -23,7 +23,7 @@ export const refusedTargets: readonly EgressRow[] = [
   ...rows(11, inside, 'https://0/', 'https://0.0.0.0/', 'https://[::]/'),
   ...rows(12, inside, 'https://[::1]/'),
   ...rows(13, inside, 'https://[::ffff:127.0.0.1]/'),
-  ...rows(15, inside, 'https://[64:ff9b::a9fe:a9fe]/'),
+  ...rows(15, inside, 'https://[64:ff9b::a9fe:a9fe]/', 'https://[64:ff9b::7f00:1]/'),
   ...rows(17, inside, 'https://[2002:7f00:1::]/'),
   ...rows(20, inside, 'https://[fe80::1]/'),
   ...rows(20, null, 'https://[fe80::1%25eth0]/'),
@@ -63,10 +63,12 @@ export async function resolveInside(host: string): Promise<readonly string[]> {
   return host === 'example.com' ? ['93.184.216.34'] : ['127.0.0.1'];
 }
 
-/** Rows 32–34: what a name resolves to, one bad address among good ones. */
-export const mixedAddresses: readonly (readonly string[])[] = [
+/** Rows 32–34: what a name resolves to, with one bad address at least. */
+export const refusedAddresses: readonly (readonly string[])[] = [
   ['93.184.216.34', '10.0.0.1'],
   ['10.0.0.1', '93.184.216.34'],
   ['93.184.216.34', '::1'],
   ['93.184.216.34', '64:ff9b::7f00:1'],
+  ['::1'],
+  ['::ffff:169.254.169.254'],
 ];
