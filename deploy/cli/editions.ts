@@ -152,6 +152,7 @@ async function decide<Result>(
     return await inTransaction(context.pool(), decision);
   } catch (error) {
     if (!(error instanceof DecisionError)) throw error;
+    if (error.code === 'edition_unknown') throw unknown(register, number);
     throw new CommandError(`${error.message}.`, `See it with: npx padron editions show ${register} ${number}`);
   }
 }
@@ -175,7 +176,7 @@ async function carryOut(context: CommandContext, requested: Correction, options:
     import('./temporal.ts'),
     import('./publication-follow.ts'),
   ]);
-  const done = await followCorrection(followOf(context, client, options.timeout), requested.id);
+  const done = await followCorrection(await followOf(context, client, options.timeout), requested.id);
   context.show(options, done, correctionLine(done));
   if (done.state === 'rechazada') process.exitCode = exitStopped;
 }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { approvePublication, rejectPublication } from '../../pipelines/editions/decisions.ts';
+import { approvePublication, DecisionError, rejectPublication } from '../../pipelines/editions/decisions.ts';
 import { pauseRegister, readHead, resumeRegister } from '../../pipelines/editions/heads.ts';
-import { findPublication } from '../../pipelines/editions/publications.ts';
+import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { wakePublish } from '../../workflows/publication/wake.ts';
-import { inTransaction } from '../runtime/postgres.ts';
+import { inTransaction, type PoolClient } from '../runtime/postgres.ts';
 import { dayOf, defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 import { followPublication } from './publication-follow.ts';
@@ -47,11 +47,11 @@ export function registerDecisions(publications: Command, context: CommandContext
       if (asked !== null) await refuseWaiting(context, asked.register);
       const client = await connectTemporal(context);
       const decision = { by: options.by, reason: options.reason ?? null, fechaDato: options.date ?? null };
-      const approved = await inTransaction(context.pool(), (database) => approvePublication(database, id, decision));
+      const approved = await decide(context, id, (database) => approvePublication(database, id, decision));
       // Dying before this: the worker's sweeper finds it waiting.
       await wakePublish(client, approved.register);
       if (!options.wait) return context.show(options, approved, lineOf(approved));
-      showSettled(context, options, await followPublication(followOf(context, client, options.timeout), id));
+      showSettled(context, options, await followPublication(await followOf(context, client, options.timeout), id));
     });
 
   publications
@@ -64,9 +64,26 @@ export function registerDecisions(publications: Command, context: CommandContext
     .addHelpText('after', '\nExample:\n  $ npx padron publications reject 7 --by "Ana Ruiz" --reason "cut file"')
     .action(async (id: number, options: DecisionOptions) => {
       const decision = { by: options.by, reason: options.reason ?? null };
-      const rejected = await inTransaction(context.pool(), (database) => rejectPublication(database, id, decision));
+      const rejected = await decide(context, id, (database) => rejectPublication(database, id, decision));
       context.show(options, rejected, lineOf(rejected));
     });
+}
+
+async function decide(
+  context: CommandContext,
+  id: number,
+  decision: (client: PoolClient) => Promise<Publication>,
+): Promise<Publication> {
+  try {
+    return await inTransaction(context.pool(), decision);
+  } catch (error) {
+    if (!(error instanceof DecisionError)) throw error;
+    const isUnknown = error.code === 'publication_unknown';
+    throw new CommandError(
+      `${error.message}.`,
+      `See ${isUnknown ? 'them with: npx padron publications list' : `it with: npx padron publications show ${id}`}`,
+    );
+  }
 }
 
 /** `padron publications pause|resume`: new editions of a register held back, or let come again. */

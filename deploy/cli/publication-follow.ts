@@ -100,7 +100,8 @@ function stageOf(publication: Staged): string {
   return `${state}, edition ${edition}`;
 }
 
-function checkDeadline(follow: Follow): void {
+/** @throws CommandError when the time is over */
+export function checkDeadline(follow: Follow): void {
   if (Date.now() < follow.deadline) return;
   throw new CommandError(
     'It takes longer than --timeout; the work goes on without this command.',

@@ -1,4 +1,4 @@
-import type { Client, ScheduleHandle } from '@temporalio/client';
+import { type Client, ScheduleOverlapPolicy } from '@temporalio/client';
 import { listPublications, type Publication } from '../../pipelines/editions/publications.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import {
@@ -8,7 +8,7 @@ import {
   triggerFetch,
 } from '../../workflows/publication/schedule.ts';
 import { CommandError } from './context.ts';
-import { type Follow, followFetch, followPublication } from './publication-follow.ts';
+import { checkDeadline, type Follow, followFetch, followPublication } from './publication-follow.ts';
 import { lineOf } from './publication-output.ts';
 
 /** What became of one asking: a JSON document, lines for a person, and the new publication where it was waited for. */
@@ -21,13 +21,18 @@ export interface RunOutcome {
 const triggerTimeoutMs = 15_000;
 
 /** Has the official site of a register asked now, through its schedule. @throws CommandError when the schedule is paused */
-export async function startRun(client: Client, register: RegisterName): Promise<ScheduledRun> {
-  const schedule = await ensureSchedule(client, register, { cron: defaultFetchCron });
-  await refusePaused(schedule);
-  return triggerFetch(schedule, triggerTimeoutMs);
+export async function askNow(client: Client, register: RegisterName): Promise<RunOutcome> {
+  const { schedule, underWay } = await scheduleOf(client, register);
+  if (underWay === null) return started(await triggerFetch(schedule, triggerTimeoutMs));
+  await schedule.trigger(ScheduleOverlapPolicy.BUFFER_ONE);
+  return {
+    document: { outcome: 'queued', after_workflow_id: underWay },
+    lines: [`${register} is being asked already (${underWay}). It is asked once more when that has ended.`],
+    settled: null,
+  };
 }
 
-export function startedRun(run: ScheduledRun): RunOutcome {
+function started(run: ScheduledRun): RunOutcome {
   return {
     document: { outcome: 'started', workflow_id: run.workflowId, run_id: run.runId },
     lines: [`Started ${run.workflowId}. See: npx padron publications list`],
@@ -35,8 +40,20 @@ export function startedRun(run: ScheduledRun): RunOutcome {
   };
 }
 
-/** Waits until what the site gave, or the newest known publication, is settled. @throws CommandError when the fetch failed */
-export async function followRun(follow: Follow, register: RegisterName, run: ScheduledRun): Promise<RunOutcome> {
+/**
+ * The same, and waits until what the site gave, or the newest known publication, is settled.
+ * @throws CommandError also when the fetch failed
+ */
+export async function askAndFollow(follow: Follow, register: RegisterName): Promise<RunOutcome> {
+  const { schedule, underWay } = await scheduleOf(follow.client, register);
+  if (underWay !== null) follow.note(`asked already (${underWay}): waiting for its end`);
+  const run = await triggerFetch(schedule, underWay === null ? triggerTimeoutMs : follow.deadline - Date.now()).catch(
+    (error: unknown) => {
+      checkDeadline(follow);
+      throw error;
+    },
+  );
+  follow.note(`asking the official site of ${register} (${run.workflowId})`);
   const fetched = await followFetch(follow, run);
   const id = fetched.publicationId ?? (await newestId(follow, register));
   if (id === null) {
@@ -56,14 +73,18 @@ function nothingNew(publication: Publication): RunOutcome {
   return { document, lines: ['Nothing new. The latest:', lineOf(publication)], settled: null };
 }
 
-/** The schedule itself, paused on Temporal's page: then nothing would start. */
-async function refusePaused(schedule: ScheduleHandle): Promise<void> {
-  const { state } = await schedule.describe();
-  if (!state.paused) return;
-  throw new CommandError(
-    `The schedule ${schedule.scheduleId} is paused${state.note ? ` (${state.note})` : ''}.`,
-    "Unpause it on Temporal's page first.",
-  );
+/** With the id of the run that is under way, if one is: a new one begins after it. */
+async function scheduleOf(client: Client, register: RegisterName) {
+  const schedule = await ensureSchedule(client, register, { cron: defaultFetchCron });
+  const { state, info } = await schedule.describe();
+  // Paused on Temporal's page: then nothing would start.
+  if (state.paused) {
+    throw new CommandError(
+      `The schedule ${schedule.scheduleId} is paused${state.note ? ` (${state.note})` : ''}.`,
+      "Unpause it on Temporal's page first.",
+    );
+  }
+  return { schedule, underWay: info.runningActions[0]?.workflow.workflowId ?? null };
 }
 
 async function newestId(follow: Follow, register: RegisterName): Promise<number | null> {

@@ -13,7 +13,7 @@ import { type CommandContext, CommandError, exitStopped, type OutputOptions } fr
 import { gateLines } from './gate-lines.ts';
 import { refuseWaiting, registerDecisions, registerPauses, waitDescription } from './publication-decisions.ts';
 import { lineOf, noteStopped } from './publication-output.ts';
-import { followRun, startedRun, startRun } from './publication-run.ts';
+import { askAndFollow, askNow } from './publication-run.ts';
 import { connectTemporal, followOf } from './temporal.ts';
 
 interface RunOptions extends OutputOptions {
@@ -58,13 +58,11 @@ Examples:
 async function runAll(context: CommandContext, registers: readonly RegisterName[], options: RunOptions): Promise<void> {
   for (const register of options.wait ? registers : []) await refuseWaiting(context, register);
   const client = await connectTemporal(context);
-  const follow = followOf(context, client, options.timeout);
+  const follow = options.wait ? await followOf(context, client, options.timeout) : null;
   const results = await Promise.allSettled(
     registers.map(async (register) => {
       const note = (text: string) => context.note(registers.length > 1 ? `${register}: ${text}` : text);
-      const run = await startRun(client, register);
-      note(`asking the official site of ${register} (${run.workflowId})`);
-      return options.wait ? followRun({ ...follow, note }, register, run) : startedRun(run);
+      return follow === null ? askNow(client, register) : askAndFollow({ ...follow, note }, register);
     }),
   );
   const outcomes = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));

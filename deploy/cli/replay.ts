@@ -1,6 +1,9 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, statSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
+import { ReplayError } from '../../pipelines/replay/errors.ts';
 import { writeNdjson } from '../../pipelines/replay/ndjson.ts';
 import { writeParquet } from '../../pipelines/replay/parquet.ts';
 import { replayIntoKafka } from '../../pipelines/replay/replay-into-kafka.ts';
@@ -8,7 +11,7 @@ import { type Bound, type SelectedEdition, selectEditions } from '../../pipeline
 import { toldChanges } from '../../pipelines/replay/told-changes.ts';
 import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { kafkaBlock } from '../runtime/config.ts';
+import { archiveBlock, databaseBlock, kafkaBlock } from '../runtime/config.ts';
 import { makeLogger } from '../runtime/log.ts';
 import { dayOf, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
@@ -24,6 +27,7 @@ interface ReplayOptions extends OutputOptions {
 }
 
 const signal = new AbortController().signal;
+const settings = databaseBlock.extend(archiveBlock.shape);
 
 /** `padron replay`: any stretch of a register's history from the archive. */
 export function registerReplayCommand(program: Command, context: CommandContext): void {
@@ -57,8 +61,8 @@ Examples:
     )
     .action(async (options: ReplayOptions) => {
       checkOutput(options);
-      const parts = { pool: context.pool(), archive: await openConfiguredArchive(context) };
-      const editions = await selectEditions(parts, options.register, options.from, options.to);
+      context.configuration(options.into === 'kafka' ? settings.extend(kafkaBlock.shape) : settings);
+      const editions = await editionsOf(context, options);
       const rows = await replay(context, options, editions);
       const [first, last] = [editions[0]!.edition, editions.at(-1)!.edition];
       const document = { register: options.register, from: first, to: last, rows, into: options.into };
@@ -68,7 +72,20 @@ Examples:
     });
 }
 
+async function editionsOf(context: CommandContext, { register, from, to }: ReplayOptions): Promise<SelectedEdition[]> {
+  const parts = { pool: context.pool(), archive: await openConfiguredArchive(context) };
+  try {
+    return await selectEditions(parts, register, from, to);
+  } catch (error) {
+    if (!(error instanceof ReplayError) || error.code !== 'edition_unknown') throw error;
+    throw new CommandError(`${error.message}.`, `See them with: npx padron editions list --register ${register}`);
+  }
+}
+
 function checkOutput({ into, out, json }: ReplayOptions): void {
+  // The finished file takes the name: of a device it would take the place.
+  if (out !== undefined && statSync(out, { throwIfNoEntry: false })?.isFile() === false)
+    throw new CommandError(`${out} is there and is no file.`, 'Give the name of the file to write after --out.');
   if (into === 'parquet' && out === undefined)
     throw new CommandError('A Parquet file needs a name.', 'Add --out FILE.');
   if (into === 'kafka' && out !== undefined) throw new CommandError('Nothing is written to a file with --into kafka.');
@@ -94,10 +111,24 @@ async function replay(context: CommandContext, options: ReplayOptions, editions:
     };
     return await replayIntoKafka(stream, editions, report, signal);
   }
-  const file = out === undefined ? null : createWriteStream(out);
-  const rows = await writeNdjson(toldChanges(editions), file ?? process.stdout, report, signal);
-  if (file !== null) await finished(file.end());
-  return rows;
+  const write = (to: Writable) => writeNdjson(toldChanges(editions), to, report, signal);
+  return out === undefined ? await write(process.stdout) : await writeWhole(out, write);
+}
+
+/** The name appears only when the file is whole; dying leaves `<file>.partial`, which the next run replaces. */
+async function writeWhole(file: string, write: (to: Writable) => Promise<number>): Promise<number> {
+  const partial = `${file}.partial`;
+  const to = createWriteStream(partial, { flush: true });
+  try {
+    const rows = await write(to);
+    await finished(to.end());
+    await rename(partial, file);
+    return rows;
+  } catch (error) {
+    to.destroy();
+    await rm(partial, { force: true });
+    throw error;
+  }
 }
 
 function boundOf(text: string): Bound {

@@ -1,8 +1,13 @@
 import { type Client, ServiceError } from '@temporalio/client';
+import { publicationQueue } from '../../workflows/publication/messages.ts';
 import { temporalBlock } from '../runtime/config.ts';
 import { makeTemporal } from '../runtime/temporal.ts';
 import { type CommandContext, CommandError } from './context.ts';
 import type { Follow } from './publication-follow.ts';
+
+/** TASK_QUEUE_TYPE_WORKFLOW of the server's interface. */
+const workflowTasks = 1;
+const exitInterrupted = 130;
 
 /** A client of the configuration's server; closed when the command ends. @throws CommandError when it does not answer */
 export async function connectTemporal(context: CommandContext): Promise<Client> {
@@ -17,7 +22,20 @@ export async function connectTemporal(context: CommandContext): Promise<Client> 
   }
 }
 
-export function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Follow {
+/** For a person who waits: says when nobody is there to do the work, and on Ctrl-C that it goes on. */
+export async function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Promise<Follow> {
   const deadline = Date.now() + timeoutSeconds * 1000;
+  const leave = () => {
+    context.note('The work goes on without this command. See it with: npx padron publications list');
+    process.exit(exitInterrupted);
+  };
+  process.once('SIGINT', leave);
+  context.onEnd(() => process.off('SIGINT', leave));
+  const { pollers } = await client.workflowService.describeTaskQueue({
+    namespace: client.options.namespace,
+    taskQueue: { name: publicationQueue },
+    taskQueueType: workflowTasks,
+  });
+  if (!pollers?.length) context.note('No worker runs: the work waits for one. `npm start` has one.');
   return { pool: context.pool(), client, note: (text) => context.note(text), deadline };
 }

@@ -2,11 +2,14 @@ import type { Command } from 'commander';
 import type { ListedDifference, PartReport, VerifyReport } from '../../pipelines/replay/types.ts';
 import { type VerifyOutcome, verifyRegister } from '../../pipelines/replay/verify-register.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import { archiveBlock, clickhouseBlock } from '../runtime/config.ts';
+import { archiveBlock, clickhouseBlock, databaseBlock } from '../runtime/config.ts';
 import { registerOf } from './arguments.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 import { openConfiguredArchive } from './listed-lines.ts';
 import { ProgressLine } from './progress-line.ts';
+
+/** Read at once, so that all that is missing is said at once. */
+export const verifySettings = databaseBlock.extend(clickhouseBlock.shape).extend(archiveBlock.shape);
 
 const exitDiffers = 1;
 const exitOnItsWay = 3;
@@ -32,12 +35,8 @@ Examples:
   $ npx padron verify --register padron_reducido --json`,
     )
     .action(async (options: OutputOptions & { register?: RegisterName }) => {
-      const parts = {
-        pool: context.pool(),
-        archive: await openConfiguredArchive(context),
-        clickhouseUrl: context.configuration(clickhouseBlock).CLICKHOUSE_URL,
-        workDir: context.configuration(archiveBlock).WORK_DIR,
-      };
+      const { CLICKHOUSE_URL: clickhouseUrl, WORK_DIR: workDir } = context.configuration(verifySettings);
+      const parts = { pool: context.pool(), archive: await openConfiguredArchive(context), clickhouseUrl, workDir };
       const progress = new ProgressLine((text) => context.note(text));
       const found: Verified[] = [];
       for (const register of options.register === undefined ? registerNames : [options.register]) {

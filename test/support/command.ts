@@ -15,12 +15,17 @@ export interface CommandResult {
 }
 
 /** `padron` as a person runs it; what it knows comes from this environment alone. */
+export function startPadron(words: readonly string[], environment: Record<string, string>) {
+  return spawn(process.execPath, ['deploy/cli/padron.js', ...words], {
+    cwd: repositoryRoot,
+    env: { PATH: process.env.PATH ?? '', ...environment },
+  });
+}
+
+/** The same to its end. */
 export function runPadron(words: readonly string[], environment: Record<string, string>): Promise<CommandResult> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['deploy/cli/padron.js', ...words], {
-      cwd: repositoryRoot,
-      env: { PATH: process.env.PATH ?? '', ...environment },
-    });
+    const child = startPadron(words, environment);
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk) => {

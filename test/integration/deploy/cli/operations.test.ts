@@ -10,7 +10,7 @@ import { openArchive } from '../../../../pipelines/archive/open.ts';
 import { ensureHead, recordProbe } from '../../../../pipelines/editions/heads.ts';
 import { editionsBeyond, recordEditionPartitions } from '../../../../pipelines/editions/partitions.ts';
 import { recordReconciliation } from '../../../../pipelines/editions/reconciliations.ts';
-import { padronDocument, runCommand, runPadron } from '../../../support/command.ts';
+import { padronDocument, runCommand, runPadron, startPadron } from '../../../support/command.ts';
 import { type FreshDatabase, freshDatabase, freshNamespace } from '../../../support/isolation.ts';
 
 // What operators see and order, over a catalogue that was written by hand: the pipeline itself is tested elsewhere.
@@ -221,15 +221,44 @@ test('each command has an example in its --help', async () => {
   }
 });
 
-test('publications run --wait: a command that gives up says so and nothing else; the work goes on', async () => {
+test('publications run: a command that gives up says so; a run that is under way is waited for', async () => {
+  const other = await freshNamespace(inject('endpoints'));
   await ensureHead(pool, 'buenos_contribuyentes');
   // No worker takes this namespace's work: the run stays as it is. As a process: what fails after its end would show.
-  const words = ['publications', 'run', 'buenos_contribuyentes', '--wait', '--timeout', '2'];
-  const { code, stdout, stderr } = await runPadron(words, environment);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr.trimEnd().split('\n')).toEqual([
-    expect.stringMatching(/^asking the official site of buenos_contribuyentes \(fetch\/buenos_contribuyentes-.*\)$/),
-    'error: It takes longer than --timeout; the work goes on without this command.',
-    'See it with: npx padron publications list',
-  ]);
+  const words = ['publications', 'run', 'buenos_contribuyentes'];
+  const run = (...more: string[]) => runPadron([...words, ...more], { ...environment, TEMPORAL_NAMESPACE: other });
+  const gaveUp = async (said: RegExp) => {
+    const { code, stdout, stderr } = await run('--wait', '--timeout', '2');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      'No worker runs: the work waits for one. `npm start` has one.',
+      expect.stringMatching(said),
+      'error: It takes longer than --timeout; the work goes on without this command.',
+      'See it with: npx padron publications list',
+    ]);
+  };
+  await gaveUp(/^asking the official site of buenos_contribuyentes \(fetch\/buenos_contribuyentes-.*\)$/);
+  await gaveUp(/^asked already \(fetch\/buenos_contribuyentes-.*\): waiting for its end$/);
+  const queued = await run('--json');
+  expect(JSON.parse(queued.stdout)).toMatchObject({ outcome: 'queued', after_workflow_id: expect.any(String) });
+});
+
+test('publications run --wait: Ctrl-C says that the work goes on', async () => {
+  const child = startPadron(['publications', 'run', register, '--wait'], environment);
+  const said = await new Promise<string>((resolve) => {
+    let text = '';
+    child.stderr.on('data', (chunk) => {
+      text += chunk;
+      // Once only: a second one ends it without a word.
+      if (/^(asking|asked) .*\n$/m.test(String(chunk))) child.kill('SIGINT');
+    });
+    child.once('close', (code) => resolve(`${code} ${text}`));
+  });
+  expect(said).toMatch(/^130 [\s\S]*The work goes on without this command\./);
+});
+
+test('replay: no device loses its place to a file, and an unknown stretch says where the editions are', async () => {
+  const replay = (...words: string[]) => padron('replay', '--register', register, '--into', 'ndjson', ...words);
+  expect((await replay('--from', '1', '--to', '2', '--out', folder)).stderr).toMatch(/is no file/);
+  expect((await replay('--from', '8', '--to', '9')).stderr).toMatch(/no edition in this stretch[\s\S]*editions list/);
 });
