@@ -35,18 +35,25 @@ const abandonedAfterMs = 10 * 60 * 1000;
 async function sweep(parts: SweepParts): Promise<void> {
   await ensureReconcileSchedule(parts.client, parts.schedule);
   for (const register of registerNames) {
-    const handle = await ensureSchedule(parts.client, register, parts.schedule);
-    const open: NextWork = await nextWork(parts, register);
-    if (open.kind !== 'none') {
-      parts.log.info({ register, open }, 'open work has a workflow');
-      await startPublish(parts.client, register);
-    }
-    if (await hasAbandonedDownload(parts.pool, register, abandonedAfterMs)) {
-      // Skipped by the server while a fetch runs.
-      await handle.trigger(ScheduleOverlapPolicy.SKIP);
-    }
-    await endRetention(parts, register);
+    // One that cannot be swept (a bucket that removes nothing, a topic that is gone) keeps no other from it.
+    await sweepRegister(parts, register).catch((error: unknown) => {
+      parts.log.error({ err: error, register }, 'sweep of a register failed; the next one tries again');
+    });
   }
+}
+
+async function sweepRegister(parts: SweepParts, register: RegisterName): Promise<void> {
+  const handle = await ensureSchedule(parts.client, register, parts.schedule);
+  const open: NextWork = await nextWork(parts, register);
+  if (open.kind !== 'none') {
+    parts.log.info({ register, open }, 'open work has a workflow');
+    await startPublish(parts.client, register);
+  }
+  if (await hasAbandonedDownload(parts.pool, register, abandonedAfterMs)) {
+    // Skipped by the server while a fetch runs.
+    await handle.trigger(ScheduleOverlapPolicy.SKIP);
+  }
+  await endRetention(parts, register);
 }
 
 async function endRetention(
@@ -85,8 +92,9 @@ export class LateWatch {
 export function startSweeper(parts: SweepParts, everyMs: number): () => Promise<void> {
   const lateWatch = new LateWatch(parts);
   const work = async () => {
-    await sweep(parts);
+    // First, since registers become late while Temporal is away.
     await lateWatch.look();
+    await sweep(parts);
   };
   return startRepeating('sweep of publications', everyMs, parts.log, work, 'at_once');
 }

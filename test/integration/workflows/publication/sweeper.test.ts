@@ -1,0 +1,72 @@
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
+import { makePool, type Pool } from '../../../../deploy/runtime/postgres.ts';
+import { makeTemporal } from '../../../../deploy/runtime/temporal.ts';
+import { ArchiveError } from '../../../../pipelines/archive/archive.ts';
+import { ensureHead } from '../../../../pipelines/editions/heads.ts';
+import { registerNames } from '../../../../schemas/registers.ts';
+import { publishWorkflowId } from '../../../../workflows/publication/messages.ts';
+import { startSweeper } from '../../../../workflows/publication/sweeper.ts';
+import { freshDatabase, freshNamespace } from '../../../support/isolation.ts';
+
+const { DATABASE_URL: databaseUrl, drop } = await freshDatabase(inject('endpoints'));
+let pool: Pool;
+let client: Awaited<ReturnType<typeof makeTemporal>>;
+const lines: Record<string, unknown>[] = [];
+const log = pino(
+  { base: null },
+  new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>);
+      done();
+    },
+  }),
+);
+
+beforeAll(async () => {
+  await migratePostgres(databaseUrl);
+  pool = makePool(databaseUrl, 'test', 2);
+  for (const register of registerNames) await ensureHead(pool, register);
+  const { TEMPORAL_ADDRESS } = inject('endpoints');
+  client = await makeTemporal(TEMPORAL_ADDRESS, await freshNamespace(inject('endpoints')));
+});
+afterAll(async () => {
+  await client?.connection.close();
+  await pool?.end();
+  await drop();
+});
+
+async function publication(register: string, state: string, days: number): Promise<void> {
+  await pool.query(
+    `INSERT INTO publication (register, sha256, published_at, downloaded_at, state)
+     VALUES ($1, repeat('a', 64), now(), now() - make_interval(days => $3), $2)`,
+    [register, state, days],
+  );
+}
+
+test('a register that cannot be swept keeps no other from its workflow, and what is late is said first', async () => {
+  const [first, , , another] = registerNames;
+  await publication(first!, 'rechazada', 10);
+  await publication(another!, 'descargada', 0);
+  const stop = startSweeper(
+    {
+      ...{ pool, client, log, publicationDays: 1, editionsToRepublish: async () => [] },
+      schedule: { cron: '0 0 1 1 *', reconcileCron: '0 0 1 1 *' },
+      // A bucket whose key may not delete.
+      archive: { remove: () => Promise.reject(new ArchiveError('refused', 'the archive refuses to delete')) },
+    },
+    3_600_000,
+  );
+  await stop();
+  expect(lines.filter(({ level }) => level === 50)).toEqual([
+    expect.objectContaining({ register: first, msg: 'sweep of a register failed; the next one tries again' }),
+  ]);
+  const late = lines.findIndex(({ msg }) => msg === 'the register is late');
+  expect(late).toBeGreaterThanOrEqual(0);
+  expect(late).toBeLessThan(lines.findIndex(({ level }) => level === 50));
+  const handle = client.workflow.getHandle(publishWorkflowId(another!));
+  expect((await handle.describe()).status.name).toBe('RUNNING');
+  await handle.terminate();
+});
