@@ -6,6 +6,7 @@ const ratedMs = 500;
 export class ProgressLine {
   readonly #note: (text: string) => void;
   #what = '';
+  #last = '';
   #startedAt = 0;
   #saidAt = Number.NEGATIVE_INFINITY;
 
@@ -25,7 +26,9 @@ export class ProgressLine {
     if (now - this.#saidAt < everyMs && !isDone) return;
     this.#saidAt = now;
     const ms = now - this.#startedAt;
-    this.#note(progressText(what, rows, totalRows, ms < ratedMs ? 0 : (rows / ms) * 1_000));
+    const text = progressText(what, rows, totalRows, ms < ratedMs ? 0 : (rows / ms) * 1_000);
+    if (text !== this.#last) this.#note(text);
+    this.#last = text;
   }
 }
 

@@ -17,3 +17,10 @@ test('at most one line a second, and always the last one; no rate of what took n
   expect(said.at(-1)).toMatch(/^verify: 100 of 100 rows \(100 %\)/);
   expect(said.length).toBeLessThan(50);
 });
+
+test('what was said is not said again', () => {
+  const said: string[] = [];
+  const progress = new ProgressLine((text) => said.push(text));
+  for (const rows of [12, 12, 12]) progress.tell('verify', rows, 12);
+  expect(said).toEqual(['verify: 12 of 12 rows (100 %)']);
+});
