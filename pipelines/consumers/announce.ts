@@ -74,7 +74,7 @@ export async function announce(
     if (batch.isStale()) return; // Another consumer has the partition; it handles this batch.
   }
   const day = limaDay(edition.detectedAt);
-  // In a transaction of its own: making partitions locks the whole tables. Repeatable; dying after it leaves empty ones.
+  // In a transaction of its own: whoever makes a day meanwhile waits for its end. Repeatable; dying after it leaves empty ones.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
   const wrong =

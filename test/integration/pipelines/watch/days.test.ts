@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
+
+const tables = ['event', 'delivery', 'attempt'] as const;
+let bench: WatchBench;
+beforeAll(async () => {
+  bench = await makeWatchBench(inject('endpoints'));
+});
+afterAll(() => bench.close());
+
+const makeDay = (day: string) => bench.pool.query('SELECT ensure_event_day($1)', [day]);
+
+/** What an index of the table is over and how, without its name and its table's. */
+async function indexesOf(table: string): Promise<string[]> {
+  const { rows } = await bench.pool.query<{ definition: string }>(
+    `SELECT regexp_replace(pg_get_indexdef(indexrelid), 'INDEX .* USING', 'INDEX USING') AS definition
+     FROM pg_index WHERE indrelid = $1::regclass ORDER BY 1`,
+    [table],
+  );
+  return rows.map(({ definition }) => definition);
+}
+
+it('a new day waits for nobody, and nobody for it: rounds, readers and writers go on', async () => {
+  await makeDay('2026-11-26');
+  const [worker, maker] = await Promise.all([bench.pool.connect(), bench.pool.connect()]);
+  try {
+    for (const each of [worker, maker]) {
+      await each.query('BEGIN');
+      await each.query("SET LOCAL lock_timeout = '2s'");
+    }
+    await worker.query("UPDATE delivery SET intentos = 1 WHERE day = '2026-11-26'");
+    await worker.query("DELETE FROM attempt WHERE day = '2026-11-26'");
+    await worker.query('SELECT count(*) FROM event');
+    await maker.query("SELECT ensure_event_day('2026-11-27')");
+    for (const table of tables) await worker.query(`SELECT count(*) FROM ${table}`);
+    await worker.query("UPDATE event SET evento = '' WHERE day = '2026-11-26'");
+    for (const each of [worker, maker]) await each.query('COMMIT');
+  } finally {
+    for (const each of [worker, maker]) each.release(true);
+  }
+});
+
+it('several callers at once make it once, with the indexes of its parents and no more', async () => {
+  await Promise.all(Array.from({ length: 8 }, () => makeDay('2028-02-29')));
+  for (const table of tables) {
+    expect(await indexesOf(`${table}_20280229`)).toEqual(await indexesOf(table));
+    const { rows } = await bench.pool.query(
+      `SELECT pg_get_expr(relpartbound, oid) AS bound FROM pg_class WHERE oid = $1::regclass`,
+      [`${table}_20280229`],
+    );
+    expect(rows).toEqual([{ bound: "FOR VALUES FROM ('2028-02-29') TO ('2028-03-01')" }]);
+  }
+});
