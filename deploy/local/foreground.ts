@@ -1,7 +1,9 @@
 /** What a command that runs until it is told to stop can use. */
 export interface Foreground {
-  /** Called in reverse order of registration when the command ends. Register as soon as there is something to stop. */
+  /** Called in reverse order of registration when the command ends. Register as soon as there is something to stop. Is a `goOn`. */
   onStop(stop: () => Promise<void> | void): void;
+  /** Between two steps of a long start. @throws what ends the command without a word, when it was told to stop meanwhile */
+  goOn(): void;
   /** Ends the command with exit code 1. The reason is printed. */
   fail(reason: string): void;
   /** Ends the command with exit code 0: it has done what it was started for. */
@@ -12,9 +14,11 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const secondSignalExitCode = 130;
 const sameKeyPressMs = 1000; // npm passes Ctrl-C on to a process that has had it from the terminal already
 
+class ToldToStop extends Error {}
+
 /**
  * Runs `start`, waits for Ctrl-C, SIGTERM or a failure, then stops all in reverse and resolves with the exit code.
- * A signal during the start is obeyed when the start is through; a second one ends the process at once.
+ * A signal during the start is obeyed at its next `goOn`; a second one ends the process at once.
  */
 export async function runInForeground(start: (foreground: Foreground) => Promise<void>): Promise<number> {
   const stops: (() => Promise<void> | void)[] = [];
@@ -45,10 +49,17 @@ export async function runInForeground(start: (foreground: Foreground) => Promise
       end();
     });
   }
+  const goOn = () => {
+    if (isEnding) throw new ToldToStop();
+  };
+  const onStop = (stop: () => Promise<void> | void) => {
+    stops.push(stop);
+    goOn();
+  };
   try {
-    await start({ onStop: (stop) => void stops.push(stop), fail, end });
+    await start({ onStop, goOn, fail, end });
   } catch (error) {
-    fail(error instanceof Error ? error.message : String(error));
+    if (!(error instanceof ToldToStop)) fail(error instanceof Error ? error.message : String(error));
   }
   await ended;
   for (const stop of stops.reverse()) {

@@ -45,6 +45,8 @@ export interface ChainOptions {
   /** Folder of the engines' data; emptied first. */
   directory: string;
   log: (line: string) => void;
+  /** Throws when the start is to go no further. */
+  goOn?: () => void;
   /** More variables for the product's processes. */
   environment?: Record<string, string>;
 }
@@ -89,6 +91,7 @@ async function startParts(
 
   const stack = await startStack({ directory: enginesOf(directory), log });
   stops.push(() => stack.stop());
+  options.goOn?.();
   const settings = {
     ...sourceSettings(site),
     ALLOW_PRIVATE_TARGETS: '1',

@@ -9,9 +9,16 @@ import type { PublishedDay } from './register/day.ts';
 /** Numbered headings with what happens below them. */
 export class Steps {
   readonly #startedAt = Date.now();
+  readonly #goOn: () => void;
   #number = 0;
 
+  /** @param goOn throws when the demo was told to stop: no further step begins */
+  constructor(goOn: () => void) {
+    this.#goOn = goOn;
+  }
+
   begin(title: string): void {
+    this.#goOn();
     this.#number += 1;
     const elapsed = ((Date.now() - this.#startedAt) / 1000).toFixed(1);
     console.log(`\n${pc.bold(`${this.#number}. ${title}`)} ${pc.dim(`[${elapsed} s]`)}`);

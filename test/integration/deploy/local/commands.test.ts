@@ -82,6 +82,16 @@ test('local shows and writes the addresses, obeys one Ctrl-C told twice, and rem
   expect(existsSync(path.join(localDirectory, 'data'))).toBe(false);
 });
 
+test('a Ctrl-C during the start is obeyed as soon as what has begun to start is up', async () => {
+  const local = run('main.ts');
+  await waitFor(() => existsSync(path.join(localDirectory, 'data', 'run', 'postgres.pid')));
+  local.child.kill('SIGINT');
+  expect(await local.ended).toBe(0);
+  expect(local.output()).toContain('postgres: up');
+  expect(local.output()).not.toContain('Ctrl-C stops');
+  expect(existsSync(endpointsFile)).toBe(false);
+});
+
 test('an engine that dies is shown and stops the whole with exit code 1', async () => {
   const local = run('main.ts');
   await untilReady(local);
