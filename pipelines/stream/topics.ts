@@ -41,8 +41,8 @@ function wantedTopics({ prefix, register, partitions }: TopicPlan): Wanted[] {
   ];
 }
 
-/** Deploy step: makes what is missing (replication factor −1: the broker's default), then checks. Repeatable. */
-export async function ensureTopics(kafka: Kafka, plan: TopicPlan, replicationFactor = -1): Promise<void> {
+/** Deploy step: makes what is missing, then checks. Repeatable. */
+export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics());
     const missing = wantedTopics(plan).filter(({ topic }) => !existing.has(topic));
@@ -54,7 +54,8 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan, replicationFac
         topics: missing.map(({ topic, partitions }) => ({
           topic,
           numPartitions: partitions,
-          replicationFactor,
+          // The broker's default.
+          replicationFactor: -1,
           configEntries: Object.entries(topicSettings).map(([name, value]) => ({ name, value })),
         })),
       });

@@ -8,6 +8,7 @@ import { makeEgressDispatcher } from '../../../../deploy/runtime/egress/dispatch
 import { makeWebhookSecret } from '../../../../deploy/runtime/secrets.ts';
 import { sendAttempt } from '../../../../workflows/delivery/attempt.ts';
 import { defaultDeliverySettings } from '../../../../workflows/delivery/settings.ts';
+import { claimedDelivery, targetAt } from '../../../support/claimed-delivery.ts';
 import { type Python, pythonWithPackages } from '../../../support/python-packages.ts';
 import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/receiver.ts';
 
@@ -37,27 +38,9 @@ afterAll(async () => {
 async function send(body: string, secrets: readonly string[]): Promise<Notice> {
   const { exchange: limits, schedule } = defaultDeliverySettings;
   const parts = { dispatcher, policy: { allowPrivateTargets: true }, limits, schedule, version: '1.0.0' };
-  const target = {
-    id: 'wh_1',
-    url: `${receiver.origin}/avisos`,
-    estado: 'activo',
-    rateLimit: 1,
-    inFlightLimit: 1,
-  } as const;
   const before = receiver.notices.length;
-  const result = await sendAttempt(parts, { ...target, timeoutsInARow: 0, secrets: [] }, secrets, {
-    day: '2026-11-27',
-    id: `en_${before}`,
-    leaseToken: 't',
-    attempt: 1,
-    failuresOfCycle: 0,
-    isTest: false,
-    event: 'ping',
-    register: 'padron_reducido',
-    edition: 2,
-    occurredAt: new Date(),
-    payload: body,
-  });
+  const delivery = claimedDelivery({ id: `en_${before}`, event: 'ping', payload: body });
+  const result = await sendAttempt(parts, targetAt(`${receiver.origin}/avisos`), secrets, delivery);
   expect(result).toMatchObject({ success: true, httpStatus: 204 });
   return receiver.notices[before]!;
 }

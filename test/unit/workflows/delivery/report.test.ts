@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { makeDeliveryMetrics } from '../../../../workflows/delivery/metrics.ts';
 import { reportAttempt } from '../../../../workflows/delivery/report.ts';
+import { claimedDelivery } from '../../../support/claimed-delivery.ts';
 import { silentLog } from '../../../support/watch-bench.ts';
 
 function report(
@@ -10,20 +11,15 @@ function report(
 ) {
   const { attempt, isTest = false, secondsAgo, failure = null } = parts;
   const metrics = metricsOf(registry);
-  const occurredAt = new Date(Date.now() - secondsAgo * 1_000);
-  const common = { day: '2026-11-27', id: 'en_1', leaseToken: 't', attempt, isTest };
-  const delivery = {
-    ...common,
-    failuresOfCycle: 0,
-    event: 'ruc.baja',
-    register: 'padron_reducido',
-    edition: 2,
-    occurredAt,
-    payload: '{}',
-  };
+  const delivery = claimedDelivery({ attempt, isTest, occurredAt: new Date(Date.now() - secondsAgo * 1_000) });
   const success = failure === null;
+  const { day, id, leaseToken } = delivery;
   const result = {
-    ...common,
+    day,
+    id,
+    leaseToken,
+    attempt,
+    isTest,
     durationMs: 20,
     success,
     httpStatus: 204,
