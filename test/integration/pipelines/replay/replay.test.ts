@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
@@ -12,6 +13,7 @@ import type { VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { verify } from '../../../../pipelines/replay/verify.ts';
 import { verifyRegister } from '../../../../pipelines/replay/verify-register.ts';
 import { materializeGroup, watchGroup } from '../../../../pipelines/stream/groups.ts';
+import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
 import { changesTopic, type RegisterName } from '../../../../schemas/registers.ts';
 import { ReplayBench, watchCompanies, writeBars } from '../../../support/replay-bench.ts';
 import { inventedRuc } from '../../../support/stream.ts';
@@ -86,13 +88,27 @@ async function notices(): Promise<{ events: number; deliveries: number }> {
 const run = (query: string) =>
   bench.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
 
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
 /** The operators' command on the bench's addresses. */
-function padron(...args: string[]): Promise<{ code: number; stdout: string }> {
+async function padron(...args: string[]): Promise<Pick<Ended, 'code' | 'stdout'>> {
+  const { code, stdout } = await runProgram(process.execPath, ['deploy/cli/padron.js', ...args]);
+  return { code, stdout };
+}
+
+/** The same in a shell that has set limits; `$0` is Node.js. */
+const runShell = (script: string) => runProgram('sh', ['-c', script, process.execPath]);
+
+function runProgram(program: string, args: readonly string[]): Promise<Ended> {
   const { environment } = bench.stream;
   const env = { PATH: process.env.PATH, ...environment, WORK_DIR: bench.workDir };
   return new Promise((resolve) => {
-    execFile(process.execPath, ['deploy/cli/padron.js', ...args], { env }, (error, stdout) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout }),
+    execFile(program, args, { env }, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
     );
   });
 }
@@ -200,16 +216,25 @@ describe('rebuild', () => {
     await run(`ALTER TABLE taxpayer DELETE WHERE ruc = ${late}`);
   });
 
-  test('is refused, and verify says so, while an edition is on its way', async () => {
-    const { pool } = bench.stream;
-    const set = (time: string) =>
-      pool.query(`UPDATE edition SET materializada_at = ${time} WHERE register = 'sancionados' AND number = 2`);
-    await set('NULL');
+  test('is the way out for an edition that will never be materialised; before it is published it is refused', async () => {
+    const { pool, clickhouse } = bench.stream;
+    const set = (column: string, time: string) =>
+      pool.query(`UPDATE edition SET ${column} = ${time} WHERE register = 'sancionados' AND number = 2`);
+    const isMaterialised = () => checkMaterialised({ ...bench.stream, clickhouse }, 'sancionados', 2);
+    await set('materializada_at', 'NULL');
     const command = await padron('verify', '--register', 'sancionados');
     expect(command).toEqual({ code: 3, stdout: 'sancionados: edition 2 is on its way, try again\n' });
+    // As an edition of the same number left it that the catalogue knows no longer.
+    await run(`INSERT INTO taxpayer VALUES (${inventedRuc(900_001)}, 5, 2, 0, '["ruc","[]"]')`);
+    await expect(isMaterialised()).rejects.toThrow('`padron rebuild --register sancionados` makes all of them anew');
+    await set('publicada_at', 'NULL');
     const refused = rebuild(rebuildParts(), used, () => {}, signal);
     await expect(refused).rejects.toMatchObject({ code: 'edition_on_its_way' });
-    await set('now()');
+    await set('publicada_at', 'now()');
+    await rebuild(rebuildParts(), ['sancionados'], () => {}, signal);
+    expect(await isMaterialised()).toBe('materialised');
+    await set('materializada_at', 'now()');
+    await expectEqual();
   });
 });
 
@@ -229,6 +254,16 @@ describe('a replay', () => {
       ['d', '20500000013', '2026-11-22'],
       ['u', '88000000019', '2026-11-22'],
     ]);
+  });
+
+  test('as a file has its name when it is whole', async () => {
+    const out = join(bench.stream.folder, 'changes.ndjson');
+    const words = ['replay', '--register', 'sancionados', '--from', '1', '--to', '2', '--into', 'ndjson'];
+    const full = await runShell(`ulimit -f 0; exec "$0" deploy/cli/padron.js ${words.join(' ')} --out ${out}`);
+    expect(full).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: EFBIG[^\n]*\n$/m) });
+    expect(readdirSync(bench.stream.folder).filter((name) => name.startsWith('changes'))).toEqual([]);
+    expect((await padron(...words, '--out', out)).code).toBe(0);
+    expect(readFileSync(out, 'utf8')).toBe((await padron(...words)).stdout);
   });
 });
 
