@@ -11,7 +11,9 @@ BEGIN
     CONTINUE WHEN to_regclass(partition_name) IS NOT NULL;
     -- Two callers at once: the second waits here and then finds the partition.
     PERFORM pg_advisory_xact_lock(hashtext('ensure_event_day'));
-    CONTINUE WHEN to_regclass(partition_name) IS NOT NULL;
+    -- Asked of the table and not by to_regclass, which may answer what it answered before the wait.
+    CONTINUE WHEN EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+      WHERE i.inhparent = to_regclass(parent) AND c.relname = partition_name);
     EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', partition_name, parent);
     EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
       parent, partition_name, wanted, wanted + 1);
