@@ -151,6 +151,22 @@ test('a reader that follows the cursor while four writers commit in any order mi
   expect(seen).toEqual(Array.from({ length: total }, (_, index) => index + 1));
 });
 
+test('asking whether there is news looks through no day when there is none', async () => {
+  const by = await makeCaller(around.pool, around.api.url);
+  await write(by, await makeList(by), 1, [firstRuc], new Date('2026-11-26T12:00:00Z'));
+  const { meta } = await read(by, '');
+  const client = await around.pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE event IN ACCESS EXCLUSIVE MODE');
+    const signal = AbortSignal.timeout(5_000);
+    expect((await by.request(`${path}?cursor=${meta.cursor}`, { signal })).status).toBe(200);
+  } finally {
+    client.release(true);
+  }
+  expect(await read(by, `cursor=${meta.cursor}`)).toMatchObject({ data: [], meta: { cursor: meta.cursor } });
+});
+
 test('a cursor before what the retention removed is told so, and given the oldest that still shows everything', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const list = await makeList(by);
