@@ -2,13 +2,14 @@ import { isSilence } from '../deploy/runtime/postgres.ts';
 
 /**
  * Whether an error says that an engine did not answer, and nothing about the request: a refused or broken connection, a
- * server that starts or stops, a deadline. SQLSTATE classes: 08 connection, 53 resources, 57 operator intervention.
+ * server that starts or stops, a deadline. SQLSTATE classes: 08 connection, 53 resources, 57 operator intervention; and of 40
+ * a transaction that was undone for another's sake, which succeeds when it is asked for again.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (isSilence(error)) return true;
   const code = 'code' in error ? String(error.code) : '';
-  if (/^(08|53|57)[0-9A-Z]{3}$/.test(code)) return true;
+  if (/^((08|53|57)[0-9A-Z]{3}|40001|40P01)$/.test(code)) return true;
   if (/^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true;
   return /timeout exceeded when trying to connect|connection terminated|did not answer within/i.test(error.message);
 }
