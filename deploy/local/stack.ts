@@ -61,6 +61,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       (engine) => !engine.addressNames.every((name) => context.external[name]),
     );
     for (const engine of wanted) Object.assign(context.endpoints, engine.endpoints(context), context.external);
+    let isStarting = true;
     const running = new RunningEngines(context, wanted, {
       runDirectory: folders.run,
       logDirectory: folders.logs,
@@ -70,9 +71,12 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       onUnexpectedEnd: (name, description) => {
         log(description);
         options.onEngineEnd?.(name as EngineName, description);
+        // Those that need it would wait for it until their own deadline.
+        if (isStarting) void running.stopAll();
       },
     });
     await running.startAll();
+    isStarting = false;
     log(`ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
     return {
       endpoints: context.endpoints,

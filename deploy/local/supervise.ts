@@ -90,7 +90,8 @@ export class SupervisedProcess {
   async waitUntilReady(): Promise<void> {
     const deadline = Date.now() + this.#options.readyTimeoutMs;
     while (Date.now() < deadline) {
-      if (this.#outcome !== undefined) throw new Error(this.describeEnd(this.#outcome));
+      if (this.#outcome !== undefined)
+        throw new Error(this.#endIsWanted ? `${this.name}: stopped while it started` : this.describeEnd(this.#outcome));
       if (await this.#launch.isReady().catch(() => false)) return;
       await sleep(pollEveryMs);
     }
@@ -99,8 +100,8 @@ export class SupervisedProcess {
 
   /** Orderly end; killed when it takes longer than the deadline. Returns false if it had to be killed. */
   async stop(): Promise<boolean> {
-    this.#endIsWanted = true;
     if (this.hasEnded || !this.#identity) return true;
+    this.#endIsWanted = true;
     const children = descendantsOf(this.#identity.pid);
     signalProcess(this.#identity, this.#launch.stopSignal);
     const stopped = await Promise.race([

@@ -143,6 +143,23 @@ test('a start that fails says why and leaves nothing running', async () => {
   expect(processesOfFolder()).toEqual([]);
 });
 
+test('an engine that dies while another one starts ends the start at once', async () => {
+  const fresh = mkdtempSync(path.join(tmpdir(), 'padron-dying-'));
+  const said: string[] = [];
+  const options = { directory: fresh, engines: ['registry'] as const, addresses: {} };
+  const begun = performance.now();
+  const starting = startStack({ ...options, log: (line) => said.push(line) });
+  const refused = expect(starting).rejects.toThrow('registry: stopped while it started');
+  const pidOf = (engine: string) =>
+    JSON.parse(readFileSync(path.join(fresh, 'run', `${engine}.pid`), 'utf8')) as { pid: number };
+  await vi.waitFor(() => pidOf('registry'), { timeout: 60_000, interval: 20 });
+  process.kill(pidOf('postgres').pid, 'SIGKILL');
+  await refused;
+  expect(said.join('\n')).toContain('postgres: killed by SIGKILL');
+  expect(performance.now() - begun).toBeLessThan(60_000);
+  rmSync(fresh, { recursive: true, force: true });
+});
+
 test('a warm start needs neither Maven, Python nor a network', async () => {
   const { PATH } = process.env;
   const bare = mkdtempSync(path.join(tmpdir(), 'padron-path-'));
