@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { rebuild } from '../../pipelines/replay/rebuild.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { makeClickhouse } from '../runtime/clickhouse.ts';
-import { archiveBlock, clickhouseBlock } from '../runtime/config.ts';
 import { registerOf } from './arguments.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 import { openConfiguredArchive } from './listed-lines.ts';
 import { ProgressLine } from './progress-line.ts';
+import { verifySettings } from './verify.ts';
 
 /** Copying a large register is one statement of about a minute. */
 const requestTimeoutMs = 3_600_000;
@@ -23,7 +23,7 @@ export function registerRebuildCommand(program: Command, context: CommandContext
     .addHelpText(
       'after',
       `
-Look-ups go on during all of it. It needs room for a second copy of the tables. Refused while an edition is on its way.
+Look-ups go on during all of it. It needs room for a second copy of the tables. Refused while an edition is being published.
 When it is ended half way, what serves is whole; run it again.
 
 Examples:
@@ -31,7 +31,7 @@ Examples:
   $ npx padron rebuild --register agentes_retencion --json`,
     )
     .action(async (options: OutputOptions & { register?: RegisterName }) => {
-      const { CLICKHOUSE_URL } = context.configuration(clickhouseBlock);
+      const { CLICKHOUSE_URL, WORK_DIR } = context.configuration(verifySettings);
       const clickhouse = makeClickhouse(CLICKHOUSE_URL, 'padron-rebuild', { requestTimeoutMs, connections: 2 });
       context.onEnd(() => clickhouse.close());
       const parts = {
@@ -39,7 +39,7 @@ Examples:
         clickhouse,
         archive: await openConfiguredArchive(context),
         clickhouseUrl: CLICKHOUSE_URL,
-        workDir: context.configuration(archiveBlock).WORK_DIR,
+        workDir: WORK_DIR,
       };
       const progress = new ProgressLine((text) => context.note(text));
       const rebuilt = await rebuild(
