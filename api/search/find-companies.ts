@@ -2,8 +2,8 @@ import { storedCondiciones, storedEstados } from '../../schemas/display-texts.ts
 import type { SearchQuery } from '../../schemas/http/search.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import { type Company, type CurrentRows, companyNow, confirm, passes } from './confirm.ts';
-import { compareRanks, firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
-import type { Filters, NearWords, Tier } from './statements.ts';
+import { firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
+import { type Filters, hasTruth, type NearWords, type Tier } from './statements.ts';
 import type { Candidate, NameStore } from './store.ts';
 import { rucTyped, type Terms, termsOf } from './terms.ts';
 
@@ -106,14 +106,16 @@ class Proposals {
       // Few names have all of several words, or the one: one question then answers for the names and for the words.
       const isFew = terms.whole.length > 0 || !(completions.more || beginnings.more || beginnings.names >= limit);
       const any = after === null && isFew ? await ask('any') : null;
-      if (any !== null && any.length < limit) add(any.toSorted((one, other) => compareRanks(one.rank, other.rank)));
+      if (any?.isWhole) add(any.candidates);
       else {
         const mayGoOn = isThere(beginnings) && isThere(completions);
-        if (place < wordsPlace && mayGoOn) add(await ask('name'));
-        // The best of both hold the best by words, perhaps enough of them.
-        const byWords = (any ?? []).filter(({ rank }) => rank.place === wordsPlace);
-        if (found.length < enough && place <= wordsPlace)
-          add(found.length + byWords.length >= enough ? byWords : await ask('words'));
+        if (place < wordsPlace && mayGoOn) add((await ask('name')).candidates);
+        if (found.length < enough && place <= wordsPlace) {
+          const byWords = hasTruth(terms)
+            ? []
+            : (any?.candidates ?? []).filter(({ rank }) => rank.place === wordsPlace);
+          add(found.length + byWords.length >= enough ? byWords : (await ask('words')).candidates);
+        }
       }
     }
     const isGuessable = given.length + found.length < this.#guessBelow && ![...given, ...found].some(isExact);
@@ -124,7 +126,7 @@ class Proposals {
       if (near.length > 0 && isEach) {
         const before = new Set(found.map(keyOf));
         const guessed = await ask('near', { near, more: before.size });
-        add(guessed.filter((candidate) => !before.has(keyOf(candidate))));
+        add(guessed.candidates.filter((candidate) => !before.has(keyOf(candidate))));
       }
     }
     return { candidates: found, isLast: found.length < enough };

@@ -44,6 +44,15 @@ export interface NearWords {
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
 
+/**
+ * `ranked`: in the order of ranks, for which every row that matches is read where the table has another order. `table`: the first
+ * `windowRows` in the table's order, read until there are as many.
+ */
+export type Reading = 'ranked' | 'table';
+
+/** Of names in the table's order, so many hold the best of them unless those are rare. */
+export const windowRows = 400;
+
 export interface Question {
   tier: Tier;
   terms: Terms;
@@ -59,8 +68,13 @@ export interface Question {
 
 const prefixPlace = 2;
 
-export function statementOf(question: Question): Statement {
-  const statement = new Draft(question);
+/** Whether some names are truer than others to what was typed, beside the order of its words: by their legal form or their Ñ. */
+export function hasTruth({ form, enie }: Terms): boolean {
+  return form !== '' || enie.length > 0;
+}
+
+export function statementOf(question: Question, reading: Reading = 'ranked'): Statement {
+  const statement = new Draft(question, reading);
   const { tier, terms } = question;
   if (tier === 'near') return statement.finish([nearWords(statement, question)]);
   if (tier === 'name') return statement.finish(names(statement, question));
@@ -82,9 +96,18 @@ function names(statement: Draft, question: Question): string[] {
   if (!completions.words.includes(terms.last.word)) return [statement.select(`${prefixPlace}`, [prefixPlace], goesOn)];
   const isIt = `name = ${statement.text(terms.base)}`;
   return [
-    statement.select(placeOfName(statement, terms), [0, 1], [`length = ${length}`, isIt]),
+    statement.select(
+      placeOfName(statement, terms),
+      [0, 1],
+      [`length = ${length}`, allOf(statement, terms), isIt],
+      'ranked',
+    ),
     statement.select(`${prefixPlace}`, [prefixPlace], [...goesOn, `NOT (${isIt})`]),
   ];
+}
+
+function allOf(statement: Draft, { base }: Terms): string {
+  return `hasAllTokens(words, ${statement.list([...new Set(base.split(' '))])})`;
 }
 
 /** The indexes of words leave few names to look into; without them a beginning that no name has is looked for in all. */
@@ -104,13 +127,16 @@ function placeOfName(statement: Draft, { base, form }: Terms): string {
   return `multiIf(name != ${statement.text(base)}, ${prefixPlace}, form = ${statement.text(form)}, 0, 1)`;
 }
 
+/** Every name is compared with each of them. */
+const maxEndsBesideMistakes = 64;
+
 function nearWords(statement: Draft, question: Question): string {
   const { terms, completions, near } = question;
   const all = [...terms.whole, terms.last];
   const conditions: string[] = [];
   const edits: string[] = [];
   for (const [index, { same }] of all.entries()) {
-    const as = index === all.length - 1 ? [...same, ...completions.words] : same;
+    const as = index === all.length - 1 ? [...same, ...completions.words.slice(0, maxEndsBesideMistakes)] : same;
     const ofTerm = near.filter(({ term }) => term === index);
     const once = [...as, ...ofTerm.filter((each) => each.edits === 1).map(({ word }) => word)];
     const any = statement.list([...new Set([...as, ...ofTerm.map(({ word }) => word)])]);
@@ -155,10 +181,12 @@ function wholeWords(statement: Draft, terms: readonly Term[]): string[] {
 
 /** The last word may be the beginning of one, or of the legal form. */
 function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more }: Completions): string {
-  const choices = [`hasAnyTokens(words, ${statement.list([...new Set([...last.same, ...words])])})`];
   const isLone = whole.length === 0;
   // A lone word keeps to its nearest ends: only other words choose names that are few enough to be read for it.
-  if (more && !isLone) {
+  const isRead = more && !isLone;
+  const ends = isRead ? last.same : [...new Set([...last.same, ...words])];
+  const choices = [`hasAnyTokens(words, ${statement.list(ends)})`];
+  if (isRead) {
     const begin = statement.text(last.word);
     choices.push(`startsWith(words, ${begin})`, `position(words, concat(' ', ${begin})) > 0`);
   }
@@ -173,12 +201,14 @@ const beginLength = 16;
 class Draft {
   readonly #parameters: Record<string, unknown> = {};
   readonly #question: Question;
+  readonly #reading: Reading;
   readonly #always: readonly string[];
   readonly #mismatch: string | null;
   #count = 0;
 
-  constructor(question: Question) {
+  constructor(question: Question, reading: Reading) {
     this.#question = question;
+    this.#reading = reading;
     this.#always = ['is_deleted = 0', ...this.#filters(question.filters)];
     this.#mismatch = this.#mismatchOf(question.terms);
   }
@@ -191,17 +221,16 @@ class Draft {
     return this.#add(value, 'String');
   }
 
-  /**
-   * Rows of these places, best first; `place` is an expression over the row. With one place, or none to tell apart, the order is
-   * the table's own: the engine reads until it has enough.
-   */
-  select(place: string, places: readonly number[], conditions: readonly string[]): string {
+  /** Rows of these places; `place` is an expression over the row. With one place, or none to tell apart, it is no part of the order. */
+  select(place: string, places: readonly number[], conditions: readonly string[], reading = this.#reading): string {
     const { after, limit } = this.#question;
+    const isRanked = reading === 'ranked';
     const byPlace = places.length > 1;
+    const byMismatch = this.#mismatch !== null;
     const keys = [
-      ...(byPlace ? (['place'] as const) : []),
+      ...(isRanked && byPlace ? (['place'] as const) : []),
       'standing' as const,
-      ...(this.#mismatch === null ? [] : (['mismatch'] as const)),
+      ...(isRanked && byMismatch ? (['mismatch'] as const) : []),
       ...(['length', 'ruc'] as const),
     ];
     const where = [...this.#always, ...conditions];
@@ -213,14 +242,14 @@ class Draft {
     return `SELECT name, form, toString(ruc) AS ruc_text, standing, length, toUInt8(${place}) AS place,
   toUInt8(${this.#mismatch ?? '0'}) AS mismatch, ruc
 FROM ranked_name WHERE ${where.join(' AND ')}
-ORDER BY ${keys.join(', ')} LIMIT ${limit}`;
+ORDER BY ${keys.join(', ')} LIMIT ${isRanked ? limit : windowRows}`;
   }
 
   finish(selects: readonly string[]): Statement {
     if (selects.length === 1) return { query: selects[0]!, parameters: this.#parameters };
     const order = 'ORDER BY place, standing, mismatch, length, ruc';
     const query = `SELECT name, form, ruc_text, standing, length, place, mismatch
-FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#question.limit}`;
+FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#reading === 'ranked' ? this.#question.limit : windowRows}`;
     return { query, parameters: this.#parameters };
   }
 

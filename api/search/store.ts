@@ -1,7 +1,16 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
-import type { Rank } from './rank.ts';
-import { type Beginnings, type Completions, type NearWords, type Question, statementOf } from './statements.ts';
+import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.ts';
+import {
+  type Beginnings,
+  type Completions,
+  hasTruth,
+  type NearWords,
+  type Question,
+  type Reading,
+  statementOf,
+  windowRows,
+} from './statements.ts';
 import type { Terms } from './terms.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
@@ -13,10 +22,15 @@ export interface Candidate {
   rank: Rank;
 }
 
-/** What is asked of the store is one bounded query; all reject when it is needed and does not answer in time. */
+/** In the order of ranks; `isWhole`: no other answers the question. Of tier `any` that is not whole, the first in the table's order. */
+export interface Candidates {
+  candidates: readonly Candidate[];
+  isWhole: boolean;
+}
+
+/** What is asked of the store is a few bounded queries; all reject when one is needed and does not answer in time. */
 export interface NameStore {
-  /** In the order of ranks; of tier `any` the best by standing. */
-  candidates(question: Question): Promise<Candidate[]>;
+  candidates(question: Question): Promise<Candidates>;
   /** As Vocabulary.known. */
   known(terms: Terms): Promise<boolean[]>;
   completions(word: string): Promise<Completions>;
@@ -61,10 +75,22 @@ export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () =>
     });
     return await result.json<Row>();
   }
+  async function read(question: Question, reading: Reading): Promise<Candidate[]> {
+    const { query, parameters } = statementOf(question, reading);
+    return (await rows<CandidateRow>(query, parameters)).map(candidateOf);
+  }
   return {
     async candidates(question) {
-      const { query, parameters } = statementOf(question);
-      return (await rows<CandidateRow>(query, parameters)).map(candidateOf);
+      const { tier, terms, after, limit } = question;
+      if (after === null && (tier === 'any' || tier === 'near' || hasTruth(terms))) {
+        const first = (await read(question, 'table')).sort(byRank);
+        if (tier === 'any' || first.length < windowRows)
+          return { candidates: first, isWhole: first.length < windowRows };
+        const best = bestOf(first, question);
+        if (best.length >= limit) return { candidates: best.slice(0, limit), isWhole: false };
+      }
+      const ranked = await read(question, 'ranked');
+      return { candidates: ranked, isWhole: ranked.length < limit };
     },
     known: async (terms) => (await vocabulary()).known(terms),
     completions: async (word) => (await vocabulary()).completions(word),
@@ -78,6 +104,23 @@ export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () =>
       return { names: Number(row![0]), companies: Number(row![1]) };
     },
   };
+}
+
+function byRank(one: Candidate, other: Candidate): number {
+  return compareRanks(one.rank, other.rank);
+}
+
+/**
+ * Of the first names in the table's order those that nothing comes before: of the first place, and of the best standing those that
+ * are true to what was typed. Names that are what was typed are always among the first.
+ */
+function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
+  const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
+  const bestStanding = Math.min(...first.filter(isOpen).map(({ rank }) => rank.standing));
+  const isBest = ({ rank }: Candidate) =>
+    (tier !== 'near' || rank.place === firstApproximatePlace) &&
+    (!hasTruth(terms) || (rank.mismatch === 0 && rank.standing === bestStanding));
+  return first.filter((each) => !isOpen(each) || isBest(each));
 }
 
 async function readVocabulary(clickhouse: ClickHouseClient): Promise<Vocabulary> {

@@ -5,9 +5,8 @@ import { editsAllowed, type Term, type Terms } from './terms.ts';
 
 /** Those beyond neither end a word nor stand for a mistyped one. Some 60 bytes of memory each. */
 export const maxWords = 2_000_000;
-const maxCompletions = 64;
-/** Where more words begin names so, the best names are found in the first tenth of all. */
-const maxBeginnings = 256;
+/** Where more words begin so, names with one of them are so many that the best are soon found. */
+const maxCompletions = 600;
 const maxNearWords = 40;
 /** Words of one query that are searched with errors; further ones must be right. */
 const maxMistypedWords = 8;
@@ -83,7 +82,7 @@ export class Vocabulary {
     for (const each of this.#from(whole[0]?.word ?? last.word)) {
       if (whole.length > 0 && each.word !== whole[0]!.word) break;
       if (each.names === 0) continue;
-      if (words.length === maxBeginnings) return { words, names, more: true };
+      if (words.length === maxCompletions) return { words, names, more: true };
       words.push(each.word);
       names += each.names;
     }

@@ -47,6 +47,9 @@ interface Words {
   names: number | null;
 }
 
+/** Of tier `any`, as many as are read at once. */
+const windowRows = 20;
+
 /** Answers each tier from a list as ClickHouse would, and counts how often it is asked. */
 function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
   const { near = [], more = false, known = true, names = null } = words;
@@ -60,7 +63,8 @@ function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
       const byStanding = (one: Candidate, other: Candidate) =>
         compare({ ...one.rank, place: 0 }, { ...other.rank, place: 0 });
       const inOrder = (one: Candidate, other: Candidate) => compare(one.rank, other.rank);
-      return rest.toSorted(tier === 'any' ? byStanding : inOrder).slice(0, limit);
+      const given = rest.toSorted(tier === 'any' ? byStanding : inOrder).slice(0, tier === 'any' ? windowRows : limit);
+      return { candidates: given.toSorted(inOrder), isWhole: given.length === rest.length };
     },
     known: async () => [known],
     completions: async () => ({ words: ['ACME'], more }),

@@ -19,10 +19,10 @@ describe('ends of a word', () => {
     expect(vocabulary.completions('3')).toEqual({ words: ['3KOL'], more: false });
   });
 
-  test('are 64 at most, and it is told when there are more', () => {
-    const words = Array.from({ length: 65 }, (_, index) => `KO${'L'.repeat(index)}`);
-    expect(vocabularyOf(words.slice(0, 64)).completions('K')).toEqual({ words: words.slice(0, 64), more: false });
-    expect(vocabularyOf(words).completions('K')).toEqual({ words: words.slice(0, 64), more: true });
+  test('are 256 at most, and it is told when there are more', () => {
+    const words = Array.from({ length: 257 }, (_, index) => `KO${'L'.repeat(index)}`);
+    expect(vocabularyOf(words.slice(0, 256)).completions('K')).toEqual({ words: words.slice(0, 256), more: false });
+    expect(vocabularyOf(words).completions('K')).toEqual({ words: words.slice(0, 256), more: true });
   });
 });
 
