@@ -19,10 +19,10 @@ describe('ends of a word', () => {
     expect(vocabulary.completions('3')).toEqual({ words: ['3KOL'], more: false });
   });
 
-  test('are 256 at most, and it is told when there are more', () => {
-    const words = Array.from({ length: 257 }, (_, index) => `KO${'L'.repeat(index)}`);
-    expect(vocabularyOf(words.slice(0, 256)).completions('K')).toEqual({ words: words.slice(0, 256), more: false });
-    expect(vocabularyOf(words).completions('K')).toEqual({ words: words.slice(0, 256), more: true });
+  test('are 600 at most, and it is told when there are more', () => {
+    const words = Array.from({ length: 601 }, (_, index) => `KO${'L'.repeat(index)}`);
+    expect(vocabularyOf(words.slice(0, 600)).completions('K')).toEqual({ words: words.slice(0, 600), more: false });
+    expect(vocabularyOf(words).completions('K')).toEqual({ words: words.slice(0, 600), more: true });
   });
 });
 
@@ -42,11 +42,11 @@ describe('words that names begin with', () => {
     expect(beginnings('peru kolpa')).toEqual({ words: [], names: 0, more: false });
   });
 
-  test('are 256 at most, and it is told when there are more, or when the words are not known', () => {
-    const many = Array.from({ length: 257 }, (_, index) => `KO${'L'.repeat(index)}`);
+  test('are 600 at most, and it is told when there are more, or when the words are not known', () => {
+    const many = Array.from({ length: 601 }, (_, index) => `KO${'L'.repeat(index)}`);
     const once = Object.fromEntries(many.map((word) => [word, 1]));
-    expect(vocabularyOf(many, once).beginnings(termsOf('ko')!)).toMatchObject({ names: 256, more: true });
-    expect(vocabularyOf(many.slice(1), once).beginnings(termsOf('ko')!)).toMatchObject({ names: 256, more: false });
+    expect(vocabularyOf(many, once).beginnings(termsOf('ko')!)).toMatchObject({ names: 600, more: true });
+    expect(vocabularyOf(many.slice(1), once).beginnings(termsOf('ko')!)).toMatchObject({ names: 600, more: false });
     expect(vocabularyOf([]).beginnings(termsOf('kolpa')!)).toEqual({ words: [], names: 0, more: true });
     expect(vocabularyOf([]).completions('KOLPA')).toEqual({ words: [], more: true });
   });
