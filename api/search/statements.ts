@@ -44,15 +44,6 @@ export interface NearWords {
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
 
-/**
- * `ranked`: in the order of ranks, for which every row that matches is read where the table has another order. `table`: the first
- * `windowRows` in the table's order, read until there are as many.
- */
-export type Reading = 'ranked' | 'table';
-
-/** Of names in the table's order, so many hold the best of them unless those are rare. */
-export const windowRows = 400;
-
 export interface Question {
   tier: Tier;
   terms: Terms;
@@ -73,8 +64,12 @@ export function hasTruth({ form, enie }: Terms): boolean {
   return form !== '' || enie.length > 0;
 }
 
-export function statementOf(question: Question, reading: Reading = 'ranked'): Statement {
-  const statement = new Draft(question, reading);
+/**
+ * `firstRows`: that many in the table's order, read until there are as many. null: the best in the order of ranks, for which every row
+ * that matches is read where the table has another order.
+ */
+export function statementOf(question: Question, firstRows: number | null): Statement {
+  const statement = new Draft(question, firstRows);
   const { tier, terms } = question;
   if (tier === 'near') return statement.finish([nearWords(statement, question)]);
   if (tier === 'name') return statement.finish(names(statement, question));
@@ -100,7 +95,7 @@ function names(statement: Draft, question: Question): string[] {
       placeOfName(statement, terms),
       [0, 1],
       [`length = ${length}`, allOf(statement, terms), isIt],
-      'ranked',
+      true,
     ),
     statement.select(`${prefixPlace}`, [prefixPlace], [...goesOn, `NOT (${isIt})`]),
   ];
@@ -201,14 +196,16 @@ const beginLength = 16;
 class Draft {
   readonly #parameters: Record<string, unknown> = {};
   readonly #question: Question;
-  readonly #reading: Reading;
+  readonly #isRanked: boolean;
+  readonly #rows: number;
   readonly #always: readonly string[];
   readonly #mismatch: string | null;
   #count = 0;
 
-  constructor(question: Question, reading: Reading) {
+  constructor(question: Question, firstRows: number | null) {
     this.#question = question;
-    this.#reading = reading;
+    this.#isRanked = firstRows === null;
+    this.#rows = firstRows ?? question.limit;
     this.#always = ['is_deleted = 0', ...this.#filters(question.filters)];
     this.#mismatch = this.#mismatchOf(question.terms);
   }
@@ -222,9 +219,8 @@ class Draft {
   }
 
   /** Rows of these places; `place` is an expression over the row. With one place, or none to tell apart, it is no part of the order. */
-  select(place: string, places: readonly number[], conditions: readonly string[], reading = this.#reading): string {
-    const { after, limit } = this.#question;
-    const isRanked = reading === 'ranked';
+  select(place: string, places: readonly number[], conditions: readonly string[], isRanked = this.#isRanked): string {
+    const { after } = this.#question;
     const byPlace = places.length > 1;
     const byMismatch = this.#mismatch !== null;
     const keys = [
@@ -242,14 +238,14 @@ class Draft {
     return `SELECT name, form, toString(ruc) AS ruc_text, standing, length, toUInt8(${place}) AS place,
   toUInt8(${this.#mismatch ?? '0'}) AS mismatch, ruc
 FROM ranked_name WHERE ${where.join(' AND ')}
-ORDER BY ${keys.join(', ')} LIMIT ${isRanked ? limit : windowRows}`;
+ORDER BY ${keys.join(', ')} LIMIT ${this.#rows}`;
   }
 
   finish(selects: readonly string[]): Statement {
     if (selects.length === 1) return { query: selects[0]!, parameters: this.#parameters };
     const order = 'ORDER BY place, standing, mismatch, length, ruc';
     const query = `SELECT name, form, ruc_text, standing, length, place, mismatch
-FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#reading === 'ranked' ? this.#question.limit : windowRows}`;
+FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
     return { query, parameters: this.#parameters };
   }
 

@@ -7,9 +7,7 @@ import {
   hasTruth,
   type NearWords,
   type Question,
-  type Reading,
   statementOf,
-  windowRows,
 } from './statements.ts';
 import type { Terms } from './terms.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
@@ -47,6 +45,17 @@ export interface NameStore {
  */
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
+/**
+ * How many of the first in the table's order are read, one try after another, where that is not the order of ranks: reading the names
+ * of 400 costs what finding them does, and reading all that match a common word far more. None: they are read in the order of ranks.
+ */
+function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
+  if (after !== null) return [];
+  if (tier === 'any') return [100];
+  if (tier === 'near') return [400];
+  return hasTruth(terms) ? [100, 400] : [];
+}
+
 /** A search is one of many users of the engine: one thread, and an end to time and rows whatever is asked. */
 const settings = {
   max_threads: 1,
@@ -75,21 +84,21 @@ export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () =>
     });
     return await result.json<Row>();
   }
-  async function read(question: Question, reading: Reading): Promise<Candidate[]> {
-    const { query, parameters } = statementOf(question, reading);
+  async function read(question: Question, firstRows: number | null): Promise<Candidate[]> {
+    const { query, parameters } = statementOf(question, firstRows);
     return (await rows<CandidateRow>(query, parameters)).map(candidateOf);
   }
   return {
     async candidates(question) {
-      const { tier, terms, after, limit } = question;
-      if (after === null && (tier === 'any' || tier === 'near' || hasTruth(terms))) {
-        const first = (await read(question, 'table')).sort(byRank);
-        if (tier === 'any' || first.length < windowRows)
-          return { candidates: first, isWhole: first.length < windowRows };
+      const { tier, limit } = question;
+      for (const rows of firstRowsOf(question)) {
+        const first = (await read(question, rows)).sort(byRank);
+        const isWhole = first.length < rows;
+        if (tier === 'any' || isWhole) return { candidates: first, isWhole };
         const best = bestOf(first, question);
-        if (best.length >= limit) return { candidates: best.slice(0, limit), isWhole: false };
+        if (best.length >= limit) return { candidates: best.slice(0, limit), isWhole };
       }
-      const ranked = await read(question, 'ranked');
+      const ranked = await read(question, null);
       return { candidates: ranked, isWhole: ranked.length < limit };
     },
     known: async (terms) => (await vocabulary()).known(terms),
