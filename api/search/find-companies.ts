@@ -3,7 +3,7 @@ import type { SearchQuery } from '../../schemas/http/search.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import { type Company, type CurrentRows, companyNow, confirm, passes } from './confirm.ts';
 import { firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
-import { type Filters, hasTruth, type NearWords, type Tier } from './statements.ts';
+import { type Beginnings, type Completions, type Filters, hasTruth, type NearWords, type Tier } from './statements.ts';
 import type { Candidate, NameStore } from './store.ts';
 import { rucTyped, type Terms, termsOf } from './terms.ts';
 
@@ -26,7 +26,7 @@ export interface FoundCompanies {
 export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | null) => Promise<FoundCompanies>;
 
 /** Candidates of which a page may be made; a page that needs more rounds is given short. */
-const spareCandidates = 5;
+const spareCandidates = 2;
 const maxRounds = 3;
 
 export function makeFindCompanies(parts: { names: NameStore; taxpayers: CurrentRows }): FindCompanies {
@@ -103,12 +103,10 @@ class Proposals {
 
     const place = after?.place ?? 0;
     if (known.every(Boolean)) {
-      // Few names have all of several words, or the one: one question then answers for the names and for the words.
-      const isFew = terms.whole.length > 0 || !(completions.more || beginnings.more || beginnings.names >= limit);
-      const any = after === null && isFew ? await ask('any') : null;
+      const mayGoOn = isThere(beginnings) && isThere(completions);
+      const any = after === null && mayGoOn && isFew(terms, completions, beginnings, limit) ? await ask('any') : null;
       if (any?.isWhole) add(any.candidates);
       else {
-        const mayGoOn = isThere(beginnings) && isThere(completions);
         if (place < wordsPlace && mayGoOn) add((await ask('name')).candidates);
         if (found.length < enough && place <= wordsPlace) {
           const byWords = hasTruth(terms)
@@ -131,6 +129,12 @@ class Proposals {
     }
     return { candidates: found, isLast: found.length < enough };
   }
+}
+
+/** Whether one question most often answers for names and words: few names have the one word, or all of several. */
+function isFew({ whole }: Terms, completions: Completions, beginnings: Beginnings, limit: number): boolean {
+  const begunByFew = !beginnings.more && beginnings.names < limit;
+  return whole.length > 0 ? begunByFew || !completions.more : begunByFew && !completions.more;
 }
 
 function isThere({ words, more }: { words: readonly string[]; more: boolean }): boolean {
