@@ -82,11 +82,10 @@ class Proposals {
     const names = this.#names;
     const terms = this.#terms;
     const limit = enough + spareCandidates;
-    const [known, completions, beginnings] = await Promise.all([
-      names.known(terms),
-      names.completions(terms.last.word),
-      names.beginnings(terms),
-    ]);
+    const words = await names.words();
+    const known = words.known(terms);
+    const completions = words.completions(terms.last.word);
+    const beginnings = words.beginnings(terms);
     const ask = (tier: Tier, { near, more }: { near: readonly NearWords[]; more: number } = { near: [], more: 0 }) =>
       names.candidates({
         tier,
@@ -119,7 +118,7 @@ class Proposals {
     const isGuessable = given.length + found.length < this.#guessBelow && ![...given, ...found].some(isExact);
     const mayGuess = place >= firstApproximatePlace || isGuessable;
     if (found.length < enough && mayGuess) {
-      const near = await names.nearWords(terms);
+      const near = words.nearWords(terms);
       const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));
       if (near.length > 0 && isEach) {
         const before = new Set(found.map(keyOf));

@@ -101,8 +101,8 @@ function names(statement: Draft, question: Question): string[] {
   ];
 }
 
-function allOf(statement: Draft, { base }: Terms): string {
-  return `hasAllTokens(words, ${statement.list([...new Set(base.split(' '))])})`;
+function allOf(statement: Draft, { whole, last }: Terms): string {
+  return `hasAllTokens(words, ${statement.list([...whole, last].map(({ word }) => word))})`;
 }
 
 /** The indexes of words leave few names to look into; without them a beginning that no name has is looked for in all. */

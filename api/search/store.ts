@@ -1,15 +1,7 @@
 import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.ts';
-import {
-  type Beginnings,
-  type Completions,
-  hasTruth,
-  type NearWords,
-  type Question,
-  statementOf,
-} from './statements.ts';
-import type { Terms } from './terms.ts';
+import { hasTruth, type Question, statementOf } from './statements.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
 /** A row of the index of names: what it says of a company, for the state to confirm. */
@@ -29,12 +21,8 @@ export interface Candidates {
 /** What is asked of the store is a few bounded queries; all reject when one is needed and does not answer in time. */
 export interface NameStore {
   candidates(question: Question): Promise<Candidates>;
-  /** As Vocabulary.known. */
-  known(terms: Terms): Promise<boolean[]>;
-  completions(word: string): Promise<Completions>;
-  /** As Vocabulary.beginnings. */
-  beginnings(terms: Terms): Promise<Beginnings>;
-  nearWords(terms: Terms): Promise<NearWords[]>;
+  /** Of the edition that answers are dated by. */
+  words(): Promise<Pick<Vocabulary, 'known' | 'completions' | 'beginnings' | 'nearWords'>>;
   /** Rows of names, and companies that the state holds, superseded ones counted in both. */
   counts(): Promise<{ names: number; companies: number }>;
 }
@@ -73,8 +61,7 @@ const settings = {
 
 /** `servedEdition`: the number of the daily register's edition that answers are dated by. */
 export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () => Promise<number>): NameStore {
-  const words = makeLastKnown((_: number) => readVocabulary(clickhouse), wordLimits);
-  const vocabulary = async () => words.get(await servedEdition());
+  const vocabularies = makeLastKnown((_: number) => readVocabulary(clickhouse), wordLimits);
   async function rows<Row>(query: string, parameters: Record<string, unknown> = {}): Promise<Row[]> {
     const result = await clickhouse.query({
       query,
@@ -101,10 +88,7 @@ export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () =>
       const ranked = await read(question, null);
       return { candidates: ranked, isWhole: ranked.length < limit };
     },
-    known: async (terms) => (await vocabulary()).known(terms),
-    completions: async (word) => (await vocabulary()).completions(word),
-    beginnings: async (terms) => (await vocabulary()).beginnings(terms),
-    nearWords: async (terms) => (await vocabulary()).nearWords(terms),
+    words: async () => vocabularies.get(await servedEdition()),
     async counts() {
       const [row] = await rows<[string | number, string | number]>(
         `SELECT (SELECT count() FROM ranked_name),

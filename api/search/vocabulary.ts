@@ -62,7 +62,7 @@ export class Vocabulary {
   }
 
   #begins(word: string): boolean {
-    return this.completions(word).words.length > 0;
+    return this.#from(word).next().done === false;
   }
 
   /** The shortest words that begin so. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { StoredRow } from '../../../../api/queries/taxpayer-rows.ts';
 import type { CurrentRows } from '../../../../api/search/confirm.ts';
 import { makeFindCompanies } from '../../../../api/search/find-companies.ts';
-import type { Rank } from '../../../../api/search/rank.ts';
+import { compareRanks } from '../../../../api/search/rank.ts';
 import type { NearWords, Tier } from '../../../../api/search/statements.ts';
 import type { Candidate, NameStore } from '../../../../api/search/store.ts';
 import { searchQuery } from '../../../../schemas/http/search.ts';
@@ -58,21 +58,23 @@ function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
     async candidates({ tier, after, limit }) {
       asked[tier] += 1;
       const rest = all
-        .filter(({ rank }) => isOf[tier](rank.place) && (after === null || compare(rank, after) > 0))
+        .filter(({ rank }) => isOf[tier](rank.place) && (after === null || compareRanks(rank, after) > 0))
         .concat(tier === 'near' && after === null ? all.filter(({ rank }) => rank.place <= 3).map(asGuess) : []);
       const byStanding = (one: Candidate, other: Candidate) =>
-        compare({ ...one.rank, place: 0 }, { ...other.rank, place: 0 });
-      const inOrder = (one: Candidate, other: Candidate) => compare(one.rank, other.rank);
+        compareRanks({ ...one.rank, place: 0 }, { ...other.rank, place: 0 });
+      const inOrder = (one: Candidate, other: Candidate) => compareRanks(one.rank, other.rank);
       const given = rest.toSorted(tier === 'any' ? byStanding : inOrder).slice(0, tier === 'any' ? windowRows : limit);
       return { candidates: given.toSorted(inOrder), isWhole: given.length === rest.length };
     },
-    known: async () => [known],
-    completions: async () => ({ words: ['ACME'], more }),
-    beginnings: async () => {
-      const begun = names ?? all.filter(({ rank }) => rank.place < 3).length;
-      return { words: begun > 0 ? ['ACME'] : [], names: begun, more: false };
-    },
-    nearWords: async () => near,
+    words: async () => ({
+      known: () => [known],
+      completions: () => ({ words: ['ACME'], more }),
+      beginnings: () => {
+        const begun = names ?? all.filter(({ rank }) => rank.place < 3).length;
+        return { words: begun > 0 ? ['ACME'] : [], names: begun, more: false };
+      },
+      nearWords: () => near,
+    }),
     counts: async () => ({ names: 1, companies: 1 }),
   };
   return { store, asked };
@@ -81,16 +83,6 @@ function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
 /** What has all the words is among the guesses when they are asked for from the beginning. */
 function asGuess(given: Candidate): Candidate {
   return { ...given, rank: { ...given.rank, place: 4 } };
-}
-
-function compare(one: Rank, other: Rank): number {
-  const keyOf = ({ place, standing, mismatch, length, ruc }: Rank) => [place, standing, mismatch, length, Number(ruc)];
-  const key = keyOf(other);
-  return (
-    keyOf(one)
-      .map((part, at) => part - key[at]!)
-      .find((difference) => difference !== 0) ?? 0
-  );
 }
 
 const query = searchQuery.parse({ q: 'acme' });
@@ -182,7 +174,7 @@ describe('a page', () => {
           stored(number, { estado });
           return candidate(number, place, estado);
         });
-        const sorted = list.toSorted((one, other) => compare(one.rank, other.rank)).map(({ rank }) => rank);
+        const sorted = list.toSorted((one, other) => compareRanks(one.rank, other.rank)).map(({ rank }) => rank);
         const certain = sorted.filter(({ place }) => place <= 3);
         const near = [{ term: 0, word: 'ACNE', edits: 1 }];
         const find = makeFindCompanies({ names: storeOf(list, { near, more }).store, taxpayers });
