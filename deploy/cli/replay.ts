@@ -1,5 +1,4 @@
 import { createWriteStream, statSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
@@ -9,6 +8,7 @@ import { writeParquet } from '../../pipelines/replay/parquet.ts';
 import { replayIntoKafka } from '../../pipelines/replay/replay-into-kafka.ts';
 import { type Bound, type SelectedEdition, selectEditions } from '../../pipelines/replay/selection.ts';
 import { toldChanges } from '../../pipelines/replay/told-changes.ts';
+import { writeWhole } from '../../pipelines/replay/whole-file.ts';
 import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { archiveBlock, databaseBlock, kafkaBlock } from '../runtime/config.ts';
@@ -112,23 +112,17 @@ async function replay(context: CommandContext, options: ReplayOptions, editions:
     return await replayIntoKafka(stream, editions, report, signal);
   }
   const write = (to: Writable) => writeNdjson(toldChanges(editions), to, report, signal);
-  return out === undefined ? await write(process.stdout) : await writeWhole(out, write);
-}
-
-/** The name appears only when the file is whole; dying leaves `<file>.partial`, which the next run replaces. */
-async function writeWhole(file: string, write: (to: Writable) => Promise<number>): Promise<number> {
-  const partial = `${file}.partial`;
-  const to = createWriteStream(partial, { flush: true });
-  try {
-    const rows = await write(to);
-    await finished(to.end());
-    await rename(partial, file);
-    return rows;
-  } catch (error) {
-    to.destroy();
-    await rm(partial, { force: true });
-    throw error;
-  }
+  if (out === undefined) return await write(process.stdout);
+  return await writeWhole(out, async (partial) => {
+    const file = createWriteStream(partial, { flush: true });
+    try {
+      const rows = await write(file);
+      await finished(file.end());
+      return rows;
+    } finally {
+      file.destroy();
+    }
+  });
 }
 
 function boundOf(text: string): Bound {

@@ -1,7 +1,8 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { ToldChange } from './told-changes.ts';
+import { writeWhole } from './whole-file.ts';
 
 /** Rows that are held until they are written as one group of columns. */
 const rowsPerGroup = 50_000;
@@ -50,11 +51,18 @@ function columnsOf(register: RegisterName): ParquetColumn[] {
   ];
 }
 
-/**
- * Writes the changes as one Parquet file, group by group. The name appears only when the file is whole; dying leaves
- * `<path>.partial`, which the next run replaces.
- */
-export async function writeParquet(
+/** Writes the changes as one Parquet file, group by group, whole or not at all. */
+export function writeParquet(
+  register: RegisterName,
+  batches: AsyncIterable<readonly ToldChange[]>,
+  path: string,
+  report: (rows: number) => void,
+  signal: AbortSignal,
+): Promise<number> {
+  return writeWhole(path, (partial) => writeGroups(register, batches, partial, report, signal));
+}
+
+async function writeGroups(
   register: RegisterName,
   batches: AsyncIterable<readonly ToldChange[]>,
   path: string,
@@ -62,8 +70,7 @@ export async function writeParquet(
   signal: AbortSignal,
 ): Promise<number> {
   const columns = columnsOf(register);
-  const partial = `${path}.partial`;
-  const file = openSync(partial, 'w');
+  const file = openSync(path, 'w');
   try {
     const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)];
     const writer = new ParquetWriter({ writer: new OpenFileWriter(file), schema, createdBy: 'padron' });
@@ -89,11 +96,7 @@ export async function writeParquet(
     if (held.length > 0) flush();
     writer.finish();
     fsyncSync(file);
-    renameSync(partial, path);
     return rows;
-  } catch (error) {
-    rmSync(partial, { force: true });
-    throw error;
   } finally {
     closeSync(file);
   }
