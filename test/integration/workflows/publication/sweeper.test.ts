@@ -1,5 +1,3 @@
-import { Writable } from 'node:stream';
-import pino from 'pino';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../../deploy/runtime/postgres.ts';
@@ -10,20 +8,12 @@ import { registerNames } from '../../../../schemas/registers.ts';
 import { publishWorkflowId } from '../../../../workflows/publication/messages.ts';
 import { startSweeper } from '../../../../workflows/publication/sweeper.ts';
 import { freshDatabase, freshNamespace } from '../../../support/isolation.ts';
+import { keepLines } from '../../../support/log-lines.ts';
 
 const { DATABASE_URL: databaseUrl, drop } = await freshDatabase(inject('endpoints'));
 let pool: Pool;
 let client: Awaited<ReturnType<typeof makeTemporal>>;
-const lines: Record<string, unknown>[] = [];
-const log = pino(
-  { base: null },
-  new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>);
-      done();
-    },
-  }),
-);
+const { log, lines } = keepLines();
 
 beforeAll(async () => {
   await migratePostgres(databaseUrl);

@@ -1,5 +1,3 @@
-import { Writable } from 'node:stream';
-import pino from 'pino';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createAccount } from '../../../../api/accounts/accounts.ts';
@@ -13,6 +11,7 @@ import { makePublicationMetrics } from '../../../../workflows/publication/metric
 import { reconcileRegister } from '../../../../workflows/publication/reconcile-step.ts';
 import { LateWatch } from '../../../../workflows/publication/sweeper.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/list-days.ts';
+import { keepLines } from '../../../support/log-lines.ts';
 import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
 
 // What is noticed by itself: too many notices, a source that has gone quiet, a state that differs from the archive.
@@ -23,17 +22,7 @@ let bench: StepBench;
 let days = 0;
 let rows: ListRows = listRows(2_000);
 
-/** The lines of a log, parsed. */
-const lines: Record<string, unknown>[] = [];
-const log = pino(
-  { base: null },
-  new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>);
-      done();
-    },
-  }),
-);
+const { log, lines } = keepLines();
 
 beforeAll(async () => {
   bench = await makeStepBench(inject('endpoints'));
