@@ -10,7 +10,8 @@ import type { Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
 /**
- * Runs a SELECT and answers it: whole with its summary while the result is small, streamed otherwise. An abort of the caller kills the query in the engine.
+ * Runs a SELECT and answers it: whole with its summary while the result is small, streamed otherwise. An abort of the caller kills
+ * the query in the engine.
  */
 export async function select(
   engine: Engine,
