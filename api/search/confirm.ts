@@ -1,5 +1,5 @@
 import { standingOf } from '../../pipelines/consumers/company-names.ts';
-import { foldName } from '../../schemas/names/folding.ts';
+import { foldName } from '../../schemas/names.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { StoredRow } from '../queries/taxpayer-rows.ts';
 import type { Taxpayers } from '../queries/taxpayers.ts';

@@ -1,5 +1,5 @@
 import { longestLength } from '../../pipelines/consumers/company-names.ts';
-import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
+import { mayBeginForm } from '../../schemas/legal-forms.ts';
 import { firstApproximatePlace, lastPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term, Terms } from './terms.ts';
 

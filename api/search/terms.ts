@@ -1,5 +1,4 @@
-import { expansionsOf } from '../../schemas/names/abbreviations.ts';
-import { foldName } from '../../schemas/names/folding.ts';
+import { expansionsOf, foldName } from '../../schemas/names.ts';
 
 /** A word that was typed, and what it may stand for. */
 export interface Term {

@@ -1,4 +1,4 @@
-import { mayBeginForm } from '../../schemas/names/legal-forms.ts';
+import { mayBeginForm } from '../../schemas/legal-forms.ts';
 import { editsBetween } from './edits.ts';
 import type { Beginnings, Completions, NearWords } from './statements.ts';
 import { editsAllowed, type Term, type Terms } from './terms.ts';

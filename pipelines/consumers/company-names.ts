@@ -1,5 +1,4 @@
-import { searchedWords } from '../../schemas/names/abbreviations.ts';
-import { type FoldedName, foldName } from '../../schemas/names/folding.ts';
+import { type FoldedName, foldName, searchedWords } from '../../schemas/names.ts';
 import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { AvroCursor } from '../stream/avro-cursor.ts';
 import { headerBytes } from '../stream/codec.ts';

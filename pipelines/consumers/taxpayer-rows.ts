@@ -1,6 +1,5 @@
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
-import { rucLength } from '../../schemas/ruc.ts';
-import { stateKeyOf } from '../../schemas/state-key.ts';
+import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
 import { AvroCursor } from '../stream/avro-cursor.ts';
 import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
 import type { ChangeBatch } from './batch.ts';

@@ -1,6 +1,5 @@
 import { rowFields } from '../../schemas/avro/columns.ts';
-import { rucLength } from '../../schemas/ruc.ts';
-import { stateKeyOf } from '../../schemas/state-key.ts';
+import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
 import { type ChangeBlock, type ChangeFile, openChangeFile } from '../diff/change-file.ts';
 import { CompareError } from '../diff/errors.ts';
 import { AvroCursor } from '../stream/avro-cursor.ts';

@@ -1,5 +1,4 @@
-import { searchedWords } from '../../schemas/names/abbreviations.ts';
-import { foldName } from '../../schemas/names/folding.ts';
+import { foldName, searchedWords } from '../../schemas/names.ts';
 import { longestLength, standingOf } from '../consumers/company-names.ts';
 import type { ChangeRecords } from './change-records.ts';
 import type { Differences } from './differences.ts';

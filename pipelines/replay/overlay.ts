@@ -1,7 +1,6 @@
 import avro from 'avsc';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
-import { rucLength } from '../../schemas/ruc.ts';
-import { stateKeyOf } from '../../schemas/state-key.ts';
+import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
 import { openChangeFile } from '../diff/change-file.ts';
 import type { ChangeRecords } from './change-records.ts';
 import { ReplayError } from './errors.ts';

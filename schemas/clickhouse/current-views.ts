@@ -1,6 +1,5 @@
 import { type Register, registerNames, registers } from '../registers.ts';
-import { rucLength } from '../ruc.ts';
-import { firstOtherKey } from '../state-key.ts';
+import { firstOtherKey, rucLength } from '../ruc.ts';
 
 /**
  * For people who query: a view for each register, `<register>_current`, with its live rows and named columns over the packed

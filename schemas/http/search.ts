@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { significantCharacters } from '../names/folding.ts';
+import { significantCharacters } from '../names.ts';
 import { answerOf, day, limitParameter, rucText } from './envelope.ts';
 
 const minQueryCharacters = 3;

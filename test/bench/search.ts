@@ -3,7 +3,7 @@ import type { Stack } from '../../deploy/local/stack.ts';
 import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
 import { makePool } from '../../deploy/runtime/postgres.ts';
-import { foldName } from '../../schemas/names/folding.ts';
+import { foldName } from '../../schemas/names.ts';
 import { startApi } from '../support/api.ts';
 import { insertEdition } from '../support/served-register.ts';
 import { describeMachine, numberOption, quantile } from './figures.ts';

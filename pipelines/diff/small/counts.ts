@@ -1,5 +1,4 @@
-import { isCompany } from '../../../schemas/ruc.ts';
-import { idKindOf } from '../../../schemas/state-key.ts';
+import { idKindOf, isCompany } from '../../../schemas/ruc.ts';
 import type { CompareResult, KindCounts } from '../types.ts';
 import type { Cells, SmallChange } from './state.ts';
 

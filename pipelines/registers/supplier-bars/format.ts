@@ -1,5 +1,5 @@
+import { idKindOf } from '../../../schemas/ruc.ts';
 import type { Sanction } from '../../../schemas/sanctions.ts';
-import { idKindOf } from '../../../schemas/state-key.ts';
 import { knownHeader } from '../header.ts';
 import type { ListedReason, SmallFormat, SmallText } from '../module.ts';
 import { cellsOf, linesOf } from '../text-lines.ts';

@@ -8,8 +8,8 @@ import { type ClickHouseClient, makeClickhouse } from '../../../deploy/runtime/c
 import { migrateClickhouse } from '../../../deploy/runtime/migrate.ts';
 import { standingOf } from '../../../pipelines/consumers/company-names.ts';
 import { searchQuery } from '../../../schemas/http/search.ts';
-import { foldName } from '../../../schemas/names/folding.ts';
-import { mayBeginForm } from '../../../schemas/names/legal-forms.ts';
+import { mayBeginForm } from '../../../schemas/legal-forms.ts';
+import { foldName } from '../../../schemas/names.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/companies.ts';
 import { freshClickhouseDatabase } from '../../support/isolation.ts';
 

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { expect, inject, test } from 'vitest';
 import { migrateClickhouse, migratePostgres } from '../../../../deploy/runtime/migrate.ts';
 import { padronReducido, registerNames, sancionados } from '../../../../schemas/registers.ts';
-import { stateKeyOf } from '../../../../schemas/state-key.ts';
+import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import { freshClickhouseDatabase, freshDatabase } from '../../../support/isolation.ts';
 
 test('PostgreSQL: two runs at once apply each file once, and a third has nothing to do', async () => {

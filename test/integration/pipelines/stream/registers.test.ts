@@ -6,7 +6,7 @@ import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts'
 import { changesOutput } from '../../../../pipelines/stream/outputs.ts';
 import { replayInChild } from '../../../../pipelines/stream/replay.ts';
 import { changesTopic, type RegisterName } from '../../../../schemas/registers.ts';
-import { stateKeyOf } from '../../../../schemas/state-key.ts';
+import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import {
   freezeTestEdition,
   inventedRuc,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
 import { type Change, encodeChange, UndecodableRecord } from '../../../../pipelines/stream/codec.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
-import { stateKeyOf } from '../../../../schemas/state-key.ts';
+import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import { RowBinaryReader } from './row-binary-reader.ts';
 
 const names = padronReducido.columns.map(({ name }) => name);

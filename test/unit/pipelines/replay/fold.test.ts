@@ -9,7 +9,7 @@ import { lastFullOf } from '../../../../pipelines/replay/edition-files.ts';
 import { fold } from '../../../../pipelines/replay/fold.ts';
 import type { EditionFile } from '../../../../pipelines/replay/types.ts';
 import { type RegisterName, registers } from '../../../../schemas/registers.ts';
-import { stateKeyOf } from '../../../../schemas/state-key.ts';
+import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import { RowBinaryReader } from '../consumers/row-binary-reader.ts';
 import { changesBetween, type State, writeChanges } from './change-files.ts';
 

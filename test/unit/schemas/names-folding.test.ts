@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { expansionsOf, searchedWords } from '../../../../schemas/names/abbreviations.ts';
-import { foldName, significantCharacters } from '../../../../schemas/names/folding.ts';
+import { expansionsOf, foldName, searchedWords, significantCharacters } from '../../../schemas/names.ts';
 
 const folded = (name: string) => {
   const { base, form } = foldName(name);
