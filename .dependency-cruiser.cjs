@@ -1,5 +1,5 @@
 // The direction of imports: schemas ← deploy/runtime ← pipelines ← workflows ← api ← deploy/{local,cli}.
-const layers = ['^schemas/', '^deploy/runtime/', '^pipelines/', '^workflows/', '^api/', '^deploy/(local|cli)/'];
+const layers = ['^schemas/', '^pipelines/runtime/', '^pipelines/', '^workflows/', '^api/', '^deploy/(local|cli)/'];
 
 const onlyDownwards = layers.slice(0, -1).map((from, level) => ({
   name: `only-downwards-from-${from.replace(/[^a-z]+/g, '-')}`,

@@ -1,5 +1,5 @@
-import type { Pool } from '../deploy/runtime/postgres.ts';
 import { editionOf, type ServedEdition, servedEditions } from '../pipelines/editions/served.ts';
+import type { Pool } from '../pipelines/runtime/postgres.ts';
 import type { Source } from '../schemas/http/taxpayer.ts';
 import { limaTime } from '../schemas/lima-time.ts';
 import type { RegisterName } from '../schemas/registers.ts';

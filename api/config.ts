@@ -1,7 +1,13 @@
 import { z } from 'zod';
-import { clickhouseBlock, databaseBlock, processBlock, temporalBlock, wholeNumber } from '../deploy/runtime/config.ts';
-import { tracingBlock } from '../deploy/runtime/tracing/config.ts';
-import { webhookBlock } from '../deploy/runtime/webhook-config.ts';
+import {
+  clickhouseBlock,
+  databaseBlock,
+  processBlock,
+  temporalBlock,
+  webhookBlock,
+  wholeNumber,
+} from '../pipelines/runtime/config.ts';
+import { tracingBlock } from '../pipelines/runtime/tracing/tracing.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
 
 const registerList = z

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import Koa from 'koa';
 import type { Registry } from 'prom-client';
-import type { Logger } from '../deploy/runtime/log.ts';
-import { noTracing, type Tracing } from '../deploy/runtime/tracing/tracing.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
+import { noTracing, type Tracing } from '../pipelines/runtime/tracing/tracing.ts';
 import { countRequest } from './metering/counted.ts';
 import type { MinuteLimits } from './metering/minute-limits.ts';
 import { makeRefusalCounter } from './metering/refusals.ts';

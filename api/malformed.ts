@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Logger } from '../deploy/runtime/log.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
 import { ApiProblem, problemBody } from './problems.ts';
 
 /** Of a request's address and headers together. */

@@ -1,6 +1,6 @@
-import type { Pool } from '../deploy/runtime/postgres.ts';
 import { type EditionFacts, editionFacts } from '../pipelines/editions/edition-facts.ts';
 import { firstServedDay, servedEditions } from '../pipelines/editions/served.ts';
+import type { Pool } from '../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../schemas/registers.ts';
 import { type Catalogue, describeServed, type ServedRegister, type ServedRegisters } from './catalogue.ts';
 import { type LastKnownLimits, makeLastKnown } from './last-known.ts';

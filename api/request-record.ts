@@ -1,6 +1,6 @@
 import { Histogram, type Registry } from 'prom-client';
-import type { Logger } from '../deploy/runtime/log.ts';
-import type { OpenUnit, Tracing } from '../deploy/runtime/tracing/tracing.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
+import type { OpenUnit, Tracing } from '../pipelines/runtime/tracing/tracing.ts';
 import { type ApiProblem, maskText } from './problems.ts';
 import type { ApiContext } from './request.ts';
 

@@ -1,4 +1,4 @@
-import { isSilence } from '../deploy/runtime/postgres.ts';
+import { isSilence } from '../pipelines/runtime/postgres.ts';
 
 /**
  * Whether an error says that an engine did not answer, and nothing about the request: a refused or broken connection, a

@@ -1,4 +1,4 @@
-import { describeError, type Logger } from '../deploy/runtime/log.ts';
+import { describeError, type Logger } from '../pipelines/runtime/log.ts';
 import { ApiProblem, maskedPath, maskText, problemBody, storeUnavailable } from './problems.ts';
 import type { ApiContext } from './request.ts';
 import { isUnavailable } from './stores.ts';

@@ -1,5 +1,5 @@
 import type { Context } from '@temporalio/activity';
-import type { Attributes } from '../deploy/runtime/tracing/tracing.ts';
+import type { Attributes } from '../pipelines/runtime/tracing/tracing.ts';
 
 /** Of which run of which workflow an activity is, for traces: the ids by which Temporal finds it. */
 export function runOf({ info }: Context): Attributes {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type WorkflowBundle } from '@temporalio/worker';
-import type { Logger } from '../deploy/runtime/log.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
 import { temporalLogger } from './temporal-log.ts';
 
 /** All workflows in one bundle: bundling takes seconds, and each worker would do it again for its own queue. */

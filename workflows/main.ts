@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { NativeConnection, Runtime } from '@temporalio/worker';
 import { z } from 'zod';
-import { makeClickhouse } from '../deploy/runtime/clickhouse.ts';
+import { openArchive } from '../pipelines/archive/open.ts';
+import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
+import { makeClickhouse } from '../pipelines/runtime/clickhouse.ts';
 import {
   archiveBlock,
   clickhouseBlock,
@@ -11,22 +13,20 @@ import {
   processBlock,
   readConfiguration,
   temporalBlock,
+  webhookBlock,
+  webhookEgressPolicy,
   wholeNumber,
-} from '../deploy/runtime/config.ts';
-import { makeEgressDispatcher } from '../deploy/runtime/egress/dispatcher.ts';
-import { serveHealth } from '../deploy/runtime/health.ts';
-import { makeKafka } from '../deploy/runtime/kafka.ts';
-import { Lifecycle } from '../deploy/runtime/lifecycle.ts';
-import { makeLogger } from '../deploy/runtime/log.ts';
-import { mailBlock, makeMailer } from '../deploy/runtime/mail.ts';
-import { makeMetrics } from '../deploy/runtime/metrics.ts';
-import { makePool } from '../deploy/runtime/postgres.ts';
-import { makeTemporal } from '../deploy/runtime/temporal.ts';
-import { tracingBlock } from '../deploy/runtime/tracing/config.ts';
-import { startTracing } from '../deploy/runtime/tracing/start.ts';
-import { webhookBlock, webhookEgressPolicy } from '../deploy/runtime/webhook-config.ts';
-import { openArchive } from '../pipelines/archive/open.ts';
-import { sourceBlock, sourcesOf } from '../pipelines/registers/settings.ts';
+} from '../pipelines/runtime/config.ts';
+import { makeEgressDispatcher } from '../pipelines/runtime/egress/dispatcher.ts';
+import { makeMetrics, serveHealth } from '../pipelines/runtime/health.ts';
+import { makeKafka } from '../pipelines/runtime/kafka.ts';
+import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
+import { makeLogger } from '../pipelines/runtime/log.ts';
+import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
+import { makePool } from '../pipelines/runtime/postgres.ts';
+import { makeTemporal } from '../pipelines/runtime/temporal.ts';
+import { startTracing } from '../pipelines/runtime/tracing/start.ts';
+import { tracingBlock } from '../pipelines/runtime/tracing/tracing.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/schema-registry.ts';

@@ -1,5 +1,5 @@
 import type { Logger as TemporalLogger } from '@temporalio/worker';
-import type { Logger } from '../deploy/runtime/log.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
 
 /** Temporal's log in ours. Its own words for levels: TRACE, DEBUG, INFO, WARN, ERROR. */
 export function temporalLogger(log: Logger): TemporalLogger {

@@ -1,10 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { z } from 'zod';
-import { wholeNumber } from '../deploy/runtime/config.ts';
-import type { Logger } from '../deploy/runtime/log.ts';
-import type { Mailer } from '../deploy/runtime/mail.ts';
-import type { Pool } from '../deploy/runtime/postgres.ts';
-import { startRepeating } from '../deploy/runtime/repeat.ts';
+import { wholeNumber } from '../pipelines/runtime/config.ts';
+import { startRepeating } from '../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
+import type { Mailer } from '../pipelines/runtime/mail.ts';
+import type { Pool } from '../pipelines/runtime/postgres.ts';
 import { readBacklog } from '../pipelines/watch/backlog.ts';
 import { warnOfFewLocks } from '../pipelines/watch/lock-room.ts';
 import { defaultNoticeMailRule, mailNotices, type NoticeMailRule } from '../pipelines/watch/notices-mailer.ts';

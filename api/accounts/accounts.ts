@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { followPlan } from '../../pipelines/watch/plan-hold.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { watchPlan } from './callers.ts';

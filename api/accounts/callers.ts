@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type LastKnown, type LastKnownLimits, makeLastKnown } from '../last-known.ts';
 import { ApiProblem, storeUnavailable } from '../problems.ts';

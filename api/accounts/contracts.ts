@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
 
 /** A data-processing contract's reference and its days in Lima, both within it; `until` null: open. */
 export interface ContractDays {

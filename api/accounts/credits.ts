@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 
 export type CreditOutcome = 'credited' | 'already_credited' | 'other_units' | 'no_account';
 

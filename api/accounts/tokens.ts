@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /**
  * A token is `pad_live_<id>_<secret>`: the id finds the row, the secret is 24 random bytes of which only the SHA-256 is

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Logger } from '../../deploy/runtime/log.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
 import { type Calendar, makeCalendar } from './calendar.ts';
 import type { Addition } from './store.ts';
 import { withAdditions } from './store-merge.ts';

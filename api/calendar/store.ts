@@ -1,4 +1,4 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import type { Decree, PublishedTable } from './types.ts';
 
 /** What an operator adds between releases, already judged by the parsers of `operator-files.ts`. */

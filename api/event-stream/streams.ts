@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { startRepeating } from '../../deploy/runtime/repeat.ts';
+import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from '../../pipelines/watch/stream-seats.ts';
 import type { WorkNews } from '../../pipelines/watch/work-news.ts';
 import { Bell } from '../../workflows/delivery/bell.ts';

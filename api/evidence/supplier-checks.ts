@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /** How long a supplier check can be asked for again. */
 const keptYears = 5;

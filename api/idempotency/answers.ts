@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
-import { type KeyRing, openSecret, sealSecret } from '../../deploy/runtime/secrets.ts';
+import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
+import { type KeyRing, openSecret, sealSecret } from '../../pipelines/runtime/secrets.ts';
 
 /** A request that works on its answer under a key. */
 export interface Run {

@@ -1,4 +1,4 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { decideGrant, type Funds, freeUnits, type Grant } from './grant.ts';
 import type { Lease } from './lease.ts';
 

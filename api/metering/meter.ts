@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { ApiProblem, storeUnavailable } from '../problems.ts';
 import { isUnavailable, within } from '../stores.ts';
 import { type GrantAnswer, grantUnits, LeaseLost, leftOver } from './ledger.ts';

@@ -1,5 +1,5 @@
 import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { within } from '../stores.ts';
 import { minuteMs, minuteOf } from './periods.ts';
 import type { Questions } from './questions.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /** What processes ask each other for before one of them refuses: units of an account's quota, requests of a minute. */
 export type Question = 'quota' | 'minute';

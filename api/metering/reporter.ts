@@ -1,5 +1,5 @@
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { Lease } from './lease.ts';
 import { leaseUsableMs } from './ledger.ts';
 import { type Clock, monthOf } from './periods.ts';

@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { Lease } from './lease.ts';
 import { leaseMs } from './ledger.ts';
 

@@ -1,4 +1,4 @@
-import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { PoolClient } from '../../pipelines/runtime/postgres.ts';
 import type { Part } from './lease.ts';
 import type { Reservation } from './types.ts';
 

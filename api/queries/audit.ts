@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /** One answer about natural persons: who got it, under which contract, by which route. */
 export interface NaturalPersonAnswers {

@@ -1,4 +1,4 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 
 /**
  * One thread: the engine is shared with every other look-up. A whole answer or an error, never the start of one. Narrow steps through

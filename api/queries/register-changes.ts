@@ -1,5 +1,5 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
-import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
+import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
+import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { makeBatchGate } from './batch-gate.ts';
 import { queryBytes } from './query-bytes.ts';

@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader';
-import { noTracing, type OpenUnit, type Tracing } from '../../deploy/runtime/tracing/tracing.ts';
+import { noTracing, type OpenUnit, type Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import type { BatchGate } from './batch-gate.ts';
 
 export interface SharedQueryLimits {

@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { AccountSummary } from '../../schemas/http/account.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
 import { limaTime } from '../../schemas/lima-time.ts';

@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { type BatchMeta, batchRequest, maxBatchRucs } from '../../schemas/http/batch.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerBytes, successBody } from '../answers.ts';

@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { EventFilter } from '../../pipelines/watch/history.ts';
 import { oldestCursor } from '../../pipelines/watch/retention.ts';
 import type { EventsQuery } from '../../schemas/http/events.ts';

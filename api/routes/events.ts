@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { lastPosition, pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
 import { oldestCursor } from '../../pipelines/watch/retention.ts';
 import { type EventPayload, eventsQuery } from '../../schemas/http/events.ts';

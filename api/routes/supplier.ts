@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { listsHolding } from '../../pipelines/watch/holding-lists.ts';
 import { type SupplierMeta, supplierQuery } from '../../schemas/http/supplier.ts';
 import { limaDay, limaTime } from '../../schemas/lima-time.ts';

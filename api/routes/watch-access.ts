@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { hasLists } from '../../pipelines/watch/lists.ts';
 import { type Identify, watchPlan } from '../accounts/callers.ts';
 import { type ApiMiddleware, access } from '../request.ts';

@@ -1,5 +1,5 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
-import type { SealedSecret } from '../../deploy/runtime/secrets.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
+import type { SealedSecret } from '../../pipelines/runtime/secrets.ts';
 import { pauseWebhook, resumeWebhook } from '../../pipelines/watch/deliveries.ts';
 import { writePing } from '../../pipelines/watch/ping.ts';
 import { rotateSecret } from '../../pipelines/watch/webhook-changes.ts';

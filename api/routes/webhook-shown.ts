@@ -1,5 +1,5 @@
-import type { TargetProblem } from '../../deploy/runtime/egress/policy.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { TargetProblem } from '../../pipelines/runtime/egress/policy.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { readWebhook, type Webhook } from '../../pipelines/watch/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { ApiProblem, notFound } from '../problems.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { inTransaction } from '../../deploy/runtime/postgres.ts';
+import { inTransaction } from '../../pipelines/runtime/postgres.ts';
 import { deleteWebhookIn } from '../../pipelines/watch/deliveries.ts';
 import { changeWebhook } from '../../pipelines/watch/webhook-changes.ts';
 import { type CreateResult, createWebhook, listWebhooks } from '../../pipelines/watch/webhooks.ts';

@@ -1,4 +1,4 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.ts';
 import { hasTruth, type Question, statementOf } from './statements.ts';

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { Pool } from 'pg';
 import pc from 'picocolors';
 import { z } from 'zod';
-import { databaseBlock, parseConfiguration } from '../runtime/config.ts';
-import { makePool } from '../runtime/postgres.ts';
+import { databaseBlock, parseConfiguration } from '../../pipelines/runtime/config.ts';
+import { makePool } from '../../pipelines/runtime/postgres.ts';
 
 /** What a command cannot go on from, said to the person: what is wrong and, in `advice`, what to do next. */
 export class CommandError extends Error {

@@ -5,8 +5,8 @@ import { DecisionError, publishAgain } from '../../pipelines/editions/decisions.
 import { type Edition, findEdition, listEditions } from '../../pipelines/editions/editions.ts';
 import { editionPartitions } from '../../pipelines/editions/partitions.ts';
 import { findPublication } from '../../pipelines/editions/publications.ts';
+import { inTransaction, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { inTransaction, type PoolClient } from '../runtime/postgres.ts';
 import { defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 import { type EditionFacts, editionLine, editionLines } from './edition-output.ts';

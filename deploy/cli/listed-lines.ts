@@ -2,9 +2,9 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';
+import { archiveBlock } from '../../pipelines/runtime/config.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { maskRuc } from '../../schemas/ruc.ts';
-import { archiveBlock } from '../runtime/config.ts';
 import type { CommandContext } from './context.ts';
 
 /** A line of a reject or conflict file. `raw` is the published line, which may be a person's; `ruc` stands in conflicts. */

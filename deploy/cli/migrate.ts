@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
+import { makeKafka } from '../../pipelines/runtime/kafka.ts';
+import { makeLogger } from '../../pipelines/runtime/log.ts';
+import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { prepareStreams } from '../../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
-import { archiveBlock, clickhouseBlock, databaseBlock, kafkaBlock } from '../runtime/config.ts';
-import { makeKafka } from '../runtime/kafka.ts';
-import { makeLogger } from '../runtime/log.ts';
-import { migrateClickhouse, migratePostgres } from '../runtime/migrate.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 
 const configuration = databaseBlock

@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { type Correction, findCorrection } from '../../pipelines/editions/corrections.ts';
 import { type Edition, findEdition } from '../../pipelines/editions/editions.ts';
 import { finalStates, findPublication, type Publication } from '../../pipelines/editions/publications.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type FetchResult, publishWorkflowId } from '../../workflows/publication/messages.ts';
 import type { ScheduledRun } from '../../workflows/publication/schedule.ts';
-import type { Pool } from '../runtime/postgres.ts';
 import { CommandError } from './context.ts';
 import { progressText } from './progress-line.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { rebuild } from '../../pipelines/replay/rebuild.ts';
+import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import { makeClickhouse } from '../runtime/clickhouse.ts';
 import { registerOf } from './arguments.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 import { openConfiguredArchive } from './listed-lines.ts';

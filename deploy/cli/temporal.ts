@@ -1,7 +1,7 @@
 import { type Client, ServiceError } from '@temporalio/client';
+import { temporalBlock } from '../../pipelines/runtime/config.ts';
+import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { publicationQueue } from '../../workflows/publication/messages.ts';
-import { temporalBlock } from '../runtime/config.ts';
-import { makeTemporal } from '../runtime/temporal.ts';
 import { type CommandContext, CommandError } from './context.ts';
 import type { Follow } from './publication-follow.ts';
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { ListedDifference, PartReport, VerifyReport } from '../../pipelines/replay/types.ts';
 import { type VerifyOutcome, verifyRegister } from '../../pipelines/replay/verify-register.ts';
+import { archiveBlock, clickhouseBlock, databaseBlock } from '../../pipelines/runtime/config.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import { archiveBlock, clickhouseBlock, databaseBlock } from '../runtime/config.ts';
 import { registerOf } from './arguments.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 import { openConfiguredArchive } from './listed-lines.ts';

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { parseConfiguration } from '../runtime/config.ts';
+import { parseConfiguration } from '../../pipelines/runtime/config.ts';
 
 /** The checkout that this file belongs to: programs are fetched below it and processes start in it. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));

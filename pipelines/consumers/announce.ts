@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Counter } from 'prom-client';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type Register, registers } from '../../schemas/registers.ts';
+import type { Logger } from '../runtime/log.ts';
+import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import type { Change } from '../stream/codec.ts';
 import type { TakenBack } from '../watch/corrections.ts';
 import { type AccountEvent, type Written, writeEvents } from '../watch/events.ts';

@@ -1,4 +1,4 @@
-import type { Attributes, Unit } from '../../deploy/runtime/tracing/tracing.ts';
+import type { Attributes, Unit } from '../runtime/tracing/tracing.ts';
 import { peekChange } from '../watch/peek.ts';
 import type { ChangeBatch } from './batch.ts';
 

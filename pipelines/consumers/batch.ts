@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Tracing } from '../runtime/tracing/tracing.ts';
 import type { RecordSchemas } from '../stream/writer-schemas.ts';
 import type { LoopMetrics } from './loop-metrics.ts';
 

@@ -6,8 +6,8 @@ import {
   kafkaBlock,
   processBlock,
   temporalBlock,
-} from '../../deploy/runtime/config.ts';
-import { tracingBlock } from '../../deploy/runtime/tracing/config.ts';
+} from '../runtime/config.ts';
+import { tracingBlock } from '../runtime/tracing/tracing.ts';
 
 const outputs = ['materialize', 'watch'] as const;
 

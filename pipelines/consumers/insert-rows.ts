@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { bulkInsertSettings, type ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import { bulkInsertSettings, type ClickHouseClient } from '../runtime/clickhouse.ts';
 import { nameColumns, wordColumns } from './company-names.ts';
 import type { RowBinaryWriter } from './row-binary.ts';
 import { historyColumns, stateColumns } from './taxpayer-rows.ts';

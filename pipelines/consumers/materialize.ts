@@ -1,5 +1,5 @@
 import { Histogram, type Registry } from 'prom-client';
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { BatchHandler } from './batch.ts';
 import { CompanyNames } from './company-names.ts';
 import { insertRows, type RowKind } from './insert-rows.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type EachBatchPayload } from 'kafkajs';
-import { noTracing } from '../../deploy/runtime/tracing/tracing.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { noTracing } from '../runtime/tracing/tracing.ts';
 import { UndecodableRecord } from '../stream/codec.ts';
 import type { ChangeBatch, ChangeMessage, LoopLimits, LoopOptions } from './batch.ts';
 import { editionsOf, unitOf } from './batch-unit.ts';

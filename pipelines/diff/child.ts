@@ -1,4 +1,4 @@
-import { inOwnProcess, type JobMessage, type JobProgram, type RunJob } from '../../deploy/runtime/job-process.ts';
+import { inOwnProcess, type JobMessage, type JobProgram, type RunJob } from '../runtime/job-process.ts';
 import { CompareError, isCompareErrorCode } from './errors.ts';
 import type {
   CompareInput,

@@ -1,5 +1,5 @@
-import type { PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { PoolClient } from '../runtime/postgres.ts';
 import { type Edition, findEdition } from './editions.ts';
 import { forgetEditionsFrom } from './partitions.ts';
 import { findPublication, type Publication } from './publications.ts';

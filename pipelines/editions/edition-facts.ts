@@ -1,5 +1,5 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { Pool } from '../runtime/postgres.ts';
 
 /** What a reader of stored rows needs to know of the edition that wrote them. None of it ever changes. */
 export interface EditionFacts {

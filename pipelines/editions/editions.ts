@@ -1,5 +1,5 @@
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { Pool, PoolClient } from '../runtime/postgres.ts';
 
 /** A row of `edition`, named as in the database. */
 export interface Edition {

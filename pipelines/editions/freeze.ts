@@ -1,5 +1,5 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { findCorrection } from './corrections.ts';
 import { type Head, readHead } from './heads.ts';
 import { findPublication, type Publication } from './publications.ts';

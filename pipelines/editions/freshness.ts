@@ -1,5 +1,5 @@
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import type { Pool, PoolClient } from '../runtime/postgres.ts';
 import { lateness, latenessByRegister } from './lateness.ts';
 import type { PublicationState } from './publications.ts';
 

@@ -1,5 +1,5 @@
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import type { Pool, PoolClient } from '../runtime/postgres.ts';
 import type { Publication } from './publications.ts';
 
 /** The only base of a difference. Edition 0: the register has nothing yet. */

@@ -1,7 +1,7 @@
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { sameVersion, type Validators } from '../registers/site.ts';
 import type { SourceDate } from '../registers/source-date.ts';
+import type { Pool, PoolClient } from '../runtime/postgres.ts';
 
 export const openStates = ['detectada', 'descargada', 'verificada', 'comparada', 'publicando'] as const;
 export const finalStates = ['publicada', 'en_cuarentena', 'rechazada', 'repetida', 'sustituida'] as const;

@@ -1,6 +1,6 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { Archive } from '../archive/archive.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { openStates } from './publications.ts';
 
 /** Publications removed in one transaction: the register's lock is held meanwhile. */

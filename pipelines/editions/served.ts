@@ -1,5 +1,5 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import type { Pool } from '../runtime/postgres.ts';
 
 /** The edition that look-ups show: the highest one that stands complete in ClickHouse, or that did on a past day. */
 export interface ServedEdition {

@@ -1,7 +1,6 @@
-import type { FileHandle } from 'node:fs/promises';
-import { statfs } from 'node:fs/promises';
+import { type FileHandle, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { GuardedAnswer } from '../../deploy/runtime/egress/request.ts';
+import type { GuardedAnswer } from '../runtime/egress/request.ts';
 import { PartFile, type PartNote } from './part-file.ts';
 import {
   askSite,

@@ -1,4 +1,4 @@
-import { readCapped } from '../../deploy/runtime/egress/body.ts';
+import { readCapped } from '../runtime/egress/request.ts';
 import {
   askSite,
   drop,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import type { EgressPolicy } from '../../deploy/runtime/egress/policy.ts';
-import { EgressFailed, type GuardedAnswer, guardedRequest } from '../../deploy/runtime/egress/request.ts';
+import type { EgressPolicy } from '../runtime/egress/policy.ts';
+import { EgressFailed, type GuardedAnswer, guardedRequest } from '../runtime/egress/request.ts';
 
 /** What tells one version of a file on a site from another, as the site writes it. */
 export interface Validators {

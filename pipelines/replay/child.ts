@@ -1,4 +1,4 @@
-import { inOwnProcess } from '../../deploy/runtime/job-process.ts';
+import { inOwnProcess } from '../runtime/job-process.ts';
 import { ReplayError, type ReplayErrorCode } from './errors.ts';
 import type { VerifyInput, VerifyProgress, VerifyReport } from './types.ts';
 

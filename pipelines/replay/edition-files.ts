@@ -1,6 +1,6 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { Archive } from '../archive/archive.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import type { EditionFile } from './types.ts';
 
 interface Row {

@@ -1,8 +1,8 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { CompanyNames } from '../consumers/company-names.ts';
 import { insertRows } from '../consumers/insert-rows.ts';
 import { TaxpayerRows } from '../consumers/taxpayer-rows.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
 import { ChangeRecords } from './change-records.ts';
 import { ReplayError } from './errors.ts';

@@ -1,8 +1,8 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { type Archive, ArchiveError } from '../archive/archive.ts';
 import { findEdition, publicationUnder } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import { changeFilesOf, lastFullOf } from './edition-files.ts';
 import type { PublicationInput, VerifyInput } from './types.ts';
 

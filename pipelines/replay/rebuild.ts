@@ -1,8 +1,8 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
 import { findEdition } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import { verifyInChild } from './child.ts';
 import { ReplayError } from './errors.ts';
 import { loadEdition } from './load-edition.ts';

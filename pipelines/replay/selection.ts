@@ -1,6 +1,6 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { Archive } from '../archive/archive.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import { ReplayError } from './errors.ts';
 
 /** An end of a stretch of history: an edition's number, or a date of the data (YYYY-MM-DD). Both ends are included. */

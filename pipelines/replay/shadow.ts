@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClickHouseClient, insertSettings } from '../../deploy/runtime/clickhouse.ts';
 import { registers } from '../../schemas/registers.ts';
 import { nameColumns } from '../consumers/company-names.ts';
 import { historyColumns, stateColumns } from '../consumers/taxpayer-rows.ts';
+import { type ClickHouseClient, insertSettings } from '../runtime/clickhouse.ts';
 import { servingTables } from './plan.ts';
 
 /** The tables that a rebuild fills. After the exchange these names hold what served before. */

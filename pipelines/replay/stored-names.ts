@@ -1,4 +1,4 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import { inTableOrder, type KeyRange, type StoredRow, storedRowsOf } from './stored.ts';
 

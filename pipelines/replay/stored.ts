@@ -1,5 +1,5 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Fingerprint } from './fingerprint.ts';
 
 /** Keys `from` to `to`, both included, as decimal numbers. */

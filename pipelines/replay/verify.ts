@@ -1,6 +1,6 @@
-import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { sha256OfFile } from '../archive/durable.ts';
+import { makeClickhouse } from '../runtime/clickhouse.ts';
 import { Differences } from './differences.ts';
 import { ReplayError } from './errors.ts';
 import { checkHistory } from './history-check.ts';

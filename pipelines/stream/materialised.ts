@@ -1,6 +1,6 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { findEdition } from '../editions/editions.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import { materializeGroup } from './groups.ts';
 import { StreamError } from './ports.ts';
 import { groupPassed, type ProgressParts } from './progress.ts';

@@ -1,8 +1,8 @@
 import type { Kafka } from 'kafkajs';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { agree, rowFields } from '../../schemas/avro/columns.ts';
 import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
 import { ensureHead, readHead } from '../editions/heads.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import { schemaText } from './codec.ts';
 import { changesOutput, editionsOutput, outputsOf } from './outputs.ts';
 import { StreamError } from './ports.ts';

@@ -1,6 +1,6 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { changesTopic, type RegisterName } from '../../schemas/registers.ts';
 import { editionPartitions, editionsBeyond } from '../editions/partitions.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import type { StreamOffsets } from './ports.ts';
 
 export interface ProgressParts {

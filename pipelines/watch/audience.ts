@@ -1,5 +1,5 @@
-import type { PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { EventKind } from '../../schemas/registers.ts';
+import type { PoolClient } from '../runtime/postgres.ts';
 
 /** A webhook as far as it decides what it hears. */
 export interface Listener {

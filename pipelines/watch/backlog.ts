@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../runtime/postgres.ts';
 
 /** What stands to be sent, of one webhook or of all. Counts of deliveries. */
 export interface Backlog {

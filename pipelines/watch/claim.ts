@@ -1,4 +1,4 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { dayText, keptUnder } from './day-bound.ts';
 
 /** The webhook as it is now: every attempt reads it again. */

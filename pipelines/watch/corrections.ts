@@ -1,5 +1,5 @@
-import type { PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { PoolClient } from '../runtime/postgres.ts';
 import { type Correccion, type EventFacts, eventId } from './payload.ts';
 import { lockWork } from './work.ts';
 

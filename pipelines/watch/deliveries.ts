@@ -1,4 +1,4 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { type PauseCause, writeNotice } from './notices.ts';
 import { lockWork, raiseWork } from './work.ts';
 

@@ -1,5 +1,5 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import type { DeliveryState } from '../../schemas/http/events.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import { dayInDeliveryId } from './payload.ts';
 
 export interface LoggedDelivery {

@@ -1,4 +1,4 @@
-import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { PoolClient } from '../runtime/postgres.ts';
 import { isTold, type Listener, lockAudience } from './audience.ts';
 import { correccionOf, mustHear, type TakenBack, takeBack } from './corrections.ts';
 import { deliveryId, type EventFacts, payloadOf } from './payload.ts';

@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../runtime/postgres.ts';
 
 export interface EventFilter {
   /** Events after this position of the account; 0 for the first page. */

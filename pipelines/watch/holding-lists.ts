@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import type { WatchList } from './lists.ts';
 
 export type HoldingList = Pick<WatchList, 'id' | 'nombre' | 'referencia'>;

@@ -1,5 +1,5 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import type { Register } from '../../schemas/registers.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Row } from '../stream/codec.ts';
 
 /** The rows that RUCs had when they last disappeared, before an edition; RUCs that never did are left out. */

@@ -1,5 +1,5 @@
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Pool } from '../runtime/postgres.ts';
 
 /**
  * How many locks PostgreSQL should have room for, max_connections × max_locks_per_transaction. A statement about a webhook or an

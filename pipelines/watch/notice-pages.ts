@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import type { NoticeKind } from './notices.ts';
 
 export interface StoredNotice {

@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import type { Notice } from './notices.ts';
 
 export interface NoticeToMail {

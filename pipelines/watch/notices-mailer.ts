@@ -1,6 +1,6 @@
-import type { Logger } from '../../deploy/runtime/log.ts';
-import { MailError, type Mailer } from '../../deploy/runtime/mail.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Logger } from '../runtime/log.ts';
+import { MailError, type Mailer } from '../runtime/mail.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import {
   claimNoticeMail,
   type MailLimits,

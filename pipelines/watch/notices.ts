@@ -1,4 +1,4 @@
-import type { PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { PoolClient } from '../runtime/postgres.ts';
 
 /** `plan`: the account's plan does not watch any more (plan-hold.ts); the webhook itself then names no cause. */
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';

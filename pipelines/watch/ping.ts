@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import { limaDay, limaTime } from '../../schemas/lima-time.ts';
+import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { deliveryId } from './payload.ts';
 import { raiseWork } from './work.ts';
 

@@ -1,4 +1,4 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { pauseIn, resumeIn } from './deliveries.ts';
 
 /**

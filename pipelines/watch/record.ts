@@ -1,4 +1,4 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import { dayText, keptUnder } from './day-bound.ts';
 
 /** How one attempt ended. */

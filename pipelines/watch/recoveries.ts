@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 

@@ -1,6 +1,6 @@
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { startRepeating } from '../../deploy/runtime/repeat.ts';
+import { startRepeating } from '../runtime/lifecycle.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import { advanceRecovery, defaultRecoveryLimits } from './recoveries.ts';
 
 const lookEveryMs = 1_000;

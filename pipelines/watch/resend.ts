@@ -1,5 +1,5 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { DeliveryState } from '../../schemas/http/events.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { dayOfDelivery } from './delivery-log.ts';
 import { raiseWork } from './work.ts';
 

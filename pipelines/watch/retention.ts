@@ -1,4 +1,4 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { discardHeldByPlan } from './plan-hold.ts';
 
 export interface RetentionRule {

@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { lockAccount } from './lists.ts';
 
 /*

@@ -1,6 +1,6 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { Pool } from '../runtime/postgres.ts';
 import type { ListSnapshot } from './payload.ts';
 
 /** An edition as the watch needs it. */

@@ -1,6 +1,6 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
-import type { SealedSecret } from '../../deploy/runtime/secrets.ts';
 import type { EventKind } from '../../schemas/registers.ts';
+import { inTransaction, type Pool } from '../runtime/postgres.ts';
+import type { SealedSecret } from '../runtime/secrets.ts';
 import { lockAccount } from './lists.ts';
 import { readWebhook, unknownList, type Webhook } from './webhooks.ts';
 

@@ -1,5 +1,5 @@
-import { inTransaction, type Pool, type PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { EventKind } from '../../schemas/registers.ts';
+import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { lockAccount } from './lists.ts';
 import { followPlan } from './plan-hold.ts';
 

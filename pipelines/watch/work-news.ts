@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Pool, PoolClient } from '../runtime/postgres.ts';
 
 /** Where raiseWork (work.ts) says that a webhook that somebody works on got more work. */
 export const workChannel = 'delivery_work';

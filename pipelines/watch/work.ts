@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
+import type { Pool, PoolClient } from '../runtime/postgres.ts';
 import { workChannel } from './work-news.ts';
 
 /**

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type Column, padronReducido } from '../../schemas/registers.ts';

@@ -1,4 +1,4 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
+import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { registers } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 

@@ -1,7 +1,7 @@
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
-import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
-import { makePool } from '../../deploy/runtime/postgres.ts';
+import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
+import { makePool } from '../../pipelines/runtime/postgres.ts';
 import { insertEdition } from '../support/served-register.ts';
 import { loadedRegisters, loadTaxpayers } from './look-up-rows.ts';
 import { unlimitedToken } from './own-stack.ts';

@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { CompanyNames } from '../../pipelines/consumers/company-names.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import { TaxpayerRows } from '../../pipelines/consumers/taxpayer-rows.ts';
+import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { encodeChange } from '../../pipelines/stream/codec.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';

@@ -1,8 +1,8 @@
 import { Agent, request } from 'undici';
 import type { Stack } from '../../deploy/local/stack.ts';
-import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
-import { makePool } from '../../deploy/runtime/postgres.ts';
+import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
+import { makePool } from '../../pipelines/runtime/postgres.ts';
 import { foldName } from '../../schemas/names.ts';
 import { startApi } from '../support/api.ts';
 import { insertEdition } from '../support/served-register.ts';

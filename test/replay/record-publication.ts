@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { makeTemporal } from '../../deploy/runtime/temporal.ts';
+import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { writeHistory } from '../support/histories.ts';
 import { FakeSteps } from '../support/publication-steps.ts';
 

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { type Account, createAccount } from '../../api/accounts/accounts.ts';
 import { createToken } from '../../api/accounts/tokens.ts';
 import { repositoryRoot } from '../../deploy/local/config.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type ProblemCode, type ProblemDocument, problemDocument } from '../../schemas/http/problem.ts';
 
 /** The real api process, with what it logged. */

@@ -13,7 +13,7 @@ import type { MinuteLimits } from '../../api/metering/minute-limits.ts';
 import type { ApiRouter, RequestState } from '../../api/request.ts';
 import { registerCalendarRoutes } from '../../api/routes/calendar.ts';
 import { registerCalendarFeeds } from '../../api/routes/calendar-feeds.ts';
-import { makePool } from '../../deploy/runtime/postgres.ts';
+import { makePool } from '../../pipelines/runtime/postgres.ts';
 
 export const sandboxToken = 'pad_sandbox_publico';
 /** A token as it should be, of no account. */

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
+import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { type Change, encodeChange } from '../../pipelines/stream/codec.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';

@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { vi } from 'vitest';
 import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
-import type { Tracing } from '../../deploy/runtime/tracing/tracing.ts';
+import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import { makeWake, type Wake } from '../../pipelines/watch/wake.ts';
 import type { DeliverySettings } from '../../workflows/delivery/settings.ts';
 import { makeDeliveryWorker } from '../../workflows/delivery/worker.ts';

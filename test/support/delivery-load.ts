@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompressionTypes, type Producer } from 'kafkajs';
-import { makeKafka } from '../../deploy/runtime/kafka.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { makeKafka } from '../../pipelines/runtime/kafka.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { encodeChange } from '../../pipelines/stream/codec.ts';
 import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
 import { limaDay } from '../../schemas/lima-time.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
-import { makeTemporal } from '../../deploy/runtime/temporal.ts';
+import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { makeWake, type Wake } from '../../pipelines/watch/wake.ts';
 import { forkProcess, killProcess, type Receivers, startReceivers } from './delivery-receivers.ts';
 import { freshNamespace } from './isolation.ts';

@@ -2,9 +2,9 @@ import { NativeConnection } from '@temporalio/worker';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { z } from 'zod';
-import { makePool } from '../../deploy/runtime/postgres.ts';
-import { parseKeyRing } from '../../deploy/runtime/secrets.ts';
-import { makeTemporal } from '../../deploy/runtime/temporal.ts';
+import { makePool } from '../../pipelines/runtime/postgres.ts';
+import { parseKeyRing } from '../../pipelines/runtime/secrets.ts';
+import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { makeDeliveryWorker } from '../../workflows/delivery/worker.ts';
 import { quickSettings } from './delivery-settings.ts';
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { z } from 'zod';
-import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
-import { makeKafka } from '../../deploy/runtime/kafka.ts';
-import { makeLogger } from '../../deploy/runtime/log.ts';
 import { runLoop } from '../../pipelines/consumers/loop.ts';
 import { makeLoopMetrics } from '../../pipelines/consumers/loop-metrics.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
+import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
+import { makeKafka } from '../../pipelines/runtime/kafka.ts';
+import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { materializeGroup } from '../../pipelines/stream/groups.ts';
 import { WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
 import { changesTopic } from '../../schemas/registers.ts';

@@ -1,5 +1,5 @@
-import type { Pool, PoolClient } from '../../deploy/runtime/postgres.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
+import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
 
 /**
  * A process that dies after so many of its calls to the database and the archive: that call is done, its answer is never

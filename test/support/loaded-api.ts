@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTransaction } from '../../deploy/runtime/postgres.ts';
+import { inTransaction } from '../../pipelines/runtime/postgres.ts';
 import { writeEvents } from '../../pipelines/watch/events.ts';
 import { eventId } from '../../pipelines/watch/payload.ts';
 import { limaDay } from '../../schemas/lima-time.ts';

@@ -4,7 +4,7 @@ import { makeMeter, type RunningMeter } from '../../api/metering/meter.ts';
 import { type Clock, systemClock } from '../../api/metering/periods.ts';
 import { makeQuestions, type Questions } from '../../api/metering/questions.ts';
 import type { Payer } from '../../api/metering/types.ts';
-import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
+import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 
 /** What one API process has of metering, with connections of its own. */
 export interface MeterProcess {

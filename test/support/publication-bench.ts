@@ -5,12 +5,12 @@ import type { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { type Follow, followFetch, followPublication } from '../../deploy/cli/publication-follow.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
-import { makeEgressDispatcher } from '../../deploy/runtime/egress/dispatcher.ts';
-import { makeMetrics } from '../../deploy/runtime/metrics.ts';
-import { makeTemporal } from '../../deploy/runtime/temporal.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
+import { makeEgressDispatcher } from '../../pipelines/runtime/egress/dispatcher.ts';
+import { makeMetrics } from '../../pipelines/runtime/health.ts';
+import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { prepareStream } from '../../pipelines/stream/prepare.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import {

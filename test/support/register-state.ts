@@ -1,7 +1,6 @@
 import { promisify } from 'node:util';
-import type { Entry, ZipFile } from 'yauzl';
-import { open } from 'yauzl';
-import { makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
+import { type Entry, open, type ZipFile } from 'yauzl';
+import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 
 export type Rows = Map<string, string[]>;

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import type { Dispatcher } from 'undici';
 import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
-import { makeEgressDispatcher } from '../../deploy/runtime/egress/dispatcher.ts';
+import { makeEgressDispatcher } from '../../pipelines/runtime/egress/dispatcher.ts';
 import { makeDeliveryMetrics } from '../../workflows/delivery/metrics.ts';
 import { Round, type RoundDependencies } from '../../workflows/delivery/round.ts';
 import { type DeliverySettings, defaultDeliverySettings } from '../../workflows/delivery/settings.ts';

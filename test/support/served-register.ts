@@ -1,6 +1,5 @@
-import type { ClickHouseClient } from '../../deploy/runtime/clickhouse.ts';
-import { insertSettings } from '../../deploy/runtime/clickhouse.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
+import { type ClickHouseClient, insertSettings } from '../../pipelines/runtime/clickhouse.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 
 /** Puts rows and editions where the pipeline would, for tests of what reads them. */

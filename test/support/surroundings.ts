@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
-import { type ClickHouseClient, makeClickhouse } from '../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse, migratePostgres } from '../../deploy/runtime/migrate.ts';
-import { makePool, type Pool } from '../../deploy/runtime/postgres.ts';
+import { type ClickHouseClient, makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
+import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { liftLimits, type RunningApi, startApi } from './api.ts';
 import { freshClickhouseDatabase, freshDatabase } from './isolation.ts';
 import { makeTcpProxy, type TcpProxy } from './tcp-proxy.ts';

@@ -1,4 +1,4 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { TakenBack } from '../../pipelines/watch/corrections.ts';
 import { type AccountEvent, writeEvents } from '../../pipelines/watch/events.ts';
 import { eventId } from '../../pipelines/watch/payload.ts';

@@ -1,5 +1,5 @@
 import { Context, heartbeat } from '@temporalio/activity';
-import { noTracing } from '../../deploy/runtime/tracing/tracing.ts';
+import { noTracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import { runOf } from '../activity-run.ts';
 import type { DeliverInput, RoundResult } from './messages.ts';
 import { Round, type RoundDependencies } from './round.ts';

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
-import { type ExchangeLimits, exchange } from '../../deploy/runtime/egress/exchange.ts';
-import type { EgressPolicy } from '../../deploy/runtime/egress/policy.ts';
-import { checkTargetUrl } from '../../deploy/runtime/egress/target.ts';
+import type { EgressPolicy } from '../../pipelines/runtime/egress/policy.ts';
+import { type ExchangeLimits, exchange } from '../../pipelines/runtime/egress/request.ts';
+import { checkTargetUrl } from '../../pipelines/runtime/egress/target.ts';
 import type { ClaimedDelivery, WebhookTarget } from '../../pipelines/watch/claim.ts';
 import type { AttemptResult } from '../../pipelines/watch/record.ts';
 import { honoursRetryAfter, nextDelayMs, parseRetryAfter, type RetrySchedule } from './backoff.ts';

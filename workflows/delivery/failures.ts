@@ -1,4 +1,4 @@
-import type { NetworkFailure } from '../../deploy/runtime/egress/failure.ts';
+import type { NetworkFailure } from '../../pipelines/runtime/egress/failure.ts';
 
 /** Why an attempt failed, as customers read it: classes, so that the attempt log is no port scanner. */
 export type AttemptFailure =

@@ -1,5 +1,5 @@
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { OpenUnit, Unit } from '../../deploy/runtime/tracing/tracing.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { OpenUnit, Unit } from '../../pipelines/runtime/tracing/tracing.ts';
 import type { ClaimedDelivery } from '../../pipelines/watch/claim.ts';
 import type { AttemptResult } from '../../pipelines/watch/record.ts';
 import type { DeliveryMetrics } from './metrics.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { noTracing, type Tracing } from '../../deploy/runtime/tracing/tracing.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
+import { noTracing, type Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import {
   type Claim,
   type ClaimedDelivery,

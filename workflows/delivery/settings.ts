@@ -1,5 +1,5 @@
-import type { ExchangeLimits } from '../../deploy/runtime/egress/exchange.ts';
-import type { EgressLimits } from '../../deploy/runtime/egress/policy.ts';
+import type { EgressLimits } from '../../pipelines/runtime/egress/policy.ts';
+import type { ExchangeLimits } from '../../pipelines/runtime/egress/request.ts';
 import { defaultSchedule, type RetrySchedule } from './backoff.ts';
 import { defaultHealthRule, type HealthRule } from './health.ts';
 import type { RoundLimits } from './round.ts';

@@ -1,6 +1,6 @@
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { startRepeating } from '../../deploy/runtime/repeat.ts';
+import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { Wake } from '../../pipelines/watch/wake.ts';
 import { overdueWebhooks } from '../../pipelines/watch/work.ts';
 import type { DeliveryMetrics } from './metrics.ts';

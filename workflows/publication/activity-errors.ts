@@ -1,6 +1,6 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import { noTracing, type Tracing, type Unit } from '../../deploy/runtime/tracing/tracing.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import { noTracing, type Tracing, type Unit } from '../../pipelines/runtime/tracing/tracing.ts';
 import { runOf } from '../activity-run.ts';
 
 type Activity<Arguments extends unknown[], Result> = (...args: Arguments) => Promise<Result>;

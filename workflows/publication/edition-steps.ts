@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { findEdition, recordMaterialised, recordNotified } from '../../pipelines/editions/editions.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { Acknowledged } from '../../pipelines/stream/publish.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 

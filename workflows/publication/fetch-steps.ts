@@ -1,5 +1,4 @@
 import { stat } from 'node:fs/promises';
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import { type Archive, ArchiveError, type ObjectName } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/diff/errors.ts';
 import { openPublication } from '../../pipelines/diff/publication.ts';
@@ -16,6 +15,7 @@ import type { RegisterSource } from '../../pipelines/registers/module.ts';
 import { PartFile } from '../../pipelines/registers/part-file.ts';
 import type { Sources } from '../../pipelines/registers/settings.ts';
 import { type SiteAccess, SourceError } from '../../pipelines/registers/site.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { FetchOutcome } from './messages.ts';
 

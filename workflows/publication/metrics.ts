@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 export interface PublicationMetrics {
   observe(step: string, outcome: string, seconds: number): void;

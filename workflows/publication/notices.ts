@@ -1,5 +1,5 @@
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { type ChangeBlock, openChangeFile, recordsOf } from '../../pipelines/diff/change-file.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { avroType, type Change } from '../../pipelines/stream/codec.ts';
 import { eventsOf } from '../../pipelines/watch/match.ts';
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';

@@ -1,4 +1,3 @@
-import { inTransaction } from '../../deploy/runtime/postgres.ts';
 import { confirmDate } from '../../pipelines/editions/data-date.ts';
 import { recordProbe } from '../../pipelines/editions/heads.ts';
 import { detectPublication, type KnownVersion, lastKnownVersion } from '../../pipelines/editions/publications.ts';
@@ -6,6 +5,7 @@ import { addressesOf, isByMonth } from '../../pipelines/registers/addresses.ts';
 import { dateOnPage } from '../../pipelines/registers/dating.ts';
 import { probeSite } from '../../pipelines/registers/probe.ts';
 import { SourceError, type Validators } from '../../pipelines/registers/site.ts';
+import { inTransaction } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { FetchParts } from './fetch-steps.ts';
 import type { ProbeOutcome } from './messages.ts';

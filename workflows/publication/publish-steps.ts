@@ -1,4 +1,3 @@
-import { inTransaction, type Pool } from '../../deploy/runtime/postgres.ts';
 import { type Archive, ArchiveError } from '../../pipelines/archive/archive.ts';
 import { CompareError } from '../../pipelines/diff/errors.ts';
 import { checkPublication } from '../../pipelines/diff/publication.ts';
@@ -15,6 +14,7 @@ import {
   type Publication,
   recordGates,
 } from '../../pipelines/editions/publications.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { differenceOf, gateFactsOf } from './comparison.ts';
 import type { GateSettings } from './gate-settings.ts';

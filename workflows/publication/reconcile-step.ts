@@ -1,9 +1,9 @@
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
 import { oldestUnfinishedEdition } from '../../pipelines/editions/editions.ts';
 import { readHead } from '../../pipelines/editions/heads.ts';
 import { recordReconciliation } from '../../pipelines/editions/reconciliations.ts';
 import type { VerifyProgress, VerifyReport } from '../../pipelines/replay/types.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { ReconcileOutcome } from './messages.ts';
 

@@ -1,11 +1,11 @@
 import { type Client, ScheduleOverlapPolicy } from '@temporalio/client';
-import type { Logger } from '../../deploy/runtime/log.ts';
-import type { Pool } from '../../deploy/runtime/postgres.ts';
-import { startRepeating } from '../../deploy/runtime/repeat.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { readFreshness } from '../../pipelines/editions/freshness.ts';
 import { hasAbandonedDownload } from '../../pipelines/editions/publications.ts';
 import { removeOldPublications } from '../../pipelines/editions/retention.ts';
+import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import type { NextWork } from './messages.ts';
 import { nextWork } from './publish-steps.ts';

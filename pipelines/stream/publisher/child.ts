@@ -1,4 +1,4 @@
-import { inOwnProcess, type JobProgram, type RunJob } from '../../../deploy/runtime/job-process.ts';
+import { inOwnProcess, type JobProgram, type RunJob } from '../../runtime/job-process.ts';
 import { StreamError, type StreamErrorCode } from '../ports.ts';
 import { messageSchema, type PublisherJob, type PublisherMessage, type PublisherProgress } from './job.ts';
 

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
-import { makeKafka } from '../../../deploy/runtime/kafka.ts';
-import { makeLogger } from '../../../deploy/runtime/log.ts';
 import { sha256OfFile } from '../../archive/durable.ts';
 import { openChangeFile } from '../../diff/change-file.ts';
+import { makeKafka } from '../../runtime/kafka.ts';
+import { makeLogger } from '../../runtime/log.ts';
 import { KafkaChunkSender } from '../kafka.ts';
 import { StreamError } from '../ports.ts';
 import { jobSchema, type PublisherJob, type PublisherMessage } from './job.ts';

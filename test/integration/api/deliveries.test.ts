@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openSecret, parseKeyRing } from '../../../deploy/runtime/secrets.ts';
+import { openSecret, parseKeyRing } from '../../../pipelines/runtime/secrets.ts';
 import { claimDeliveries } from '../../../pipelines/watch/claim.ts';
 import { recordResults } from '../../../pipelines/watch/record.ts';
 import { advanceRecovery, defaultRecoveryLimits } from '../../../pipelines/watch/recoveries.ts';

@@ -5,8 +5,8 @@ import { createAccount } from '../../../api/accounts/accounts.ts';
 import type { Caller } from '../../../api/accounts/callers.ts';
 import { createToken } from '../../../api/accounts/tokens.ts';
 import { defaultStreamLimits, EventStreams } from '../../../api/event-stream/streams.ts';
-import { migratePostgres } from '../../../deploy/runtime/migrate.ts';
-import { makePool, type Pool } from '../../../deploy/runtime/postgres.ts';
+import { migratePostgres } from '../../../pipelines/runtime/migrate.ts';
+import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type FreshDatabase, freshDatabase } from '../../support/isolation.ts';
 import { silentLog } from '../../support/watch-bench.ts';
 

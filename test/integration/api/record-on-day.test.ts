@@ -8,11 +8,11 @@ import { type FindRecordOnDay, makeFindRecordOnDay } from '../../../api/queries/
 import { makeRegisterChanges } from '../../../api/queries/register-changes.ts';
 import { taxpayerRecordOf } from '../../../api/queries/taxpayer-record.ts';
 import { makeTaxpayers } from '../../../api/queries/taxpayers.ts';
-import { type ClickHouseClient, makeClickhouse } from '../../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse, migratePostgres } from '../../../deploy/runtime/migrate.ts';
-import { makePool, type Pool } from '../../../deploy/runtime/postgres.ts';
 import { insertRows } from '../../../pipelines/consumers/insert-rows.ts';
 import { TaxpayerRows } from '../../../pipelines/consumers/taxpayer-rows.ts';
+import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
+import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/migrate.ts';
+import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type Change, encodeChange, type Row } from '../../../pipelines/stream/codec.ts';
 import { type RegisterName, registerNames, registers } from '../../../schemas/registers.ts';
 import { freshClickhouseDatabase, freshDatabase } from '../../support/isolation.ts';

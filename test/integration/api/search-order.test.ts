@@ -4,9 +4,9 @@ import { type FindCompanies, makeFindCompanies } from '../../../api/search/find-
 import { compareRanks, type Rank } from '../../../api/search/rank.ts';
 import { makeNameStore } from '../../../api/search/store.ts';
 import { type Terms, termsOf } from '../../../api/search/terms.ts';
-import { type ClickHouseClient, makeClickhouse } from '../../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse } from '../../../deploy/runtime/migrate.ts';
 import { standingOf } from '../../../pipelines/consumers/company-names.ts';
+import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
+import { migrateClickhouse } from '../../../pipelines/runtime/migrate.ts';
 import { searchQuery } from '../../../schemas/http/search.ts';
 import { mayBeginForm } from '../../../schemas/legal-forms.ts';
 import { foldName } from '../../../schemas/names.ts';

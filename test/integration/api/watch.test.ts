@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openSecret, parseKeyRing } from '../../../deploy/runtime/secrets.ts';
+import { openSecret, parseKeyRing } from '../../../pipelines/runtime/secrets.ts';
 import { listAnswer, listsAnswer, membersAddedAnswer, membersAnswer } from '../../../schemas/http/lists.ts';
 import { createdWebhookAnswer, webhookAnswer, webhooksAnswer } from '../../../schemas/http/webhooks.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';

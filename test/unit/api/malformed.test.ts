@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Serving, serve } from '../../../api/serve.ts';
-import type { Logger } from '../../../deploy/runtime/log.ts';
+import type { Logger } from '../../../pipelines/runtime/log.ts';
 import { expectProblem } from '../../support/api.ts';
 import { bytesOf, responseTo } from '../../support/raw-request.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { type MinuteLimits, makeMinuteLimits } from '../../../../api/metering/minute-limits.ts';
-import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
+import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';
 import { type MeterProcess, startMeter } from '../../../support/meters.ts';
 import { makeTcpProxy } from '../../../support/tcp-proxy.ts';

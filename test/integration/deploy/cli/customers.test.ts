@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
+import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 import { padronDocument, runCommand } from '../../../support/command.ts';
 import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';

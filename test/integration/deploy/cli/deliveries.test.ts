@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeTemporal } from '../../../../deploy/runtime/temporal.ts';
+import { makeTemporal } from '../../../../pipelines/runtime/temporal.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { startRecovering } from '../../../../pipelines/watch/recovering.ts';
 import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
-import { makePool, type Pool } from '../../../../deploy/runtime/postgres.ts';
 import { sha256OfFile } from '../../../../pipelines/archive/durable.ts';
 import { openArchive } from '../../../../pipelines/archive/open.ts';
 import { ensureHead, recordProbe } from '../../../../pipelines/editions/heads.ts';
 import { editionsBeyond, recordEditionPartitions } from '../../../../pipelines/editions/partitions.ts';
 import { recordReconciliation } from '../../../../pipelines/editions/reconciliations.ts';
+import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
+import { makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { padronDocument, runCommand, runPadron, startPadron } from '../../../support/command.ts';
 import { type FreshDatabase, freshDatabase, freshNamespace } from '../../../support/isolation.ts';
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeRegisterChanges } from '../../../../api/queries/register-changes.ts';
 import { makeTaxpayers } from '../../../../api/queries/taxpayers.ts';
 import { repositoryRoot } from '../../../../deploy/local/config.ts';
-import type { ClickHouseClient } from '../../../../deploy/runtime/clickhouse.ts';
-import { migrateClickhouse } from '../../../../deploy/runtime/migrate.ts';
+import type { ClickHouseClient } from '../../../../pipelines/runtime/clickhouse.ts';
+import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
 import { type ClickhouseProcess, quietClient, startClickhouse } from '../../../support/clickhouse.ts';
 import { insertTaxpayers } from '../../../support/served-register.ts';
 

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
-import { makePool, type Pool } from '../../../../deploy/runtime/postgres.ts';
 import type { Archive } from '../../../../pipelines/archive/archive.ts';
 import { openArchive } from '../../../../pipelines/archive/open.ts';
 import { ensureHead } from '../../../../pipelines/editions/heads.ts';
 import { removeOldPublications } from '../../../../pipelines/editions/retention.ts';
+import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
+import { makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { freshDatabase } from '../../../support/isolation.ts';
 
 const register = 'agentes_retencion';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import type { Pool } from '../../../../deploy/runtime/postgres.ts';
+import type { Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { Fuse } from '../../../support/fuse.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
 

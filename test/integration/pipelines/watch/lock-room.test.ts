@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import type { Logger } from '../../../../deploy/runtime/log.ts';
-import type { Pool, PoolClient } from '../../../../deploy/runtime/postgres.ts';
+import type { Logger } from '../../../../pipelines/runtime/log.ts';
+import type { Pool, PoolClient } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
 import { warnOfFewLocks } from '../../../../pipelines/watch/lock-room.ts';
 import { recordResults } from '../../../../pipelines/watch/record.ts';

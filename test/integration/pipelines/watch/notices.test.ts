@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from 'vitest';
-import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
-import { mailBlock, makeMailer } from '../../../../deploy/runtime/mail.ts';
-import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
+import { mailBlock, makeMailer } from '../../../../pipelines/runtime/mail.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { type Notice, writeNotice } from '../../../../pipelines/watch/notices.ts';
 import { claimNoticeMail } from '../../../../pipelines/watch/notices-mail.ts';

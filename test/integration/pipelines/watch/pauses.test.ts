@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { holdDeliveries } from '../../../support/delivery-work.ts';

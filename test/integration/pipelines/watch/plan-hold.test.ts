@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
 import { changePlan } from '../../../../api/accounts/accounts.ts';
-import { makeWebhookSecret, sealSecret } from '../../../../deploy/runtime/secrets.ts';
+import { makeWebhookSecret, sealSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { discardHeldByPlan } from '../../../../pipelines/watch/plan-hold.ts';
 import { createWebhook } from '../../../../pipelines/watch/webhooks.ts';

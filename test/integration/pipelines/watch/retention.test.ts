@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
-import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
 import { oldestCursor, removeExpired } from '../../../../pipelines/watch/retention.ts';
 import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';

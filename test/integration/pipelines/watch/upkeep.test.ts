@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
-import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
-import type { Mail } from '../../../../deploy/runtime/mail.ts';
+import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
+import type { Mail } from '../../../../pipelines/runtime/mail.ts';
 import { pauseWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from '../../../../workflows/upkeep.ts';
 import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from '../../../support/watch-bench.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
-import { makeWebhookSecret, sealSecret } from '../../../../deploy/runtime/secrets.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
+import { makeWebhookSecret, sealSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { type ClaimedDelivery, claimDeliveries, holdAbandoned } from '../../../../pipelines/watch/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { updateHealth } from '../../../../pipelines/watch/endpoint-health.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from 'vitest';
-import { makeWebhookSecret, sealSecret } from '../../../../deploy/runtime/secrets.ts';
+import { makeWebhookSecret, sealSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { writePing } from '../../../../pipelines/watch/ping.ts';
 import { resendDelivery } from '../../../../pipelines/watch/resend.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
-import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
 import { quickSettings } from '../../../support/delivery-settings.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
-import type { PoolClient } from '../../../../deploy/runtime/postgres.ts';
+import type { PoolClient } from '../../../../pipelines/runtime/postgres.ts';
 import { resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { defaultRecoveryLimits } from '../../../../pipelines/watch/recoveries.ts';
 import { createdRecoveryAnswer, recoveryAnswer } from '../../../../schemas/http/deliveries.ts';

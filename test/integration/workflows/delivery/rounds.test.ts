@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, it, vi } from 'vitest';
-import { inTransaction, type Pool } from '../../../../deploy/runtime/postgres.ts';
+import { inTransaction, type Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { changeWebhook } from '../../../../pipelines/watch/webhook-changes.ts';

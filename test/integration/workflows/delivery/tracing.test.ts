@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
-import { tracingBlock } from '../../../../deploy/runtime/tracing/config.ts';
-import { startTracing } from '../../../../deploy/runtime/tracing/start.ts';
-import type { RunningTracing } from '../../../../deploy/runtime/tracing/tracing.ts';
+import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
+import { startTracing } from '../../../../pipelines/runtime/tracing/start.ts';
+import { type RunningTracing, tracingBlock } from '../../../../pipelines/runtime/tracing/tracing.ts';
 import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';
 import { type Collector, startCollector } from '../../../support/collector.ts';
 import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';

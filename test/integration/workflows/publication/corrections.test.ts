@@ -1,6 +1,5 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
 import { decodeChanges, openChangeFile } from '../../../../pipelines/diff/change-file.ts';
 import { CompareError } from '../../../../pipelines/diff/errors.ts';
 import { findCorrection, requestCorrection } from '../../../../pipelines/editions/corrections.ts';
@@ -12,6 +11,7 @@ import { findPublication, type Publication } from '../../../../pipelines/edition
 import { servedEditions } from '../../../../pipelines/editions/served.ts';
 import type { SmallFormat } from '../../../../pipelines/registers/module.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { registers } from '../../../../schemas/registers.ts';
 import { comparePublication } from '../../../../workflows/publication/compare-step.ts';
 import { verifyPublication } from '../../../../workflows/publication/publish-steps.ts';

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { followCorrection } from '../../../../deploy/cli/publication-follow.ts';
 import { writePublication } from '../../../../deploy/local/demo/register/publication.ts';
-import { inTransaction } from '../../../../deploy/runtime/postgres.ts';
 import { requestCorrection } from '../../../../pipelines/editions/corrections.ts';
 import { listEditions } from '../../../../pipelines/editions/editions.ts';
 import { readHead } from '../../../../pipelines/editions/heads.ts';
 import { listPublications } from '../../../../pipelines/editions/publications.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import {
   publicationQueue,
   type ReconcileInput,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { migratePostgres } from '../../../../deploy/runtime/migrate.ts';
-import { makePool, type Pool } from '../../../../deploy/runtime/postgres.ts';
-import { makeTemporal } from '../../../../deploy/runtime/temporal.ts';
 import { ArchiveError } from '../../../../pipelines/archive/archive.ts';
 import { ensureHead } from '../../../../pipelines/editions/heads.ts';
+import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
+import { makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
+import { makeTemporal } from '../../../../pipelines/runtime/temporal.ts';
 import { registerNames } from '../../../../schemas/registers.ts';
 import { publishWorkflowId } from '../../../../workflows/publication/messages.ts';
 import { startSweeper } from '../../../../workflows/publication/sweeper.ts';

@@ -1,10 +1,9 @@
-import type { AddressInfo, Socket } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { makeIdentifyReader } from '../../../../api/accounts/calendar-callers.ts';
 import { makeIdentify } from '../../../../api/accounts/callers.ts';
 import { ApiProblem } from '../../../../api/problems.ts';
-import { makePool } from '../../../../deploy/runtime/postgres.ts';
+import { makePool } from '../../../../pipelines/runtime/postgres.ts';
 import { sandboxToken, strangerToken } from '../../../support/calendar-app.ts';
 
 test('a PostgreSQL that hangs keeps nobody from the calendar, and opens it to no malformed token', async () => {

@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { explain } from '../../../../deploy/cli/failures.ts';
-import { makeClickhouse } from '../../../../deploy/runtime/clickhouse.ts';
-import { makeKafka } from '../../../../deploy/runtime/kafka.ts';
-import { makeLogger } from '../../../../deploy/runtime/log.ts';
-import { migrateClickhouse } from '../../../../deploy/runtime/migrate.ts';
-import { makePool } from '../../../../deploy/runtime/postgres.ts';
+import { makeClickhouse } from '../../../../pipelines/runtime/clickhouse.ts';
+import { makeKafka } from '../../../../pipelines/runtime/kafka.ts';
+import { makeLogger } from '../../../../pipelines/runtime/log.ts';
+import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
+import { makePool } from '../../../../pipelines/runtime/postgres.ts';
 
 /** A port of this machine that nothing listens to. */
 async function deadPort(): Promise<number> {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OfficialSite } from '../../../../deploy/local/demo/official-site.ts';
-import { makeEgressDispatcher } from '../../../../deploy/runtime/egress/dispatcher.ts';
 import { dateOf } from '../../../../pipelines/registers/dating.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import type { SiteAccess } from '../../../../pipelines/registers/site.ts';
+import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 
 const policy = { allowPrivateTargets: true, allowHttp: true };

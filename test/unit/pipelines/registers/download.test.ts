@@ -3,10 +3,10 @@ import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeEgressDispatcher } from '../../../../deploy/runtime/egress/dispatcher.ts';
 import { type DownloadLimits, type DownloadProgress, download } from '../../../../pipelines/registers/download.ts';
 import { probeSite, readPage } from '../../../../pipelines/registers/probe.ts';
 import type { SiteAccess } from '../../../../pipelines/registers/site.ts';
+import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { FaultyOfficialSite } from '../../../support/official-site.ts';
 
 const policy = { allowPrivateTargets: true, allowHttp: true };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseConfiguration } from '../../../../deploy/runtime/config.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { sourceBlock, sourcesOf } from '../../../../pipelines/registers/settings.ts';
+import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import { registerNames } from '../../../../schemas/registers.ts';
 
 describe('the settings of the sources', () => {

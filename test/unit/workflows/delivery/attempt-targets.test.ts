@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
-import { makeEgressDispatcher } from '../../../../deploy/runtime/egress/dispatcher.ts';
+import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { sendAttempt } from '../../../../workflows/delivery/attempt.ts';
 import { defaultDeliverySettings } from '../../../../workflows/delivery/settings.ts';
 import { claimedDelivery, targetAt } from '../../../support/claimed-delivery.ts';

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { makeWebhookSecret } from '../../../../deploy/runtime/secrets.ts';
+import { makeWebhookSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { deliveryHeaders, sign } from '../../../../workflows/delivery/signature.ts';
 
 // The test vector that the Standard Webhooks reference libraries share.

@@ -1,0 +1,67 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+
+export interface Health {
+  /** null: alive. Text: what is wrong; the supervisor should restart the process. */
+  alive: () => string | null;
+  /** null: ready for work. Text: what it waits for. */
+  ready: () => Promise<string | null> | string | null;
+  metrics: Registry;
+}
+
+/** Answers /healthz, /readyz and /metrics; false for any other path. No secrets and no register data in any of them. */
+export async function answerHealth(
+  health: Health,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<boolean> {
+  const path = request.url?.split('?', 1)[0];
+  if (path === '/metrics') {
+    response.writeHead(200, { 'content-type': health.metrics.contentType }).end(await health.metrics.metrics());
+    return true;
+  }
+  if (path !== '/healthz' && path !== '/readyz') return false;
+  const problem = path === '/healthz' ? health.alive() : await readiness(health);
+  response
+    .writeHead(problem === null ? 200 : 503, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .end(JSON.stringify(problem === null ? { status: 'ok' } : { status: 'unavailable', reason: problem }));
+  return true;
+}
+
+async function readiness(health: Health): Promise<string | null> {
+  const problem = health.alive();
+  if (problem !== null) return problem;
+  try {
+    return await health.ready();
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The HTTP server of a process that has no other routes. Resolves with the port it listens on. */
+export async function serveHealth(
+  health: Health,
+  host: string,
+  port: number,
+): Promise<{ server: Server; port: number }> {
+  const server = createServer((request, response) => {
+    answerHealth(health, request, response).then(
+      (answered) => answered || response.writeHead(404).end(),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+/** One registry per process, passed down; there is no global one. Metric names start with `padron_`. */
+export function makeMetrics(process: string): Registry {
+  const metrics = new Registry();
+  metrics.setDefaultLabels({ process });
+  collectDefaultMetrics({ register: metrics });
+  return metrics;
+}

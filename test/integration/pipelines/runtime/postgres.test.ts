@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, inject, test } from 'vitest';
+import { inTransaction, isSilence, makePool } from '../../../../pipelines/runtime/postgres.ts';
+import { makeTcpProxy } from '../../../support/tcp-proxy.ts';
+
+test('a connection that breaks between two queries fails the transaction and not the process; the pool goes on', async () => {
+  const line = await makeTcpProxy(inject('endpoints').DATABASE_URL);
+  const pool = makePool(line.url, 'test', 1);
+  const broken = inTransaction(pool, async (client) => {
+    await client.query('SELECT 1');
+    await line.cut();
+    await sleep(50);
+    await client.query('SELECT 1');
+  });
+  await expect(broken).rejects.toThrow();
+  await line.mend();
+  expect(await inTransaction(pool, async (client) => (await client.query('SELECT 2 AS two')).rows)).toEqual([
+    { two: 2 },
+  ]);
+  await pool.end();
+  await line.stop();
+});
+
+test('a server that hangs in a statement: an error of its own, once, and the pool goes on with another connection', async () => {
+  const line = await makeTcpProxy(inject('endpoints').DATABASE_URL);
+  const pool = makePool(line.url, 'test', 1, 500);
+  const startedAt = Date.now();
+  const silent = inTransaction(pool, async (client) => {
+    await client.query('SELECT 1');
+    line.freeze();
+    await client.query('SELECT 1');
+  });
+  expect(isSilence(await silent.catch((error: unknown) => error))).toBe(true);
+  // Not twice as long: nothing is asked of that connection any more, also no rollback.
+  expect(Date.now() - startedAt).toBeLessThan(10_000);
+  line.thaw();
+  expect((await pool.query('SELECT 3 AS three')).rows).toEqual([{ three: 3 }]);
+  await pool.end();
+  await line.stop();
+});

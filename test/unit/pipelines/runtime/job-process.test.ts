@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { inOwnProcess, type JobMessage, KeptProcess } from '../../../../pipelines/runtime/job-process.ts';
+
+const program = {
+  url: new URL('../../../fixtures/job-program.ts', import.meta.url),
+  maxHeapMb: 64,
+  env: { PATH: process.env.PATH },
+};
+const quiet = new AbortController().signal;
+const nothing = () => {};
+type Told = JobMessage & { name: string; pid: number };
+
+function lives(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('a process of its own does one job and ends; what is no message of it is passed over', async () => {
+  const run = inOwnProcess(program);
+  const told: JobMessage[] = [];
+  const { answer, end } = await run({ name: 'one' }, (message) => told.push(message), quiet);
+  const { pid } = answer as Told;
+  expect(answer).toEqual({ kind: 'done', name: 'one', pid });
+  expect(told).toEqual([{ kind: 'progress', name: 'one', pid }]);
+  expect(end).toBe('exit code 0');
+  expect(lives(pid)).toBe(false);
+});
+
+test('a kept process does jobs one after another, whoever asks at the same time, and ends when it is idle', async () => {
+  const kept = new KeptProcess(program, 300);
+  const order: string[] = [];
+  const asked = ['one', 'two', 'three'].map(async (name) => {
+    const { answer } = await kept.run({ name }, () => order.push(`begun ${name}`), quiet);
+    order.push(`done ${name}`);
+    return (answer as Told).pid;
+  });
+  const [pid, ...others] = await Promise.all(asked);
+  expect(others).toEqual([pid, pid]);
+  expect(order).toEqual(['begun one', 'done one', 'begun two', 'done two', 'begun three', 'done three']);
+  await expect.poll(() => lives(pid!), { timeout: 20_000 }).toBe(false);
+  const { answer } = await kept.run({ name: 'later' }, nothing, quiet);
+  expect((answer as Told).pid).not.toBe(pid);
+});
+
+test('an abort kills the process before it is told; who waited for it gets another one', async () => {
+  const kept = new KeptProcess(program, 300);
+  const stop = new AbortController();
+  let pid = 0;
+  const hanging = kept.run(
+    { name: 'one', does: 'hang' },
+    (message) => {
+      pid = (message as Told).pid;
+      stop.abort(new Error('told to stop'));
+    },
+    stop.signal,
+  );
+  const waiting = kept.run({ name: 'two' }, nothing, quiet);
+  await expect(hanging).rejects.toThrow('told to stop');
+  expect(lives(pid)).toBe(false);
+  expect(((await waiting).answer as Told).pid).not.toBe(pid);
+  await expect(kept.run({ name: 'three' }, nothing, stop.signal)).rejects.toThrow('told to stop');
+});
+
+test('a process that ends without an answer says how, and the next job gets another one', async () => {
+  const kept = new KeptProcess(program, 300);
+  const ended = await kept.run({ name: 'one', does: 'die' }, nothing, quiet);
+  expect(ended).toEqual({ answer: null, end: 'exit code 9', complaint: 'out of luck' });
+  expect((await kept.run({ name: 'two' }, nothing, quiet)).answer).toMatchObject({ kind: 'done', name: 'two' });
+});

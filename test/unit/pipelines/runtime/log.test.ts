@@ -1,0 +1,28 @@
+import { ClickHouseError } from '@clickhouse/client';
+import { expect, test } from 'vitest';
+import { describeError } from '../../../../pipelines/runtime/log.ts';
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
+test('of a row that is no JSON it is told where it was read, never what stands in it', () => {
+  const broken = thrownBy(() => JSON.parse('["PERSONA PLANTADA",x]'));
+  expect(String(broken)).toContain('PLANTADA');
+  for (const told of [describeError(broken), describeError(new Error('a row cannot be read', { cause: broken }))]) {
+    expect(JSON.stringify(told)).not.toContain('PLANTADA');
+    expect(JSON.stringify(told)).toContain('log.test.ts');
+    expect(JSON.stringify(told)).toContain('SyntaxError');
+  }
+});
+
+test("of ClickHouse's error its code and name, of any other its message and stack", () => {
+  const error = new ClickHouseError({ message: 'in PLANTADA', code: '159', type: 'TIMEOUT_EXCEEDED' });
+  expect(describeError(error)).toEqual({ name: 'ClickHouseError', code: '159', type: 'TIMEOUT_EXCEEDED' });
+  expect(describeError(new Error('the line was cut'))).toMatchObject({ name: 'Error', message: 'the line was cut' });
+  expect(describeError('text')).toEqual({ message: 'text' });
+});

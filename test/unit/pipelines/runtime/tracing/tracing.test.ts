@@ -1,0 +1,198 @@
+import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it, vi } from 'vitest';
+import { parseConfiguration } from '../../../../../pipelines/runtime/config.ts';
+import { exportTraces } from '../../../../../pipelines/runtime/tracing/export.ts';
+import { startTracing } from '../../../../../pipelines/runtime/tracing/start.ts';
+import {
+  type OpenUnit,
+  type RunningTracing,
+  type Tracing,
+  tracingBlock,
+} from '../../../../../pipelines/runtime/tracing/tracing.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../../../../support/collector.ts';
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+async function collector(answers?: Parameters<typeof startCollector>[0]): Promise<Collector> {
+  const made = await startCollector(answers);
+  ends.push(made.close);
+  return made;
+}
+
+function start(environment: Record<string, string>): Promise<RunningTracing> {
+  return startTracing('test', { ...parseConfiguration(tracingBlock, environment), LOG_LEVEL: 'silent' });
+}
+
+/** What the collector has once the work is done and the process stops. */
+async function traced(
+  work: (tracing: Tracing) => Promise<unknown>,
+  environment: Record<string, string> = {},
+): Promise<{ spans: CollectedSpan[]; text: string }> {
+  const target = await collector();
+  const { tracing, stop } = await start({ ...target.environment, ...environment });
+  await work(tracing);
+  await stop();
+  return { spans: target.spans(), text: target.text() };
+}
+
+const named = (spans: readonly CollectedSpan[], name: string) => spans.find((span) => span.name === name)!;
+const unit = (name: string) => ({ name, kind: 'internal' }) as const;
+
+it('a unit within another is a part of its trace, across waits; one beside it is not', async () => {
+  const { spans } = await traced(async (tracing) => {
+    const outer = tracing.during(unit('outer'), async (open) => {
+      await sleep(5);
+      await tracing.during({ ...unit('inner'), attributes: { 'padron.edition': 7 } }, async () => sleep(5));
+      open.describe({ 'padron.rows': 3, left: undefined }, 'renamed');
+    });
+    await Promise.all([outer, tracing.during(unit('beside'), async () => sleep(1))]);
+  });
+  const [inner, outer, beside] = ['inner', 'renamed', 'beside'].map((name) => named(spans, name));
+  expect(spans).toHaveLength(3);
+  expect(outer).toMatchObject({ service: 'padron-test', attributes: { 'padron.rows': 3 } });
+  expect(outer!.parentSpanId).toBeUndefined();
+  expect(inner).toMatchObject({
+    traceId: outer!.traceId,
+    parentSpanId: outer!.spanId,
+    attributes: { 'padron.edition': 7 },
+  });
+  expect(beside!.traceId).not.toBe(outer!.traceId);
+});
+
+it("an error passes through; its class is told, its text, which may quote a person's row, is not", async () => {
+  const error = Object.assign(new Error('row 10990000013 PERSONA PLANTADA'), { code: 'insert_failed' });
+  const { spans, text } = await traced(async (tracing) => {
+    await expect(tracing.during(unit('fails'), () => Promise.reject(error))).rejects.toBe(error);
+    await expect(tracing.during(unit('throws'), () => Promise.reject(new RangeError('10990000013')))).rejects.toThrow();
+  });
+  expect(named(spans, 'fails')).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'insert_failed' } });
+  expect(named(spans, 'throws').attributes).toEqual({ 'error.type': 'RangeError' });
+  expect(text).not.toMatch(/10990000013|PLANTADA/);
+});
+
+it('work that several wait for belongs to the first and is linked with the others, from both sides', async () => {
+  const { spans } = await traced(async (tracing) => {
+    const waiting: (OpenUnit | undefined)[] = [undefined];
+    let serve = () => {};
+    const served = new Promise<void>((resolve) => {
+      serve = resolve;
+    });
+    const ask = (name: string) =>
+      tracing.during(unit(name), async () => {
+        // Twice: a batch asks for many at once.
+        waiting.push(tracing.current(), tracing.current());
+        await served;
+      });
+    const asking = [ask('first'), ask('second'), ask('third')];
+    await tracing.during({ ...unit('shared'), sharedBy: waiting }, async () => serve());
+    await Promise.all(asking);
+  });
+  const [shared, first, second, third] = ['shared', 'first', 'second', 'third'].map((name) => named(spans, name)!);
+  expect(shared).toMatchObject({ traceId: first!.traceId, parentSpanId: first!.spanId });
+  const ids = ({ traceId, spanId }: { traceId: string; spanId: string }) => ({ traceId, spanId });
+  expect(shared!.links.map(ids)).toEqual([ids(second!), ids(third!)]);
+  expect(first!.links).toEqual([]);
+  for (const other of [second, third]) expect(other!.links.map(ids)).toEqual([ids(shared!)]);
+});
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+
+it("a caller's traceparent is taken, its wish to be traced or not too, and anything else is none", async () => {
+  const { spans } = await traced(async (tracing) => {
+    const ask = (name: string, traceparent: string) =>
+      tracing.during({ ...unit(name), traceparent }, async () => tracing.during(unit(`in ${name}`), async () => {}));
+    await ask('wanted', `00-${traceId}-b7ad6b7169203331-01`);
+    await ask('unwanted', `00-${traceId}-b7ad6b7169203331-00`);
+    await ask('broken', '00-00000000000000000000000000000000-b7ad6b7169203331-01');
+    await ask('doubled', `00-${traceId}-b7ad6b7169203331-01, 00-${traceId}-b7ad6b7169203331-01`);
+  });
+  expect(named(spans, 'wanted')).toMatchObject({ traceId, parentSpanId: 'b7ad6b7169203331' });
+  expect(named(spans, 'in wanted')).toMatchObject({ traceId, parentSpanId: named(spans, 'wanted').spanId });
+  expect(named(spans, 'unwanted')).toBeUndefined();
+  for (const name of ['broken', 'doubled']) {
+    expect(named(spans, name).traceId).not.toBe(traceId);
+    expect(named(spans, name).parentSpanId).toBeUndefined();
+  }
+});
+
+it('the standard samplers keep their share', async () => {
+  const kept = async (sampler: string, argument: string) => {
+    const work = async (tracing: Tracing) => {
+      for (let index = 0; index < 200; index += 1) await tracing.during(unit('unit'), async () => {});
+    };
+    const settings = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument };
+    return (await traced(work, settings)).spans.length;
+  };
+  expect(await kept('always_off', '1')).toBe(0);
+  expect(await kept('traceidratio', '0')).toBe(0);
+  expect(await kept('parentbased_traceidratio', '1')).toBe(200);
+  const half = await kept('parentbased_traceidratio', '0.5');
+  expect(half).toBeGreaterThan(50);
+  expect(half).toBeLessThan(150);
+});
+
+it('what the log adds to a line is the trace of the unit that writes it, and nothing outside of one', async () => {
+  await traced(async (tracing) => {
+    expect(tracing.logFields!()).toEqual({});
+    await tracing.during({ ...unit('unit'), traceparent: `00-${traceId}-b7ad6b7169203331-01` }, async () => {
+      await sleep(1);
+      expect(tracing.logFields!()).toEqual({ trace_id: traceId });
+    });
+  });
+});
+
+it.each(['refuses', 'hangs', 'is away'] as const)('a collector that %s delays no unit and no stop', async (how) => {
+  const target = await collector(how === 'is away' ? 'takes' : how);
+  if (how === 'is away') await target.close();
+  const told: { fields: Record<string, unknown>; message: string }[] = [];
+  const log = { warn: (fields: Record<string, unknown>, message: string) => told.push({ fields, message }) };
+  const config = { ...parseConfiguration(tracingBlock, target.environment), endpoint: target.url };
+  const { tracing, stop } = exportTraces('test', config, log as never);
+  const began = performance.now();
+  for (let index = 0; index < 2_000; index += 1) await tracing.during(unit('unit'), async () => {});
+  expect(performance.now() - began).toBeLessThan(4_000);
+  if (how === 'refuses') {
+    await vi.waitFor(() => expect(told).toHaveLength(1), 5_000);
+    for (let index = 0; index < 2_000; index += 1) await tracing.during(unit('unit'), async () => {});
+  }
+  const stopped = performance.now();
+  await stop();
+  // An export alone has ten seconds.
+  expect(performance.now() - stopped).toBeLessThan(4_000);
+  // Once in a while, not for every export.
+  expect(told.length).toBeLessThanOrEqual(1);
+});
+
+it('sends protobuf to /v1/traces with the headers that are set, unless told otherwise', async () => {
+  const target = await collector();
+  const { tracing, stop } = await start({
+    OTEL_EXPORTER_OTLP_ENDPOINT: `${target.url}/base/`,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20secret,x-other=2',
+  });
+  await tracing.during(unit('unit'), async () => {});
+  await stop();
+  expect(target.requests).toHaveLength(1);
+  expect(target.requests[0]).toMatchObject({
+    path: '/base/v1/traces',
+    headers: { 'content-type': 'application/x-protobuf', 'x-key': 'a secret', 'x-other': '2' },
+  });
+  expect(target.text()).toContain('padron-test');
+  // Loaded now, so that the test of what is not loaded without a collector would see it.
+  expect(Object.keys(createRequire(import.meta.url).cache).join()).toContain('@opentelemetry');
+});
+
+it('settings that are wrong are named', () => {
+  const wrong = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+    OTEL_EXPORTER_OTLP_HEADERS: 'only-a-name',
+    OTEL_TRACES_SAMPLER: 'sometimes',
+    OTEL_TRACES_SAMPLER_ARG: '2',
+  };
+  for (const [name, value] of Object.entries(wrong))
+    expect(() => parseConfiguration(tracingBlock, { [name]: value })).toThrow(name);
+});
