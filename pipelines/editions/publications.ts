@@ -1,6 +1,6 @@
 import type { RegisterName } from '../../schemas/registers.ts';
+import type { SourceDate } from '../registers/module.ts';
 import { sameVersion, type Validators } from '../registers/site.ts';
-import type { SourceDate } from '../registers/source-date.ts';
 import type { Pool, PoolClient } from '../runtime/postgres.ts';
 
 export const openStates = ['detectada', 'descargada', 'verificada', 'comparada', 'publicando'] as const;

@@ -1,6 +1,5 @@
 import { CompareError } from '../diff/errors.ts';
-import type { TextLine } from './text-lines.ts';
-import { cellsOf } from './text-lines.ts';
+import { cellsOf, type TextLine } from './windows-1252.ts';
 
 /**
  * The one of several known headers that the first line of a text is, cell by cell.

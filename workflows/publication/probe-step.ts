@@ -1,10 +1,9 @@
 import { confirmDate } from '../../pipelines/editions/data-date.ts';
 import { recordProbe } from '../../pipelines/editions/heads.ts';
 import { detectPublication, type KnownVersion, lastKnownVersion } from '../../pipelines/editions/publications.ts';
-import { addressesOf, isByMonth } from '../../pipelines/registers/addresses.ts';
 import { dateOnPage } from '../../pipelines/registers/dating.ts';
-import { probeSite } from '../../pipelines/registers/probe.ts';
-import { SourceError, type Validators } from '../../pipelines/registers/site.ts';
+import { addressesOf, isByMonth } from '../../pipelines/registers/settings.ts';
+import { probeSite, SourceError, type Validators } from '../../pipelines/registers/site.ts';
 import { inTransaction } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { FetchParts } from './fetch-steps.ts';

@@ -1,4 +1,4 @@
-import { listLayout } from '../../../../pipelines/registers/taxpayer-list/format.ts';
+import { listLayout } from '../../../../pipelines/registers/taxpayer-list.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 import { type Member, type Membership, membersOn } from './membership.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { columnNames } from '../../../../pipelines/registers/padron-mensual/header.ts';
+import { columnNames } from '../../../../pipelines/registers/padron-mensual-rewrite.ts';
 import { isCompany } from '../../../../schemas/ruc.ts';
 import { hash, isDeleted, type Population, pick, placeOf, rucOfIndex, word } from './population.ts';
 import { conditions, states } from './words.ts';

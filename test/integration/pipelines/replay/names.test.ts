@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
 import type { CompareInput } from '../../../../pipelines/diff/types.ts';
-import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { planVerification, servingTables } from '../../../../pipelines/replay/plan.ts';
 import { rebuild } from '../../../../pipelines/replay/rebuild.ts';
 import type { DifferenceKind, VerifyReport } from '../../../../pipelines/replay/types.ts';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
-import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { planVerification, servingTables } from '../../../../pipelines/replay/plan.ts';
 import { rebuild } from '../../../../pipelines/replay/rebuild.ts';
 import { replayIntoKafka } from '../../../../pipelines/replay/replay-into-kafka.ts';

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { entryName, joinLines, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
 import { type DecodedChange, decodeChanges } from '../../../../pipelines/diff/change-file.ts';
 import type { CompareResult, Conflict } from '../../../../pipelines/diff/types.ts';
-import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import {

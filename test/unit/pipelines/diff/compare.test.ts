@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { entryName, joinLines, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
 import { type DecodedChange, openChangeFile, recordsOf } from '../../../../pipelines/diff/change-file.ts';
 import { compareEdition } from '../../../../pipelines/diff/compare.ts';
-import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';

@@ -9,7 +9,7 @@ import { checkPublication, openPublication, readPublication } from '../../../../
 import { chunkBytes } from '../../../../pipelines/diff/published-text.ts';
 import type { Container, LargeFormat } from '../../../../pipelines/registers/module.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
-import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
 
 let folder: string;

@@ -7,7 +7,7 @@ import { type DecodedChange, openChangeFile } from '../../../../pipelines/diff/c
 import { ContainerWriter } from '../../../../pipelines/diff/container.ts';
 import { rebuildIndex } from '../../../../pipelines/diff/rebuild.ts';
 import { changeSchema } from '../../../../pipelines/diff/schema.ts';
-import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';

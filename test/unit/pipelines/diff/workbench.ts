@@ -7,7 +7,7 @@ import { compareEdition } from '../../../../pipelines/diff/compare.ts';
 import { correctEdition } from '../../../../pipelines/diff/correct.ts';
 import { rebuildIndex } from '../../../../pipelines/diff/rebuild.ts';
 import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../pipelines/diff/types.ts';
-import { header } from '../../../../pipelines/registers/padron-reducido/format.ts';
+import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 
 /** A working folder for one chain of editions. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressesOf } from '../../../../pipelines/registers/addresses.ts';
+import { addressesOf } from '../../../../pipelines/registers/settings.ts';
 
 describe('the addresses of a source', () => {
   it('are one where the address names no month', () => {

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DownloadLimits, type DownloadProgress, download } from '../../../../pipelines/registers/download.ts';
-import { probeSite, readPage } from '../../../../pipelines/registers/probe.ts';
-import type { SiteAccess } from '../../../../pipelines/registers/site.ts';
+import { probeSite, readPage, type SiteAccess } from '../../../../pipelines/registers/site.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { FaultyOfficialSite } from '../../../support/official-site.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dateFromLandingPage } from '../../../../pipelines/registers/padron-reducido/source.ts';
-import { dateFromLastModified } from '../../../../pipelines/registers/source-date.ts';
+import { dateFromLastModified } from '../../../../pipelines/registers/module.ts';
+import { dateFromLandingPage } from '../../../../pipelines/registers/padron-reducido.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 
 const now = new Date('2026-11-28T12:00:00Z');

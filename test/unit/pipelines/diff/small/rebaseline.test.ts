@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { registerModules } from '../../../../../pipelines/registers/modules.ts';
-import { taxpayerListFormat } from '../../../../../pipelines/registers/taxpayer-list/format.ts';
+import { taxpayerListFormat } from '../../../../../pipelines/registers/taxpayer-list.ts';
 import { type Column, registers } from '../../../../../schemas/registers.ts';
 import { changesOf, listHeader, overlayOf, SmallBench } from './workbench.ts';
 

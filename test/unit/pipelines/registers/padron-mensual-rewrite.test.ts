@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { rewriteLines } from '../../../../../pipelines/registers/padron-mensual/rewrite.ts';
-import { decodeWindows1252, encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
+import { rewriteLines } from '../../../../pipelines/registers/padron-mensual-rewrite.ts';
+import { decodeWindows1252, encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 
 const header =
   'RUC,Estado,Condicion,Tipo,Actividad_Economica_CIIU_revision3_Principal,' +

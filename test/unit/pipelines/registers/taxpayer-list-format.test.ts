@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { joinLines } from '../../../../../deploy/local/demo/register/publication.ts';
-import { agentesRetencionModule } from '../../../../../pipelines/registers/agentes-retencion/module.ts';
-import { taxpayerListFormat } from '../../../../../pipelines/registers/taxpayer-list/format.ts';
+import { joinLines } from '../../../../deploy/local/demo/register/publication.ts';
+import { agentesRetencionModule } from '../../../../pipelines/registers/sources.ts';
+import { taxpayerListFormat } from '../../../../pipelines/registers/taxpayer-list.ts';
 
 const header = 'Ruc|Nombre/Razon|A partir del|Resolucion|';
 const uno = '20990000019|"COMERCIAL PRUEBA UNO S.A.C."|01/10/2023|RS R.S.186-2023|';

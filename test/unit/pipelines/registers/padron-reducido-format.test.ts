@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { header, problemOfHeader } from '../../../../../pipelines/registers/padron-reducido/format.ts';
-import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
-import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+import { header, problemOfHeader } from '../../../../pipelines/registers/padron-reducido.ts';
+import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
+import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
 
 describe('the header', () => {
   it('is the known one in Windows-1252 and nothing else', () => {

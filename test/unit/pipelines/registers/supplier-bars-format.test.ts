@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { joinLines } from '../../../../../deploy/local/demo/register/publication.ts';
-import { inhabilitacionesAdministrativasModule } from '../../../../../pipelines/registers/inhabilitaciones-administrativas/module.ts';
-import { inhabilitacionesJudicialesModule } from '../../../../../pipelines/registers/inhabilitaciones-judiciales/module.ts';
-import type { RegisterModule, SmallText } from '../../../../../pipelines/registers/module.ts';
-import { sancionadosModule } from '../../../../../pipelines/registers/sancionados/module.ts';
-import { cutDate } from '../../../../../pipelines/registers/supplier-bars/cut-date.ts';
-import { sanctionsOf } from '../../../../../schemas/sanctions.ts';
+import { joinLines } from '../../../../deploy/local/demo/register/publication.ts';
+import type { RegisterModule, SmallText } from '../../../../pipelines/registers/module.ts';
+import {
+  inhabilitacionesAdministrativasModule,
+  inhabilitacionesJudicialesModule,
+  sancionadosModule,
+} from '../../../../pipelines/registers/sources.ts';
+import { cutDate } from '../../../../pipelines/registers/supplier-bars.ts';
+import { sanctionsOf } from '../../../../schemas/sanctions.ts';
 
 const tribunal =
   'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION';

@@ -1,5 +1,5 @@
-import type { Sanction } from '../../../schemas/sanctions.ts';
-import { isNoDate, writtenDay } from '../written-day.ts';
+import type { Sanction } from '../../schemas/sanctions.ts';
+import { isNoDate, writtenDay } from './dating.ts';
 
 /** One known header of a file of bars, and how its rows read. */
 export interface BarLayout {

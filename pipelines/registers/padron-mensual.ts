@@ -1,6 +1,5 @@
-import type { LargeFormat } from '../module.ts';
-import { cellsPerRow, periodOf, readHeader } from './header.ts';
-import { rewriteLines } from './rewrite.ts';
+import type { LargeFormat, RegisterModule } from './module.ts';
+import { cellsPerRow, periodOf, readHeader, rewriteLines } from './padron-mensual-rewrite.ts';
 
 export const padronMensualFormat: LargeFormat = {
   size: 'large',
@@ -15,7 +14,7 @@ export const padronMensualFormat: LargeFormat = {
 };
 
 /** First day of the month of PERIODO_PUBLICACION, from the beginning of the text; null when no whole row there says it. */
-export function dateOfText(start: Buffer): string | null {
+function dateOfText(start: Buffer): string | null {
   const lines = start.toString('latin1').split(/\r?\n/).slice(0, -1);
   const [first, ...rows] = lines.map((line) => Buffer.from(line, 'latin1'));
   const header = first === undefined ? null : readHeader(first);
@@ -26,3 +25,16 @@ export function dateOfText(start: Buffer): string | null {
   }
   return null;
 }
+
+/** SUNAT's monthly open data on the national portal: a subset of the taxpayers, in columns the daily register lacks. */
+export const padronMensualModule: RegisterModule = {
+  register: 'padron_mensual',
+  source: {
+    url: 'https://www.datosabiertos.gob.pe/sites/default/files/PadronRUC_{AAAAMM}.zip',
+    pageUrl: null,
+    // The portal calls it csv; its bytes are a zip.
+    container: { kind: 'zip', entry: /\.csv$/i },
+    date: { from: 'text', read: dateOfText },
+  },
+  format: padronMensualFormat,
+};

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { listPage } from '../../../../../deploy/local/demo/register/pages.ts';
-import { pageDate } from '../../../../../pipelines/registers/taxpayer-list/page-date.ts';
+import { listPage } from '../../../../deploy/local/demo/register/pages.ts';
+import { pageDate } from '../../../../pipelines/registers/taxpayer-list.ts';
 
 const now = new Date('2026-11-27T15:00:00Z');
 const agents = (html: string) => pageDate(html, 'agentes_retencion', now);

@@ -1,5 +1,65 @@
-import { cellsPerRow, periodOf, readHeader } from './header.ts';
-import { characterLength, windows1252Of } from './utf8.ts';
+import { codePointOf, unreadableByte } from './windows-1252.ts';
+
+/**
+ * The monthly open data: one header line, then one line per RUC, 16 cells, no quoting. Delimiter (pipe or comma) and encoding
+ * (Windows-1252 or UTF-8) change between months.
+ */
+export const columnNames = [
+  'RUC',
+  'Estado',
+  'Condicion',
+  'Tipo',
+  'Actividad_Economica_CIIU_revision3_Principal',
+  'Actividad_Economica_CIIU_revision3_Secundaria',
+  'Actividad_Economica_CIIU_revision4_Principal',
+  'NroTrab',
+  'TipoFacturacion',
+  'TipoContabilidad',
+  'ComercioExterior',
+  'UBIGEO',
+  'Departamento',
+  'Provincia',
+  'Distrito',
+  'PERIODO_PUBLICACION',
+] as const;
+/** All but the last, which is the date of the whole file. */
+export const cellsPerRow = columnNames.length - 1;
+
+export type Delimiter = '|' | ',';
+const byteOrderMark = /^\u00ef\u00bb\u00bf/;
+const comparedNames = columnNames.map(comparedName);
+
+/** Sister files have been seen with a blank before a name, and with other capitals. */
+function comparedName(name: string): string {
+  return name.trim().toLowerCase();
+}
+
+/** What separates the cells, or what is wrong with the header; never quotes the line: it may be a person's row. */
+export function readHeader(line: Uint8Array): { delimiter: Delimiter } | { problem: string } {
+  const text = latin1(line).replace(byteOrderMark, '');
+  if (/^\d{11}[|,]/.test(text)) return { problem: 'the first line is a row' };
+  const delimiter = text.includes('|') ? '|' : ',';
+  const found = text.split(delimiter).map(comparedName);
+  if (found.length !== columnNames.length) {
+    return { problem: `it has ${found.length} columns, expected ${columnNames.length}` };
+  }
+  const differs = comparedNames.findIndex((name, column) => found[column] !== name);
+  return differs < 0 ? { delimiter } : { problem: `column ${differs + 1} is not called ${columnNames[differs]}` };
+}
+
+const period = /^\d{4}(0[1-9]|1[0-2])$/;
+
+/** AAAAMM in the last cell of a whole row, else null. The period of a file is that of its first row that has one. */
+export function periodOf(line: Uint8Array, delimiter: Delimiter): string | null {
+  const cells = latin1(line).split(delimiter);
+  const last = cells.at(-1)!;
+  const isRow = cells.length === columnNames.length && !cells.some((cell) => cell.includes('|'));
+  return isRow && period.test(last) ? last : null;
+}
+
+function latin1(line: Uint8Array): string {
+  return Buffer.from(line.buffer, line.byteOffset, line.byteLength).toString('latin1');
+}
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -174,4 +234,33 @@ function isClosedRow(bytes: Buffer, start: number, end: number): boolean {
   let pipes = 0;
   for (let at = start; at < end; at += 1) if (bytes[at] === pipe) pipes += 1;
   return pipes === cellsPerRow;
+}
+
+/**
+ * Length in bytes of the UTF-8 character that begins at `at` (RFC 3629: no overlong form, no surrogate), or 0 when none
+ * does. The bytes must end with one that continues no character.
+ */
+function characterLength(bytes: Uint8Array, at: number): number {
+  const first = bytes[at]!;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  const length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  for (let next = at + 1; next < at + length; next += 1) if ((bytes[next]! & 0xc0) !== 0x80) return 0;
+  const second = bytes[at + 1]!;
+  if (first === 0xe0 && second < 0xa0) return 0;
+  if (first === 0xed && second > 0x9f) return 0;
+  if (first === 0xf0 && second < 0x90) return 0;
+  if (first === 0xf4 && second > 0x8f) return 0;
+  return length;
+}
+
+const lastCodePoint = codePointOf.reduce((most, point) => (point === 0xfffd ? most : Math.max(most, point)), 0);
+const byteOf = new Uint8Array(lastCodePoint + 1).fill(unreadableByte);
+for (let byte = 0; byte < 256; byte += 1) if (codePointOf[byte] !== 0xfffd) byteOf[codePointOf[byte]!] = byte;
+
+/** Windows-1252 byte of the character of `length` bytes at `at`; one that Windows-1252 lacks is `unreadableByte`. */
+function windows1252Of(bytes: Uint8Array, at: number, length: number): number {
+  if (length > 3) return unreadableByte;
+  let point = bytes[at]! & (length === 2 ? 0x1f : 0x0f);
+  for (let next = at + 1; next < at + length; next += 1) point = (point << 6) | (bytes[next]! & 0x3f);
+  return byteOf[point] ?? unreadableByte;
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { padronMensualFormat } from '../../../../../pipelines/registers/padron-mensual/format.ts';
-import { padronMensualModule } from '../../../../../pipelines/registers/padron-mensual/module.ts';
-import { padronMensual } from '../../../../../schemas/registers.ts';
+import { padronMensualFormat, padronMensualModule } from '../../../../pipelines/registers/padron-mensual.ts';
+import { padronMensual } from '../../../../schemas/registers.ts';
 
 const names = [
   ...['RUC', 'Estado', 'Condicion', 'Tipo', 'Actividad_Economica_CIIU_revision3_Principal'],

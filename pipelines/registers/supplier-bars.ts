@@ -1,9 +1,22 @@
-import { idKindOf } from '../../../schemas/ruc.ts';
-import type { Sanction } from '../../../schemas/sanctions.ts';
-import { knownHeader } from '../header.ts';
-import type { ListedReason, SmallFormat, SmallText } from '../module.ts';
-import { cellsOf, linesOf } from '../text-lines.ts';
-import type { BarLayout } from './layouts.ts';
+import { limaDay } from '../../schemas/lima-time.ts';
+import { idKindOf } from '../../schemas/ruc.ts';
+import type { Sanction } from '../../schemas/sanctions.ts';
+import { writtenDay } from './dating.ts';
+import { knownHeader } from './header.ts';
+import type { ListedReason, SmallFormat, SmallText } from './module.ts';
+import type { BarLayout } from './supplier-bars-layouts.ts';
+import { cellsOf, linesOf } from './windows-1252.ts';
+
+/**
+ * The cut-off date (FECHA_CORTE) of the first row, YYYY-MM-DD: the day of the data of a file of bars. Null when the file has
+ * no such column or no row, and when the date is unreadable or has not come yet.
+ */
+export function cutDate(start: Buffer, now: Date): string | null {
+  const [header, row] = linesOf(start);
+  if (header === undefined || row === undefined || cellsOf(header.bytes).cells[0] !== 'FECHA_CORTE') return null;
+  const day = writtenDay(cellsOf(row.bytes).cells[0]!.trim());
+  return day === null || day > limaDay(now) ? null : day;
+}
 
 /** Longest id of a supplier, in UTF-8: it is a key in Kafka. */
 const maxIdBytes = 40;

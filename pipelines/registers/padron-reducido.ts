@@ -1,0 +1,67 @@
+import { limaDay } from '../../schemas/lima-time.ts';
+import type { LargeFormat, RegisterModule, SourceDate } from './module.ts';
+import { keyAt, noKey } from './ruc-key.ts';
+import { decodeWindows1252, encodeWindows1252 } from './windows-1252.ts';
+
+/**
+ * The daily register's text: one header line, then one line per RUC, 15 cells each closed by a pipe, LF (or CR LF),
+ * Windows-1252, no quoting.
+ */
+export const header =
+  'RUC|NOMBRE O RAZÓN SOCIAL|ESTADO DEL CONTRIBUYENTE|CONDICIÓN DE DOMICILIO|UBIGEO|TIPO DE VÍA|NOMBRE DE VÍA|' +
+  'CÓDIGO DE ZONA|TIPO DE ZONA|NÚMERO|INTERIOR|LOTE|DEPARTAMENTO|MANZANA|KILÓMETRO|';
+
+const padronReducidoFormat: LargeFormat = {
+  size: 'large',
+  cells: 15,
+  emptyMarkers: ['', '-', '--', '----', '-.-'],
+  problemOfHeader,
+};
+
+/**
+ * Null when the first line is the known header, else what is wrong with it. Never quotes the line: where the header is
+ * missing, it is a person's row.
+ */
+export function problemOfHeader(line: Uint8Array): string | null {
+  const expected = encodeWindows1252(header);
+  if (Buffer.compare(line, expected) === 0) return null;
+  if (line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) return 'it begins with a UTF-8 mark';
+  if (Buffer.compare(line, Buffer.from(header, 'utf8')) === 0) return 'it is written in UTF-8 instead of Windows-1252';
+  if (keyAt(line, 0, line.length) !== noKey) return 'the first line is a row';
+  const found = decodeWindows1252(line, 0, line.length).split('|').slice(0, -1);
+  const names = header.split('|').slice(0, -1);
+  if (found.length !== names.length) return `it has ${found.length} columns, expected ${names.length}`;
+  const differs = names.findIndex((name, column) => found[column] !== name);
+  return `column ${differs + 1} is not called ${names[differs]}`;
+}
+
+/** The daily register: every taxpayer. Nothing inside the file says its day. */
+export const padronReducidoModule: RegisterModule = {
+  register: 'padron_reducido',
+  source: {
+    url: 'https://www2.sunat.gob.pe/padron_reducido_ruc.zip',
+    pageUrl: 'https://www.sunat.gob.pe/descargaPRR/mrc137_padron_reducido.html',
+    container: { kind: 'zip', entry: /\.txt$/i },
+    date: { from: 'last_modified', orPage: dateFromLandingPage },
+  },
+  format: padronReducidoFormat,
+};
+
+const heading = /<div[^>]*class\s*=\s*["'][^"']*\btitulo\b[^"']*["'][^>]*>([\s\S]*?)<\/div>/gi;
+const writtenDate = /\b(\d{2})\/(\d{2})\/(\d{4})\b/;
+
+/**
+ * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download itself had no
+ * `Last-Modified`. Null when there is none, or it is no day of the calendar. The time is the start of that day in Lima.
+ */
+export function dateFromLandingPage(html: string): SourceDate | null {
+  for (const [, inside] of html.matchAll(heading)) {
+    const found = writtenDate.exec((inside ?? '').replace(/<[^>]*>/g, ' '));
+    if (found === null) continue;
+    const day = `${found[3]}-${found[2]}-${found[1]}`;
+    const publishedAt = new Date(`${day}T00:00:00-05:00`);
+    if (Number.isNaN(publishedAt.getTime()) || limaDay(publishedAt) !== day) continue;
+    return { publishedAt, fechaDato: day };
+  }
+  return null;
+}
