@@ -3,10 +3,17 @@ import { createReadStream } from 'node:fs';
 import { chmod, copyFile, link, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { type Archive, ArchiveError, type ObjectName, type TextStore } from './archive.ts';
-import { sha256OfFile, syncFile, syncFolder } from './durable.ts';
-import { IncomingFolder, isMissing, makeFolder } from './incoming.ts';
-import { notFound, objectKey, removableKey, textKey } from './object-key.ts';
+import {
+  type Archive,
+  ArchiveError,
+  notFound,
+  type ObjectName,
+  objectKey,
+  removableKey,
+  type TextStore,
+  textKey,
+} from './archive.ts';
+import { IncomingFolder, isMissing, makeFolder, sha256OfFile, syncFile, syncFolder } from './local-copies.ts';
 
 const readOnly = 0o444;
 

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { chmod, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { ArchiveError } from './archive.ts';
-import { sha256OfFile, syncFile } from './durable.ts';
-import { makeFolder } from './incoming.ts';
 
 export interface CopyLimits {
   /** Beyond so much the copies that were asked for longest ago go. */
@@ -75,4 +75,67 @@ export class LocalCopies {
       bytes -= file.bytes;
     }
   }
+}
+
+/** Chunks of this size keep hashing near the disk's speed. */
+const readChunkBytes = 1024 * 1024;
+
+export async function sha256OfFile(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file, { highWaterMark: readChunkBytes }), hash);
+  return hash.digest('hex');
+}
+
+/** The file's bytes are on the disk when this resolves. */
+export async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The folder's entries (new names, renames) are on the disk when this resolves. */
+export async function syncFolder(folder: string): Promise<void> {
+  await syncFile(folder);
+}
+
+/** The local folder of files that are still being written. */
+export class IncomingFolder {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async file(label: string): Promise<string> {
+    if (!/^[a-z0-9_.-]+$/.test(label)) throw new ArchiveError('name_invalid', 'a label holds a-z, 0-9, _ . - only');
+    await makeFolder(this.#folder);
+    return join(this.#folder, label);
+  }
+
+  async discard(olderThanMs: number): Promise<number> {
+    const names = await readdir(this.#folder).catch((error) => (isMissing(error) ? [] : Promise.reject(error)));
+    let discarded = 0;
+    for (const name of names) {
+      const path = join(this.#folder, name);
+      const found = await stat(path).catch(() => null);
+      if (found === null || Date.now() - found.mtimeMs < olderThanMs) continue;
+      await rm(path, { force: true });
+      discarded += 1;
+    }
+    return discarded;
+  }
+}
+
+/** Makes a folder that is there also after a power cut: a new folder's own name must be on disk before a file in it counts as kept. */
+export async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }

@@ -12,12 +12,17 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import { type Archive, ArchiveError, type ObjectName, type TextStore } from './archive.ts';
-import { sha256OfFile } from './durable.ts';
-import { IncomingFolder } from './incoming.ts';
-import type { LocalCopies } from './local-copies.ts';
-import { notFound, objectKey, removableKey, textKey } from './object-key.ts';
-import { guard, type S3Address, s3AddressOf } from './s3-address.ts';
+import {
+  type Archive,
+  ArchiveError,
+  notFound,
+  type ObjectName,
+  objectKey,
+  removableKey,
+  type TextStore,
+  textKey,
+} from './archive.ts';
+import { IncomingFolder, type LocalCopies, sha256OfFile } from './local-copies.ts';
 
 /** Parts in flight bound the memory of an upload: `partsInFlight` × `partBytes`. 10,000 parts are the protocol's most. */
 const partBytes = 16 * 2 ** 20;
@@ -162,5 +167,64 @@ export class S3Texts implements TextStore {
 
   #key(folder: string, file: string): string {
     return this.#root + textKey(folder, file);
+  }
+}
+
+interface S3Address {
+  bucket: string;
+  /** Empty, or ends with a slash. */
+  prefix: string;
+  region: string;
+  /** Of a store that is not Amazon's; null: the region's own. */
+  endpoint: string | null;
+  /** The bucket stands in the path instead of the host name. */
+  pathStyle: boolean;
+}
+
+const parameters = ['region', 'endpoint', 'path_style'];
+
+/** `s3://bucket/prefix?region=us-east-1&endpoint=https://host:port&path_style=1`. @throws ArchiveError `name_invalid` */
+export function s3AddressOf(archiveUrl: string): S3Address {
+  const url = URL.canParse(archiveUrl) ? new URL(archiveUrl) : null;
+  if (url?.protocol !== 's3:' || url.hostname === '') throw wrong('is not s3://bucket/prefix');
+  if (url.username !== '' || url.password !== '') throw wrong('holds credentials: they belong in the environment');
+  const unknown = [...url.searchParams.keys()].find((name) => !parameters.includes(name));
+  if (unknown !== undefined) throw wrong(`has a parameter other than ${parameters.join(', ')}`);
+  const endpoint = url.searchParams.get('endpoint');
+  if (endpoint !== null && !/^https?:\/\/[^/]+\/?$/.test(endpoint))
+    throw wrong('has an endpoint that is not http(s)://host');
+  const path = url.pathname.replace(/^\/+|\/+$/g, '');
+  return {
+    bucket: url.hostname,
+    prefix: path === '' ? '' : `${path}/`,
+    region: url.searchParams.get('region') ?? 'us-east-1',
+    endpoint,
+    pathStyle: url.searchParams.get('path_style') === '1',
+  };
+}
+
+function wrong(what: string): ArchiveError {
+  return new ArchiveError('name_invalid', `ARCHIVE_URL ${what}`);
+}
+
+/** Answers that no repeat changes: an operator has to look at credentials, bucket or policy. */
+const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
+
+/**
+ * Runs a call of the client, which repeats by itself what may pass. Null where the object is not there.
+ * @throws ArchiveError `refused`, `unavailable`
+ */
+async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {
+  try {
+    return await call();
+  } catch (error) {
+    const { name, $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
+    const status = $metadata?.httpStatusCode;
+    if (name === 'NoSuchKey' || (name === 'NotFound' && status === 404)) return null;
+    // The client's error carries the request with its signature: only name and status are told, and no cause.
+    const told = `the archive's store answered ${what} with ${status ?? 'nothing'} (${name ?? 'unknown'})`;
+    const refused = name === 'NoSuchBucket' || name === 'CredentialsProviderError' || refusals.has(status ?? 0);
+    if (refused) throw new ArchiveError('refused', `${told}: check credentials, bucket and policy`);
+    throw new ArchiveError('unavailable', told);
   }
 }

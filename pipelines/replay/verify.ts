@@ -1,5 +1,5 @@
 import { padronReducido } from '../../schemas/registers.ts';
-import { sha256OfFile } from '../archive/durable.ts';
+import { sha256OfFile } from '../archive/local-copies.ts';
 import { makeClickhouse } from '../runtime/clickhouse.ts';
 import { Differences } from './differences.ts';
 import { ReplayError } from './errors.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
-import { sha256OfFile } from '../../pipelines/archive/durable.ts';
+import { sha256OfFile } from '../../pipelines/archive/local-copies.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';
 import { type RunningLoop, runLoop } from '../../pipelines/consumers/loop.ts';
 import { makeLoopMetrics } from '../../pipelines/consumers/loop-metrics.ts';

@@ -1,4 +1,4 @@
-import { sha256OfFile } from '../../pipelines/archive/durable.ts';
+import { sha256OfFile } from '../../pipelines/archive/local-copies.ts';
 import { CompareError } from '../../pipelines/diff/errors.ts';
 import type {
   CompareInput,

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { sha256OfFile } from '../../archive/durable.ts';
+import { sha256OfFile } from '../../archive/local-copies.ts';
 import { openChangeFile } from '../../diff/change-file.ts';
 import { makeKafka } from '../../runtime/kafka.ts';
 import { makeLogger } from '../../runtime/log.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { sha256OfFile } from '../../../../pipelines/archive/durable.ts';
+import { sha256OfFile } from '../../../../pipelines/archive/local-copies.ts';
 import { openArchive } from '../../../../pipelines/archive/open.ts';
 import { ensureHead, recordProbe } from '../../../../pipelines/editions/heads.ts';
 import { editionsBeyond, recordEditionPartitions } from '../../../../pipelines/editions/partitions.ts';

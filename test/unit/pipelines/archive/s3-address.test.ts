@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { s3AddressOf } from '../../../../pipelines/archive/s3-address.ts';
+import { s3AddressOf } from '../../../../pipelines/archive/s3.ts';
 
 it('reads bucket, prefix and where the store is', () => {
   expect(s3AddressOf('s3://padron-archive')).toEqual({
