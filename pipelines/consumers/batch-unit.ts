@@ -1,5 +1,5 @@
+import { peekChange } from '../changes/record.ts';
 import type { Attributes, Unit } from '../runtime/tracing/tracing.ts';
-import { peekChange } from '../watch/peek.ts';
 import type { ChangeBatch } from './batch.ts';
 
 /** A batch in traces: where it stands in Kafka, by the messaging conventions of OpenTelemetry, and of which editions it is. */

@@ -1,7 +1,6 @@
 import { type FoldedName, foldName, searchedWords } from '../../schemas/names.ts';
 import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
-import { AvroCursor } from '../stream/avro-cursor.ts';
-import { headerBytes } from '../stream/codec.ts';
+import { AvroCursor, headerBytes } from '../changes/record.ts';
 import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type EachBatchPayload } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { UndecodableRecord } from '../changes/record.ts';
 import { noTracing } from '../runtime/tracing/tracing.ts';
-import { UndecodableRecord } from '../stream/codec.ts';
 import type { ChangeBatch, ChangeMessage, LoopLimits, LoopOptions } from './batch.ts';
 import { editionsOf, unitOf } from './batch-unit.ts';
 import type { Membership } from './membership.ts';

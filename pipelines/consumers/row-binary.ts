@@ -1,5 +1,4 @@
-import type { AvroCursor } from '../stream/avro-cursor.ts';
-import { UndecodableRecord } from '../stream/codec.ts';
+import { type AvroCursor, UndecodableRecord } from '../changes/record.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;

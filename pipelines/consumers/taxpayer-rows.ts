@@ -1,7 +1,6 @@
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
 import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
-import { AvroCursor } from '../stream/avro-cursor.ts';
-import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
+import { AvroCursor, headerBytes, UndecodableRecord } from '../changes/record.ts';
 import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 

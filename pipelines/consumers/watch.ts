@@ -1,8 +1,7 @@
 import { registers } from '../../schemas/registers.ts';
-import { decodeChange } from '../stream/codec.ts';
+import { decodeChange, peekChange } from '../changes/record.ts';
 import { replayHeader } from '../stream/ports.ts';
 import { makesEvents } from '../watch/match.ts';
-import { peekChange } from '../watch/peek.ts';
 import { readEditions } from '../watch/watchers.ts';
 import { announce, type WatchDependencies, type WatchedChange } from './announce.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';

@@ -1,7 +1,7 @@
+import { createHash } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { type ContainerFile, ContainerWriter, encodeLong, writeLong } from './container.ts';
-import { EmptyCells } from './empty-cells.ts';
-import { encodeRow } from './encode-row.ts';
 import {
   changeSchema,
   namedBytes,
@@ -10,7 +10,10 @@ import {
   operations,
   overlayReasons,
   overlaySchema,
-} from './schema.ts';
+} from '../changes/schema.ts';
+import { EmptyCells, encodeRow } from './large/rows.ts';
+import { writeFully } from './large/spill.ts';
+import { syncFolder } from './work-files.ts';
 
 /** A row in memory: its first byte. A good row ends at the pipe of its last cell. */
 export interface RowAt {
@@ -162,4 +165,130 @@ function writeRuc(to: Uint8Array, position: number, row: RowAt): number {
   to[position] = 11 << 1;
   for (let digit = 0; digit < 11; digit += 1) to[position + 1 + digit] = row.bytes[row.start + digit]!;
   return position + 12;
+}
+
+/** Uncompressed bytes after which a block is closed. */
+const blockBytes = 256 * 1024;
+/** Longest record: two rows of 1,000 bytes, each byte three in UTF-8, and the numbers around them. */
+const maxRecordBytes = 8 * 1024;
+const magic = Buffer.from('Obj\u0001', 'latin1');
+
+export interface ContainerFile {
+  path: string;
+  sha256: string;
+  bytes: number;
+}
+
+/**
+ * Writes an Avro object container file (Avro specification 1.11, "Object Container Files"), codec null. Records are
+ * encoded by the caller straight into `buffer` from `at` on; the file's hash is taken as it is written.
+ */
+export class ContainerWriter {
+  readonly buffer = new Uint8Array(blockBytes + maxRecordBytes);
+  at = 0;
+  #count = 0;
+  readonly #folder: string;
+  readonly #attempt: string;
+  readonly #file: number;
+  readonly #sync: Uint8Array;
+  readonly #hash = createHash('sha256');
+  #written = 0;
+  #closed = false;
+
+  /** `sync` (16 bytes) stands between blocks; callers derive it from what the file holds, so equal runs give equal bytes. */
+  constructor(folder: string, attempt: string, schema: unknown, metadata: Record<string, string>, sync: Uint8Array) {
+    this.#folder = folder;
+    this.#attempt = attempt;
+    this.#sync = sync;
+    this.#file = openSync(join(folder, attempt), 'w');
+    const all: Record<string, string> = { 'avro.schema': JSON.stringify(schema), 'avro.codec': 'null', ...metadata };
+    const text = (value: string) => [encodeLong(Buffer.byteLength(value)), Buffer.from(value, 'utf8')];
+    const pairs = Object.entries(all).flatMap(([key, value]) => [...text(key), ...text(value)]);
+    this.#write(Buffer.concat([magic, encodeLong(Object.keys(all).length), ...pairs, encodeLong(0), sync]));
+  }
+
+  /** Adds a record that was encoded elsewhere, of any length. */
+  append(record: Uint8Array): void {
+    if (record.length > this.buffer.length - this.at) this.#endBlock();
+    if (record.length > this.buffer.length) {
+      this.#writeBlock(1, record);
+      return;
+    }
+    this.buffer.set(record, this.at);
+    this.at += record.length;
+    this.endRecord();
+  }
+
+  /** Call after each record; leaves room in `buffer` for the next. */
+  endRecord(): void {
+    this.#count += 1;
+    if (this.at >= blockBytes) this.#endBlock();
+  }
+
+  /**
+   * Makes the file durable under a name chosen from its hash. Dying before the rename leaves an attempt's file that
+   * nobody reads.
+   */
+  finish(nameOf: (sha256: string) => string): ContainerFile {
+    this.#endBlock();
+    this.#closed = true;
+    fsyncSync(this.#file);
+    closeSync(this.#file);
+    const sha256 = this.#hash.digest('hex');
+    const path = join(this.#folder, nameOf(sha256));
+    renameSync(join(this.#folder, this.#attempt), path);
+    syncFolder(this.#folder);
+    return { path, sha256, bytes: this.#written };
+  }
+
+  discard(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    closeSync(this.#file);
+    rmSync(join(this.#folder, this.#attempt), { force: true });
+  }
+
+  #endBlock(): void {
+    if (this.#count === 0) return;
+    this.#writeBlock(this.#count, this.buffer.subarray(0, this.at));
+    this.#count = 0;
+    this.at = 0;
+  }
+
+  #writeBlock(count: number, records: Uint8Array): void {
+    this.#write(Buffer.concat([encodeLong(count), encodeLong(records.length)]));
+    this.#write(records);
+    this.#write(this.#sync);
+  }
+
+  #write(bytes: Uint8Array): void {
+    this.#hash.update(bytes);
+    writeFully(this.#file, bytes, 0, bytes.length, this.#written);
+    this.#written += bytes.length;
+  }
+}
+
+/** Avro's long for a number ≥ 0: zigzag, then seven bits a byte. Exact up to 2⁵². */
+function encodeLong(value: number): Buffer {
+  const bytes = Buffer.alloc(10);
+  return bytes.subarray(0, writeLong(bytes, 0, value));
+}
+
+/** Writes the same to `at`; returns where it ends. */
+function writeLong(bytes: Uint8Array, at: number, value: number): number {
+  let end = at;
+  if (value < 2 ** 30) {
+    // Whole numbers: the remainder of a floating-point division takes as long as the rest of a record.
+    let bits = value << 1;
+    for (; bits >= 0x80; bits >>>= 7) bytes[end++] = (bits & 0x7f) | 0x80;
+    bytes[end++] = bits;
+    return end;
+  }
+  let rest = value * 2;
+  while (rest >= 0x80) {
+    bytes[end++] = (rest % 0x80) | 0x80;
+    rest = Math.floor(rest / 0x80);
+  }
+  bytes[end++] = rest;
+  return end;
 }

@@ -1,5 +1,5 @@
+import { CompareError, isCompareErrorCode } from '../changes/errors.ts';
 import { inOwnProcess, type JobMessage, type JobProgram, type RunJob } from '../runtime/job-process.ts';
-import { CompareError, isCompareErrorCode } from './errors.ts';
 import type {
   CompareInput,
   CompareResult,

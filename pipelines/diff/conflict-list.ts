@@ -1,4 +1,4 @@
-import { type Listing, writeListing } from './listing-file.ts';
+import { type Listing, writeListing } from './listings.ts';
 import type { Conflict } from './types.ts';
 
 /** RUCs that a correction leaves as they are. For an operator: it names natural persons by their RUC, and no log gets it. */

@@ -9,12 +9,12 @@ export function engineOf(register: RegisterName): DifferenceEngine {
 
 // A process does one job of one register: loading the others' code would take as long as a small comparison.
 const largeEngine: DifferenceEngine = {
-  compare: async (...job) => await (await import('./compare.ts')).compareEdition(...job),
-  correct: async (...job) => await (await import('./correct.ts')).correctEdition(...job),
-  rebuild: async (...job) => await (await import('./rebuild.ts')).rebuildIndex(...job),
+  compare: async (...job) => await (await import('./large/compare.ts')).compareEdition(...job),
+  correct: async (...job) => await (await import('./large/correct.ts')).correctEdition(...job),
+  rebuild: async (...job) => await (await import('./large/rebuild.ts')).rebuildIndex(...job),
 };
 
-const small = async () => (await import('./small/engine.ts')).smallEngine;
+const small = async () => (await import('./small/rebuild.ts')).smallEngine;
 const smallEngine: DifferenceEngine = {
   compare: async (...job) => await (await small()).compare(...job),
   correct: async (...job) => await (await small()).correct(...job),

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { registerNames } from '../../schemas/registers.ts';
+import { CompareError } from '../changes/errors.ts';
 import { engineOf } from './engine.ts';
-import { CompareError } from './errors.ts';
 
 /**
  * The process of comparisons, corrections and rebuilds (deploy/runtime/job-process.ts), one after another: the parent sends the

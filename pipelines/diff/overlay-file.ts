@@ -1,8 +1,8 @@
+import { decodeRecords } from '../changes/change-file.ts';
+import type { OverlayReason } from '../changes/schema.ts';
 import { encodeWindows1252 } from '../registers/windows-1252.ts';
-import { decodeRecords } from './change-file.ts';
-import type { StoredRow } from './row-store.ts';
-import { slackBytes } from './scan.ts';
-import type { OverlayReason } from './schema.ts';
+import type { StoredRow } from './large/row-store.ts';
+import { slackBytes } from './large/scan.ts';
 
 /** A RUC whose state is not what the publication says; no row: it is not in the state. */
 export interface OverlayEntry {

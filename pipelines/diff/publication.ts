@@ -1,12 +1,10 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { CompareError } from '../changes/errors.ts';
 import type { Container } from '../registers/module.ts';
 import { registerModules } from '../registers/modules.ts';
-import { CompareError } from './errors.ts';
-import { checkHeader } from './pages.ts';
-import { openPlainText } from './plain-text.ts';
-import type { PublicationLimits, PublishedText } from './published-text.ts';
-import { openZipEntry } from './zip.ts';
+import { checkHeader } from './large/pages.ts';
+import { openPlainText, openZipEntry, type PublicationLimits, type PublishedText } from './zip.ts';
 
 /**
  * Opens a publication's text. Nothing is written to disk, whatever a zip's entries are called.

@@ -1,6 +1,6 @@
 import type { RegisterName } from '../../schemas/registers.ts';
-import type { PublicationLimits } from './published-text.ts';
-import type { RejectReason } from './reject-file.ts';
+import type { RejectReason } from './listings.ts';
+import type { PublicationLimits } from './zip.ts';
 
 export interface CompareLimits extends PublicationLimits {
   /** Text from which on inflating has a thread of its own; below, starting one takes longer than it saves. */

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { writeFully } from './spill.ts';
+import { writeFully } from './large/spill.ts';
 
 /**
  * Files that can be rebuilt, in WORK_DIR: `<register>.<hash of the change file>.index` and `.rows`. An attempt writes

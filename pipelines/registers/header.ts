@@ -1,4 +1,4 @@
-import { CompareError } from '../diff/errors.ts';
+import { CompareError } from '../changes/errors.ts';
 import { cellsOf, type TextLine } from './windows-1252.ts';
 
 /**

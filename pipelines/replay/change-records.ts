@@ -1,9 +1,8 @@
 import { rowFields } from '../../schemas/avro/columns.ts';
 import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
-import { type ChangeBlock, type ChangeFile, openChangeFile } from '../diff/change-file.ts';
-import { CompareError } from '../diff/errors.ts';
-import { AvroCursor } from '../stream/avro-cursor.ts';
-import { UndecodableRecord } from '../stream/codec.ts';
+import { type ChangeBlock, type ChangeFile, openChangeFile } from '../changes/change-file.ts';
+import { CompareError } from '../changes/errors.ts';
+import { AvroCursor, UndecodableRecord } from '../changes/record.ts';
 import { ReplayError } from './errors.ts';
 import type { EditionFile } from './types.ts';
 

@@ -1,9 +1,9 @@
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { headerBytes, UndecodableRecord } from '../changes/record.ts';
 import { CompanyNames } from '../consumers/company-names.ts';
 import { insertRows } from '../consumers/insert-rows.ts';
 import { TaxpayerRows } from '../consumers/taxpayer-rows.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
-import { headerBytes, UndecodableRecord } from '../stream/codec.ts';
 import { ChangeRecords } from './change-records.ts';
 import { ReplayError } from './errors.ts';
 import type { EditionFile } from './types.ts';

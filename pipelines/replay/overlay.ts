@@ -1,7 +1,7 @@
 import avro from 'avsc';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
-import { openChangeFile } from '../diff/change-file.ts';
+import { openChangeFile } from '../changes/change-file.ts';
 import type { ChangeRecords } from './change-records.ts';
 import { ReplayError } from './errors.ts';
 import type { RowHash } from './row-hash.ts';

@@ -1,8 +1,8 @@
 import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registers } from '../../schemas/registers.ts';
+import { CompareError } from '../changes/errors.ts';
 import { compareInChild, rebuildInChild } from '../diff/child.ts';
-import { CompareError } from '../diff/errors.ts';
 import { type CompareInput, compareLimits } from '../diff/types.ts';
 import { ChangeRecords } from './change-records.ts';
 import type { Differences } from './differences.ts';

@@ -1,6 +1,6 @@
 import avro from 'avsc';
-import { openChangeFile } from '../diff/change-file.ts';
-import type { Op, Row } from '../stream/codec.ts';
+import { openChangeFile } from '../changes/change-file.ts';
+import type { Op, Row } from '../changes/record.ts';
 import { ReplayError } from './errors.ts';
 import type { SelectedEdition } from './selection.ts';
 

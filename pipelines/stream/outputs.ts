@@ -1,5 +1,5 @@
 import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/registers.ts';
-import type { SchemaName } from './codec.ts';
+import type { SchemaName } from '../changes/record.ts';
 
 /** A topic that publishing writes: its name, the registry's subject of its values, and their schema. */
 export interface Output {

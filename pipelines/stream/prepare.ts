@@ -1,9 +1,9 @@
 import type { Kafka } from 'kafkajs';
 import { agree, rowFields } from '../../schemas/avro/columns.ts';
 import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
+import { schemaText } from '../changes/record.ts';
 import { ensureHead, readHead } from '../editions/heads.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import { schemaText } from './codec.ts';
 import { changesOutput, editionsOutput, outputsOf } from './outputs.ts';
 import { StreamError } from './ports.ts';
 import { type ArchivedSchema, SchemaArchive } from './schema-archive.ts';

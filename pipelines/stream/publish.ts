@@ -1,13 +1,13 @@
 import type { Kafka } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { openChangeFile } from '../diff/change-file.ts';
+import { openChangeFile } from '../changes/change-file.ts';
+import { avroType, schemaHeader } from '../changes/record.ts';
 import { type Edition, findEdition, recordPublished } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
 import { type EditionPartition, forgetEditionsFrom, recordEditionPartitions } from '../editions/partitions.ts';
 import type { RunJob } from '../runtime/job-process.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
-import { avroType, schemaHeader } from './codec.ts';
 import { KafkaChunkSender } from './kafka.ts';
 import { changesOutput, editionsOutput, type Output } from './outputs.ts';
 import { StreamError, type StreamOffsets } from './ports.ts';

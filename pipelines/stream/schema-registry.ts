@@ -1,8 +1,9 @@
-// The module itself, not the package's entry: that one loads encryption clients of three clouds (1 s and 50 MB a process).
 import { Compatibility, SchemaRegistryClient } from '@confluentinc/schemaregistry/dist/schemaregistry-client.js';
-import { schemaText } from './codec.ts';
+import { schemaText } from '../changes/record.ts';
 import type { Output } from './outputs.ts';
 import { StreamError } from './ports.ts';
+
+// The module itself, not the package's entry: that one loads encryption clients of three clouds (1 s and 50 MB a process).
 
 /** The few calls of the registry that we make. It only registers and tells ids; encoding and decoding are ours. */
 export interface SchemaRegistry {

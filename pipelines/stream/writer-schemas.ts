@@ -1,7 +1,7 @@
 import avsc from 'avsc';
 import { type AvroField, agree, rowFields } from '../../schemas/avro/columns.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { headerBytes, schemaHeader, schemaIdOf, schemaText, UndecodableRecord } from './codec.ts';
+import { headerBytes, schemaHeader, schemaIdOf, schemaText, UndecodableRecord } from '../changes/record.ts';
 import { changesOutput } from './outputs.ts';
 import { StreamError } from './ports.ts';
 import { type SchemaArchive, toldOf } from './schema-archive.ts';

@@ -1,6 +1,6 @@
 import type { Register } from '../../schemas/registers.ts';
+import type { Row } from '../changes/record.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
-import type { Row } from '../stream/codec.ts';
 
 /** The rows that RUCs had when they last disappeared, before an edition; RUCs that never did are left out. */
 export type LastKnownRows = (

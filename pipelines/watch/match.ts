@@ -1,7 +1,7 @@
 import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
 import type { EventKind, Register } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';
-import type { Change, Row } from '../stream/codec.ts';
+import type { Change, Row } from '../changes/record.ts';
 
 /** What one change says to whoever watches its RUC, before lists and webhooks are known. */
 export interface FieldEvent {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
 import { type Publication, writePublication } from '../../deploy/local/demo/register/publication.ts';
-import { decodeChanges } from '../../pipelines/diff/change-file.ts';
+import { decodeChanges } from '../../pipelines/changes/change-file.ts';
 import { compareInChild } from '../../pipelines/diff/child.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
+import { type Change, encodeChange } from '../../pipelines/changes/record.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
-import { type Change, encodeChange } from '../../pipelines/stream/codec.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompressionTypes, type Producer } from 'kafkajs';
+import { encodeChange } from '../../pipelines/changes/record.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { encodeChange } from '../../pipelines/stream/codec.ts';
 import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { changesTopic } from '../../schemas/registers.ts';

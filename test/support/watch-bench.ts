@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import { type Change, encodeChange, type Row } from '../../pipelines/changes/record.ts';
 import type { WatchDependencies } from '../../pipelines/consumers/announce.ts';
 import type { BatchHandler, ChangeBatch } from '../../pipelines/consumers/batch.ts';
 import { makeWatchHandler } from '../../pipelines/consumers/watch.ts';
@@ -9,7 +10,6 @@ import { makeWatchMetrics } from '../../pipelines/consumers/watch-metrics.ts';
 import { migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../../pipelines/runtime/secrets.ts';
-import { type Change, encodeChange, type Row } from '../../pipelines/stream/codec.ts';
 import { changesTopic, padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { freshDatabase } from './isolation.ts';
 

@@ -1,4 +1,4 @@
-import { CompareError } from '../../pipelines/diff/errors.ts';
+import { CompareError } from '../../pipelines/changes/errors.ts';
 import type { CompareInput } from '../../pipelines/diff/types.ts';
 import { findEdition, publicationUnder } from '../../pipelines/editions/editions.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';

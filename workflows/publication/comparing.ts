@@ -1,5 +1,5 @@
 import { sha256OfFile } from '../../pipelines/archive/local-copies.ts';
-import { CompareError } from '../../pipelines/diff/errors.ts';
+import { CompareError } from '../../pipelines/changes/errors.ts';
 import type {
   CompareInput,
   CompareResult,

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { type Archive, ArchiveError, type ObjectName } from '../../pipelines/archive/archive.ts';
-import { CompareError } from '../../pipelines/diff/errors.ts';
+import { CompareError } from '../../pipelines/changes/errors.ts';
 import { openPublication } from '../../pipelines/diff/publication.ts';
-import type { PublicationLimits } from '../../pipelines/diff/published-text.ts';
+import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
 import { findPublication, movePublication, recordDownload } from '../../pipelines/editions/publications.ts';
 import { dateOf } from '../../pipelines/registers/dating.ts';
 import {

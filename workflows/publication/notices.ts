@@ -1,6 +1,6 @@
-import { type ChangeBlock, openChangeFile, recordsOf } from '../../pipelines/diff/change-file.ts';
+import { type ChangeBlock, openChangeFile, recordsOf } from '../../pipelines/changes/change-file.ts';
+import { avroType, type Change } from '../../pipelines/changes/record.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { avroType, type Change } from '../../pipelines/stream/codec.ts';
 import { eventsOf } from '../../pipelines/watch/match.ts';
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';

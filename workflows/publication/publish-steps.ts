@@ -1,7 +1,7 @@
 import { type Archive, ArchiveError } from '../../pipelines/archive/archive.ts';
-import { CompareError } from '../../pipelines/diff/errors.ts';
+import { CompareError } from '../../pipelines/changes/errors.ts';
 import { checkPublication } from '../../pipelines/diff/publication.ts';
-import type { PublicationLimits } from '../../pipelines/diff/published-text.ts';
+import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
 import { isReverted, nextCorrection } from '../../pipelines/editions/corrections.ts';
 import { findEdition, oldestUnfinishedEdition, recentCounts } from '../../pipelines/editions/editions.ts';
 import { freezeEdition } from '../../pipelines/editions/freeze.ts';

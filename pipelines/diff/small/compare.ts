@@ -1,17 +1,21 @@
 import { mkdirSync } from 'node:fs';
 import { registers } from '../../../schemas/registers.ts';
 import type { SmallText } from '../../registers/module.ts';
-import { RejectList } from '../reject-file.ts';
+import { RejectList } from '../listings.ts';
 import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from '../types.ts';
 import { sweepWorkFiles } from '../work-files.ts';
-import { columnsOf, inTodaysColumns, openBase, requireSameParser } from './base.ts';
 import { countsOf } from './counts.ts';
-import { differences, rebaseline } from './differences.ts';
-import { finishState } from './finish.ts';
-import { type NextState, nextState } from './next-state.ts';
+import {
+  differences,
+  keepingRules,
+  type NextState,
+  nextState,
+  readPrevious,
+  readText,
+  rebaseline,
+} from './next-state.ts';
 import { EditionOutputs } from './outputs.ts';
-import { keepingRules, readPrevious, readText } from './readings.ts';
-import type { SmallChange } from './state.ts';
+import { columnsOf, finishState, inTodaysColumns, openBase, requireSameParser, type SmallChange } from './state.ts';
 
 /**
  * Compares a publication with the register's head, or makes its first edition. Repeatable: the same input gives the same

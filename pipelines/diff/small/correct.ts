@@ -1,16 +1,28 @@
 import { mkdirSync } from 'node:fs';
+import { CompareError } from '../../changes/errors.ts';
 import { ConflictList } from '../conflict-list.ts';
-import { CompareError } from '../errors.ts';
-import { nothingRead } from '../result.ts';
-import { type CompareLimits, type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
+import { nothingRead } from '../large/result.ts';
+import {
+  type CompareLimits,
+  type Conflict,
+  type CorrectInput,
+  type CorrectResult,
+  compareLimits,
+  type Progress,
+} from '../types.ts';
 import { sweepWorkFiles } from '../work-files.ts';
-import { columnsOf, openBase } from './base.ts';
-import { correctedOverlay, undo } from './correction.ts';
 import { countsOf } from './counts.ts';
-import { finishState } from './finish.ts';
-import { EditionOutputs } from './outputs.ts';
-import { type ReadChangeFile, readChangeFile, readOverlay } from './records.ts';
-import type { Cells, OverlayRow, SmallState } from './state.ts';
+import { EditionOutputs, type ReadChangeFile, readChangeFile, readOverlay } from './outputs.ts';
+import {
+  type Cells,
+  columnsOf,
+  finishState,
+  type OverlayRow,
+  openBase,
+  type SmallChange,
+  type SmallState,
+  sameCells,
+} from './state.ts';
 
 /**
  * Makes the edition that undoes an earlier one. Repeatable: the same input gives the same bytes.
@@ -85,4 +97,33 @@ function write(
   const counts = countsOf({ columns, changes, rows, kept: 0, isFull: false });
   const written = { changeFile, overlayFile, conflictFile, conflicts: list.count };
   return { ...nothingRead, ...counts, ...written, keptCells: 0, parserVersion, columns, indexName };
+}
+
+/**
+ * Undoes an edition's changes (which come in the order of keys) on the rows of the head: where the row is what the edition
+ * gave, it becomes what it was before; else undoing the edition would undo something later, and the row stays.
+ */
+function undo(
+  head: ReadonlyMap<string, Cells>,
+  edition: readonly SmallChange[],
+): { changes: SmallChange[]; conflicts: Pick<Conflict, 'ruc' | 'reason'>[] } {
+  const changes: SmallChange[] = [];
+  const conflicts: Pick<Conflict, 'ruc' | 'reason'>[] = [];
+  for (const { key, before: restored, after: given } of edition) {
+    const current = head.get(key) ?? null;
+    if (given === null ? current !== null : current === null || !sameCells(current, given)) {
+      conflicts.push({ ruc: key, reason: given === null ? 'came_back' : current === null ? 'gone' : 'changed_again' });
+      continue;
+    }
+    const op = current === null ? 'c' : restored === null ? 'd' : 'u';
+    changes.push({ op, key, before: current, after: restored, line: null });
+  }
+  return { changes, conflicts };
+}
+
+/** The head's overlay carried on: what the correction rewrites stands in it as it is now. */
+function correctedOverlay(head: readonly OverlayRow[], changes: readonly SmallChange[]): OverlayRow[] {
+  const rows = new Map(head.map((row) => [row.key, row]));
+  for (const { key, after } of changes) rows.set(key, { key, reason: 'correction', line: null, row: after });
+  return [...rows.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
 }

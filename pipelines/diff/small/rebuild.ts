@@ -1,17 +1,18 @@
 import { mkdirSync } from 'node:fs';
 import type { RegisterName } from '../../../schemas/registers.ts';
-import { CompareError } from '../errors.ts';
-import type { RebuildInput, RebuildProgress, Rebuilt } from '../types.ts';
-import { finishState } from './finish.ts';
-import { type ReadChangeFile, readChangeFile } from './records.ts';
-import type { Cells, SmallState } from './state.ts';
+import { CompareError } from '../../changes/errors.ts';
+import type { DifferenceEngine, RebuildInput, RebuildProgress, Rebuilt } from '../types.ts';
+import { compareSmall } from './compare.ts';
+import { correctSmall } from './correct.ts';
+import { type ReadChangeFile, readChangeFile } from './outputs.ts';
+import { type Cells, finishState, type SmallState } from './state.ts';
 
 /**
  * Makes the state of the last given edition again, and that of the one before it, by folding change files: the same bytes as
  * the comparisons wrote.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
-export async function rebuildSmall(
+async function rebuildSmall(
   input: RebuildInput,
   report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
@@ -51,3 +52,6 @@ function folded(state: SmallState | null, file: ReadChangeFile, changeFileSha256
   for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
   return { edition, changeFileSha256, parserVersion, columns, rows };
 }
+
+/** The engine of registers of at most 200,000 lines: both states are held in memory and compared as they are. */
+export const smallEngine: DifferenceEngine = { compare: compareSmall, correct: correctSmall, rebuild: rebuildSmall };

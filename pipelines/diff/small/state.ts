@@ -1,4 +1,12 @@
-import type { Operation } from '../schema.ts';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { z } from 'zod';
+import { type RegisterName, registers } from '../../../schemas/registers.ts';
+import { CompareError } from '../../changes/errors.ts';
+import type { Operation } from '../../changes/schema.ts';
+import { attemptName, sweepWorkFiles, workFileName, writeWhole } from '../work-files.ts';
 
 /** A row's cells after its key, in the order of the columns. */
 export type Cells = readonly string[];
@@ -37,4 +45,125 @@ export function inOrder(...keys: readonly Iterable<string>[]): string[] {
 
 export function sameCells(one: Cells, other: Cells): boolean {
   return one.length === other.length && one.every((cell, column) => cell === other[column]);
+}
+
+interface NextEdition {
+  register: RegisterName;
+  workDir: string;
+  base: { edition: number; changeFileSha256: string };
+  /** base.edition + 1. */
+  edition: number;
+}
+
+/**
+ * The state of the register's head, whatever parser read it.
+ * @throws CompareError `index_missing`, `index_damaged`: rebuild it
+ */
+export function openBase({ register, workDir, base, edition }: NextEdition): SmallState {
+  const state = readState(workDir, register, base.changeFileSha256);
+  if (state.edition !== base.edition || edition !== base.edition + 1) {
+    const found = `The state in WORK_DIR is of edition ${state.edition}`;
+    throw new CompareError('index_damaged', `${found}, the base is ${base.edition} and the new edition ${edition}.`);
+  }
+  return state;
+}
+
+/** @throws CompareError `parser_changed` unless the state was read as this program reads */
+export function requireSameParser(register: RegisterName, { parserVersion, columns }: SmallState): void {
+  if (parserVersion === registers[register].parserVersion && columns.join() === columnsOf(register).join()) return;
+  throw new CompareError('parser_changed', 'The base was read by another parser or with other columns.');
+}
+
+export function columnsOf(register: RegisterName): string[] {
+  return registers[register].columns.map(({ name }) => name);
+}
+
+/** The state's rows in today's columns; a column that it did not know is empty. */
+export function inTodaysColumns(register: RegisterName, { columns, rows }: SmallState): ReadonlyMap<string, Cells> {
+  const places = columnsOf(register).map((name) => columns.indexOf(name));
+  const row = (cells: Cells) => places.map((place) => cells[place] ?? '');
+  return new Map([...rows].map(([key, cells]) => [key, row(cells)]));
+}
+
+/**
+ * Makes the new state durable in WORK_DIR and removes older ones. The last two stay: a comparison that an operator refuses is
+ * followed by another from the same base. Dying before this loses nothing that a repeat does not make again.
+ */
+export function finishState(
+  workDir: string,
+  register: RegisterName,
+  state: SmallState,
+  baseSha256: string,
+  maxAttemptAgeMs: number,
+): { indexName: string } {
+  writeState(workDir, register, state);
+  const names = [state.changeFileSha256, baseSha256].map((sha256) => workFileName(register, sha256, 'rows'));
+  sweepWorkFiles(workDir, register, new Set(names), maxAttemptAgeMs);
+  return { indexName: `${register}.${state.changeFileSha256}` };
+}
+
+/** First line of a state file; one line per row follows, `[key, cell, …]` in the order of keys. */
+const headerSchema = z.object({
+  register: z.string(),
+  edition: z.number().int().positive(),
+  changeFileSha256: z.string(),
+  parserVersion: z.number().int(),
+  columns: z.array(z.string()),
+  rows: z.number().int(),
+  /** CRC-32 of all bytes after this line. */
+  crc32: z.number().int(),
+});
+const rowSchema = z.tuple([z.string()], z.string());
+
+/** Makes a state durable in WORK_DIR under its change file's hash. It can be rebuilt; the same state gives the same bytes. */
+function writeState(workDir: string, register: RegisterName, state: SmallState): void {
+  const { edition, changeFileSha256, parserVersion, columns, rows } = state;
+  const lines = [...rows]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map((row) => `${JSON.stringify(row.flat())}\n`);
+  const body = Buffer.from(lines.join(''), 'utf8');
+  const header = { register, edition, changeFileSha256, parserVersion, columns, rows: rows.size, crc32: crc32(body) };
+  const attempt = attemptName(register, randomUUID(), 'rows');
+  const name = workFileName(register, changeFileSha256, 'rows');
+  writeWhole(workDir, attempt, name, [`${JSON.stringify(header)}\n`, body]);
+}
+
+/** @throws CompareError `index_missing`, `index_damaged`: rebuild it */
+function readState(workDir: string, register: RegisterName, changeFileSha256: string): SmallState {
+  const bytes = bytesOf(join(workDir, workFileName(register, changeFileSha256, 'rows')));
+  const end = bytes.indexOf(0x0a) + 1;
+  const header = headerSchema.safeParse(jsonOf(bytes.subarray(0, end)));
+  if (!header.success || header.data.crc32 !== crc32(bytes.subarray(end))) throw damaged('does not match its checksum');
+  const { edition, parserVersion, columns } = header.data;
+  if (header.data.register !== register || header.data.changeFileSha256 !== changeFileSha256) {
+    throw damaged('is that of another edition');
+  }
+  const lines = bytes.toString('utf8', end).split('\n').slice(0, -1);
+  const rows = new Map<string, Cells>();
+  for (const line of lines) {
+    const [key, ...cells] = rowSchema.parse(JSON.parse(line));
+    rows.set(key, cells);
+  }
+  return { edition, changeFileSha256, parserVersion, columns, rows };
+}
+
+function bytesOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    throw new CompareError('index_missing', "The base's state is not in WORK_DIR: rebuild it.");
+  }
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+function damaged(why: string): CompareError {
+  return new CompareError('index_damaged', `The base's state in WORK_DIR ${why}: rebuild it.`);
 }

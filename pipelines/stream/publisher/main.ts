@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { sha256OfFile } from '../../archive/local-copies.ts';
-import { openChangeFile } from '../../diff/change-file.ts';
+import { openChangeFile } from '../../changes/change-file.ts';
 import { makeKafka } from '../../runtime/kafka.ts';
 import { makeLogger } from '../../runtime/log.ts';
 import { KafkaChunkSender } from '../kafka.ts';

@@ -1,8 +1,7 @@
-import { AvroCursor } from '../avro-cursor.ts';
-import { schemaHeader, UndecodableRecord } from '../codec.ts';
+import { AvroCursor, schemaHeader, UndecodableRecord } from '../../changes/record.ts';
+import { RecordLayout } from '../../changes/record-layout.ts';
 import { partitionOf } from '../partition.ts';
 import type { PreparedChunk } from '../prepared-chunk.ts';
-import { RecordLayout } from '../record-layout.ts';
 
 /**
  * Puts the blocks of a change file into chunks for Kafka. The records' bytes stay as the file has them: only the five-byte

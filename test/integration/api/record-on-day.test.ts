@@ -8,12 +8,12 @@ import { type FindRecordOnDay, makeFindRecordOnDay } from '../../../api/queries/
 import { makeRegisterChanges } from '../../../api/queries/register-changes.ts';
 import { taxpayerRecordOf } from '../../../api/queries/taxpayer-record.ts';
 import { makeTaxpayers } from '../../../api/queries/taxpayers.ts';
+import { type Change, encodeChange, type Row } from '../../../pipelines/changes/record.ts';
 import { insertRows } from '../../../pipelines/consumers/insert-rows.ts';
 import { TaxpayerRows } from '../../../pipelines/consumers/taxpayer-rows.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
-import { type Change, encodeChange, type Row } from '../../../pipelines/stream/codec.ts';
 import { type RegisterName, registerNames, registers } from '../../../schemas/registers.ts';
 import { freshClickhouseDatabase, freshDatabase } from '../../support/isolation.ts';
 import { chanceOf, dayOf, type ModelEdition, makeModel, rucOf } from '../../support/register-model.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import type { Change } from '../../../../pipelines/stream/codec.ts';
+import type { Change } from '../../../../pipelines/changes/record.ts';
 import { changesTopic } from '../../../../schemas/registers.ts';
 import { type Python, pythonWithPackages } from '../../../support/python-packages.ts';
 import {

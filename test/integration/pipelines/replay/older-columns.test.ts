@@ -1,10 +1,10 @@
 import avro from 'avsc';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { ContainerWriter } from '../../../../pipelines/diff/container.ts';
+import { type Change, schemaHeader, schemaText } from '../../../../pipelines/changes/record.ts';
+import { ContainerWriter } from '../../../../pipelines/diff/change-writer.ts';
 import { servingTables } from '../../../../pipelines/replay/plan.ts';
 import type { EditionFile, VerifyInput } from '../../../../pipelines/replay/types.ts';
 import { verify } from '../../../../pipelines/replay/verify.ts';
-import { type Change, schemaHeader, schemaText } from '../../../../pipelines/stream/codec.ts';
 import { materializeGroup } from '../../../../pipelines/stream/groups.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
 import { partitionOf } from '../../../../pipelines/stream/partition.ts';

@@ -1,8 +1,8 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { avroType, headerBytes } from '../../../../pipelines/changes/record.ts';
 import { editionPartitions } from '../../../../pipelines/editions/partitions.ts';
-import { avroType, headerBytes } from '../../../../pipelines/stream/codec.ts';
 import { watchGroup } from '../../../../pipelines/stream/groups.ts';
 import { checkMaterialised, countAtVersion } from '../../../../pipelines/stream/materialised.ts';
 import { editionsToRepublish, groupPassed } from '../../../../pipelines/stream/progress.ts';

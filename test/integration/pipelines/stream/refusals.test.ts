@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { schemaText } from '../../../../pipelines/stream/codec.ts';
+import { schemaText } from '../../../../pipelines/changes/record.ts';
 import { changesOutput } from '../../../../pipelines/stream/outputs.ts';
 import { checkStream, prepareStream } from '../../../../pipelines/stream/prepare.ts';
 import { SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';

@@ -1,6 +1,6 @@
 import avsc from 'avsc';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Change, encodeChange, schemaHeader, schemaText } from '../../../../pipelines/stream/codec.ts';
+import { type Change, encodeChange, schemaHeader, schemaText } from '../../../../pipelines/changes/record.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
 import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
 import { changesOutput } from '../../../../pipelines/stream/outputs.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import type { Change } from '../../../../pipelines/changes/record.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import type { Change } from '../../../../pipelines/stream/codec.ts';
 import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { resendDelivery } from '../../../../pipelines/watch/resend.ts';

@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import type { Change } from '../../../../pipelines/changes/record.ts';
 import { runLoop } from '../../../../pipelines/consumers/loop.ts';
 import { makeLoopMetrics } from '../../../../pipelines/consumers/loop-metrics.ts';
 import { makeWatchHandler } from '../../../../pipelines/consumers/watch.ts';
 import { makeWatchMetrics } from '../../../../pipelines/consumers/watch-metrics.ts';
-import type { Change } from '../../../../pipelines/stream/codec.ts';
 import { materializeGroup, watchGroup } from '../../../../pipelines/stream/groups.ts';
 import { groupPassed } from '../../../../pipelines/stream/progress.ts';
 import { makeLastKnownRows } from '../../../../pipelines/watch/last-known.ts';

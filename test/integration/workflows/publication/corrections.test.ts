@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { decodeChanges, openChangeFile } from '../../../../pipelines/diff/change-file.ts';
-import { CompareError } from '../../../../pipelines/diff/errors.ts';
+import { decodeChanges, openChangeFile } from '../../../../pipelines/changes/change-file.ts';
+import { CompareError } from '../../../../pipelines/changes/errors.ts';
 import { findCorrection, requestCorrection } from '../../../../pipelines/editions/corrections.ts';
 import { confirmDate } from '../../../../pipelines/editions/data-date.ts';
 import { approvePublication } from '../../../../pipelines/editions/decisions.ts';

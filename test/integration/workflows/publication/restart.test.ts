@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { sitePaths } from '../../../../deploy/local/demo/register/day.ts';
 import { listPage } from '../../../../deploy/local/demo/register/pages.ts';
 import { writeZip } from '../../../../deploy/local/demo/register/publication.ts';
-import { openChangeFile, recordsOf } from '../../../../pipelines/diff/change-file.ts';
+import { openChangeFile, recordsOf } from '../../../../pipelines/changes/change-file.ts';
 import { listEditions } from '../../../../pipelines/editions/editions.ts';
 import { columnNames } from '../../../../pipelines/registers/padron-mensual-rewrite.ts';
 import { addressesOf } from '../../../../pipelines/registers/settings.ts';

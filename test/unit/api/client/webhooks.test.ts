@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { NoticePayload } from '../../../../api/client/notices.ts';
 import { verifyNotice, type WebhookError } from '../../../../api/client/webhooks.ts';
-import type { Change } from '../../../../pipelines/stream/codec.ts';
+import type { Change } from '../../../../pipelines/changes/record.ts';
 import { eventsOf } from '../../../../pipelines/watch/match.ts';
 import { payloadOf } from '../../../../pipelines/watch/payload.ts';
 import { eventPayload } from '../../../../schemas/http/events.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { type Change, encodeChange } from '../../../../pipelines/changes/record.ts';
 import { CompanyNames } from '../../../../pipelines/consumers/company-names.ts';
-import { type Change, encodeChange } from '../../../../pipelines/stream/codec.ts';
 import { changeOf, rucOf } from '../../../support/companies.ts';
 import { RowBinaryReader } from './row-binary-reader.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type Change, encodeChange, UndecodableRecord } from '../../../../pipelines/changes/record.ts';
 import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
-import { type Change, encodeChange, UndecodableRecord } from '../../../../pipelines/stream/codec.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import { RowBinaryReader } from './row-binary-reader.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { ContainerWriter } from '../../../../pipelines/diff/container.ts';
+import { avroType, type Change, schemaText } from '../../../../pipelines/changes/record.ts';
+import { ContainerWriter } from '../../../../pipelines/diff/change-writer.ts';
 import type { EditionFile } from '../../../../pipelines/replay/types.ts';
-import { avroType, type Change, schemaText } from '../../../../pipelines/stream/codec.ts';
 import { type RegisterName, registers } from '../../../../schemas/registers.ts';
 
 /** Keys and cells in the order of the columns. */

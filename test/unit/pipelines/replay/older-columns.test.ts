@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import avro from 'avsc';
 import { expect, test } from 'vitest';
+import { schemaText } from '../../../../pipelines/changes/record.ts';
 import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
-import { ContainerWriter } from '../../../../pipelines/diff/container.ts';
+import { ContainerWriter } from '../../../../pipelines/diff/change-writer.ts';
 import { ChangeRecords } from '../../../../pipelines/replay/change-records.ts';
-import { schemaText } from '../../../../pipelines/stream/codec.ts';
 import { RowBinaryReader } from '../consumers/row-binary-reader.ts';
 
 test('a change file of a release with fewer columns is read, and loaded, with the columns that it has', async () => {

@@ -7,7 +7,7 @@ import {
   headerBytes,
   schemaHeader,
   schemaText,
-} from '../../../../pipelines/stream/codec.ts';
+} from '../../../../pipelines/changes/record.ts';
 import {
   type RowColumns,
   type SchemaSource,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Change, Row } from '../../../../pipelines/stream/codec.ts';
+import type { Change, Row } from '../../../../pipelines/changes/record.ts';
 import { eventsOf, makesEvents } from '../../../../pipelines/watch/match.ts';
 import {
   agentesRetencion,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { decodeChanges } from '../../../../../pipelines/diff/change-file.ts';
+import { decodeChanges } from '../../../../../pipelines/changes/change-file.ts';
 import { changesOf, listHeader, overlayOf, SmallBench } from './workbench.ts';
 
 let bench: SmallBench;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
-import { smallEngine } from '../../../../../pipelines/diff/small/engine.ts';
+import { smallEngine } from '../../../../../pipelines/diff/small/rebuild.ts';
 import { compareInModel, type ModelEdition, undoInModel } from './model.ts';
 import { changesOf, listedIn, listHeader, overlayOf, SmallBench } from './workbench.ts';
 

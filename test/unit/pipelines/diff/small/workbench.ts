@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
-import type { DecodedChange } from '../../../../../pipelines/diff/change-file.ts';
-import { smallEngine } from '../../../../../pipelines/diff/small/engine.ts';
+import type { DecodedChange } from '../../../../../pipelines/changes/change-file.ts';
+import { smallEngine } from '../../../../../pipelines/diff/small/rebuild.ts';
 import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../../pipelines/diff/types.ts';
 import type { RegisterName } from '../../../../../schemas/registers.ts';
-import { readContainer } from '../workbench.ts';
+import { readContainer } from '../large/workbench.ts';
 
 type ListName = 'agentes_retencion' | 'buenos_contribuyentes';
 export const listHeader = 'Ruc|Nombre/Razon|A partir del|Resolucion|';

@@ -6,7 +6,7 @@ import {
   headerBytes,
   schemaHeader,
   schemaText,
-} from '../../../../../pipelines/stream/codec.ts';
+} from '../../../../../pipelines/changes/record.ts';
 import { partitionOf } from '../../../../../pipelines/stream/partition.ts';
 import { PreparedChunk } from '../../../../../pipelines/stream/prepared-chunk.ts';
 import { RecordCutter } from '../../../../../pipelines/stream/publisher/records.ts';

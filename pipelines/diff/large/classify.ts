@@ -1,0 +1,135 @@
+import { keyAt, noKey } from '../../registers/ruc-key.ts';
+import type { RejectList } from '../listings.ts';
+import type { EditionIndex } from './edition-index.ts';
+import type { Page } from './pages.ts';
+import { blankControlBytes, type HashSeed, hashOfRow, problemOfLine } from './scan.ts';
+import type { Spill } from './spill.ts';
+
+/** Rows looked at together: enough to overlap cache misses, few enough to stay in the second-level cache. */
+const rowsPerBatch = 1024;
+
+export interface ClassifierParts {
+  /** Rows that equal this index's need no second look; null: every row gets one. */
+  base: EditionIndex | null;
+  /** RUCs whose bad lines are remembered, so that their row can stay. */
+  known: EditionIndex | null;
+  spill: Spill;
+  rejects: RejectList;
+  seed: HashSeed;
+  /** Cells of a row. */
+  cells: number;
+}
+
+/**
+ * First pass over a publication: every row is either the same as in the base, or goes to the spill to be looked at.
+ * Which RUCs were seen is one bit per rank of the base.
+ */
+export class Classifier {
+  /** Data lines so far. */
+  lines = 0;
+  emptyNames = 0;
+  /** By rank of the base. */
+  readonly seen: Int32Array;
+  /** By rank of `known`: RUCs that had a line which is no row. */
+  readonly seenBad: Int32Array;
+  readonly #parts: ClassifierParts;
+  readonly #hash = new Int32Array(2);
+  readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
+  /** Zero for a row that needs no second look. */
+  readonly #differs = new Int32Array(rowsPerBatch).fill(-1);
+  /** Zero for the first line of a known RUC, and for RUCs that are not known. */
+  readonly #repeats = new Int32Array(rowsPerBatch);
+
+  constructor(parts: ClassifierParts) {
+    this.#parts = parts;
+    this.seen = bitsFor(parts.base);
+    this.seenBad = bitsFor(parts.known);
+  }
+
+  /** Takes a page's rows; the first row ever is line 2 of the publication. */
+  add(page: Page): void {
+    const { rows } = page;
+    const { base } = this.#parts;
+    this.emptyNames += rows.emptyNames;
+    if (rows.repairables > 0) this.#repair(page);
+    for (let from = 0; from < rows.count; from += rowsPerBatch) {
+      const to = Math.min(from + rowsPerBatch, rows.count);
+      if (base !== null) {
+        base.lookUp(rows, from, to, this.#ranks);
+        base.compareHashes(rows, from, to, this.#ranks, this.#differs);
+        markSeen(this.seen, this.#ranks, this.#differs, this.#repeats, to - from);
+      }
+      this.#sort(page, from, to);
+      this.lines += to - from;
+    }
+  }
+
+  /** Lists rows with control bytes as they came and then reads those bytes as spaces, so that the same bytes give the same row. */
+  #repair({ bytes, view, rows }: Page): void {
+    const { rejects, seed } = this.#parts;
+    for (let at = 0; at < rows.repairables; at += 1) {
+      const row = rows.repairable[at]!;
+      const start = rows.starts[row]!;
+      const end = rows.ends[row]!;
+      rejects.add('control_byte', this.lines + 2 + row, bytes, start, end);
+      blankControlBytes(bytes, start, end);
+      hashOfRow(view, start, end, seed, this.#hash);
+      rows.hash1[row] = this.#hash[0]!;
+      rows.hash2[row] = this.#hash[1]!;
+    }
+  }
+
+  #sort({ bytes, view, rows }: Page, from: number, to: number): void {
+    const { keys, starts, ends } = rows;
+    const { spill, rejects } = this.#parts;
+    const differs = this.#differs;
+    const lineOfFirst = this.lines + 2;
+    for (let at = 0; at < to - from; at += 1) {
+      if (differs[at] === 0) continue;
+      const key = keys[from + at]!;
+      const start = starts[from + at]!;
+      const end = ends[from + at]!;
+      const line = lineOfFirst + at;
+      if (key === noKey) {
+        this.#reject(bytes, start, end, line);
+        continue;
+      }
+      if (this.#repeats[at] !== 0) rejects.add('duplicate', line, bytes, start, end);
+      spill.append(key, line, view, start, end);
+    }
+  }
+
+  #reject(bytes: Uint8Array, start: number, end: number, line: number): void {
+    const { rejects, known, cells } = this.#parts;
+    const reason = problemOfLine(bytes, start, end, cells);
+    if (reason === null) throw new Error(`line ${line} is a row for the slow reader and none for the fast one`);
+    rejects.add(reason, line, bytes, start, end);
+    // Ten digits name a RUC even when the eleventh is wrong: better to keep a row than to announce a false end.
+    const key = keyAt(bytes, start, end);
+    const rank = key === noKey ? -1 : (known?.rankOf(key) ?? -1);
+    if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);
+  }
+}
+
+/** One bit per rank. */
+function bitsFor(index: EditionIndex | null): Int32Array {
+  return new Int32Array(((index?.header.rows ?? 0) >>> 5) + 1);
+}
+
+/**
+ * Marks the ranks of a batch as seen, and completes `differs`: a row without a rank is looked at. So is a repeat, even
+ * when it equals the base: the last line of a RUC counts, an earlier one may have gone to the spill, and the merge takes
+ * the last that it finds there. A loop of its own for the same reason as in the index.
+ */
+function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
+  for (let row = 0; row < count; row += 1) {
+    const rank = ranks[row]!;
+    const absent = rank >> 31;
+    const word = (rank & ~absent) >> 5;
+    const bit = (1 << (rank & 31)) & ~absent;
+    const marked = seen[word]!;
+    seen[word] = marked | bit;
+    repeats[row] = marked & bit;
+    differs[row] = differs[row]! | (marked & bit) | absent;
+  }
+}

@@ -1,0 +1,88 @@
+import { isStrayByte, unreadableByte } from '../../registers/windows-1252.ts';
+import type { RowAt } from '../change-writer.ts';
+import { cellEnds, maxLineBytes, pipe, slackBytes } from './scan.ts';
+
+export interface RowDifference {
+  /** Bit c: column c (after the RUC) differs. 0: the same row. */
+  changed: number;
+  /** The row to store: the new one, or a merged one where an empty cell kept its previous value. */
+  after: RowAt & { view: DataView; end: number };
+  merged: boolean;
+}
+
+/** Cell-by-cell comparison of two rows of one RUC. `keepsPrevious[column]`: an empty new cell keeps the old value. */
+export class RowComparer {
+  readonly #keepsPrevious: readonly boolean[];
+  readonly #oldEnds: Int32Array;
+  readonly #newEnds: Int32Array;
+  // Longest of both rows' cells.
+  readonly #merged = new Uint8Array(2 * maxLineBytes + slackBytes);
+  readonly #mergedView = new DataView(this.#merged.buffer);
+
+  constructor(keepsPrevious: readonly boolean[]) {
+    this.#keepsPrevious = keepsPrevious;
+    this.#oldEnds = new Int32Array(keepsPrevious.length + 1);
+    this.#newEnds = new Int32Array(keepsPrevious.length + 1);
+  }
+
+  /** Both rows must be canonical (`makeCanonical`). The result is valid until the next call. */
+  compare(before: RowAt, after: RowAt & { view: DataView; end: number }): RowDifference {
+    cellEnds(before.bytes, before.start, this.#oldEnds);
+    cellEnds(after.bytes, after.start, this.#newEnds);
+    let changed = 0;
+    let merged = false;
+    for (let cell = 1; cell < this.#newEnds.length; cell += 1) {
+      const [oldFrom, oldTo] = [this.#oldEnds[cell - 1]! + 1, this.#oldEnds[cell]!];
+      const [newFrom, newTo] = [this.#newEnds[cell - 1]! + 1, this.#newEnds[cell]!];
+      if (sameBytes(before.bytes, oldFrom, oldTo, after.bytes, newFrom, newTo)) continue;
+      if (newTo === newFrom && this.#keepsPrevious[cell - 1]) merged = true;
+      else changed |= 1 << (cell - 1);
+    }
+    return { changed, after: merged ? this.#merge(before, after) : after, merged };
+  }
+
+  #merge(before: RowAt, after: RowAt): RowAt & { view: DataView; end: number } {
+    let at = 0;
+    const copy = (bytes: Uint8Array, from: number, to: number) => {
+      this.#merged.set(bytes.subarray(from, to), at);
+      at += to - from;
+      this.#merged[at++] = pipe;
+    };
+    copy(after.bytes, after.start, this.#newEnds[0]!);
+    for (let cell = 1; cell < this.#newEnds.length; cell += 1) {
+      const empty = this.#newEnds[cell]! === this.#newEnds[cell - 1]! + 1;
+      const kept = empty && this.#keepsPrevious[cell - 1];
+      const [from, ends] = kept ? [before, this.#oldEnds] : [after, this.#newEnds];
+      copy(from.bytes, ends[cell - 1]! + 1, ends[cell]!);
+    }
+    return { bytes: this.#merged, view: this.#mergedView, start: 0, end: at };
+  }
+}
+
+function sameBytes(
+  a: Uint8Array,
+  from: number,
+  to: number,
+  b: Uint8Array,
+  otherFrom: number,
+  otherTo: number,
+): boolean {
+  if (to - from !== otherTo - otherFrom) return false;
+  for (let one = from, other = otherFrom; one < to; one += 1, other += 1) if (a[one] !== b[other]) return false;
+  return true;
+}
+
+/**
+ * Gives the five undefined bytes one form, in place: all of them are U+FFFD as text, so they must be one byte in the
+ * store, where the row of a change file has to come out the same. Reads up to `slackBytes` past `end`.
+ */
+export function makeCanonical(bytes: Uint8Array, view: DataView, start: number, end: number): void {
+  for (let at = start; at < end; at += 16) {
+    const half1 = view.getInt32(at, true) | view.getInt32(at + 4, true);
+    const half2 = view.getInt32(at + 8, true) | view.getInt32(at + 12, true);
+    if (((half1 | half2) & 0x80808080) === 0) continue;
+    for (let byte = at; byte < Math.min(at + 16, end); byte += 1) {
+      if (isStrayByte[bytes[byte]!] === 1) bytes[byte] = unreadableByte;
+    }
+  }
+}

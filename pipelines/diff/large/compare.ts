@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Column, type RegisterName, registers } from '../../../schemas/registers.ts';
+import { CompareError } from '../../changes/errors.ts';
+import { namedBytes } from '../../changes/schema.ts';
+import type { ChangeFileFacts } from '../change-writer.ts';
+import { RejectList } from '../listings.ts';
+import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from '../types.ts';
+import { attemptName, sweepWorkFiles } from '../work-files.ts';
+import type { PublishedText } from '../zip.ts';
+import { Classifier } from './classify.ts';
+import { RowComparer } from './compare-rows.ts';
+import { type EditionIndex, openBase, openIndexHeader } from './edition-index.ts';
+import { EditionWriter, editionFileName, neededFiles } from './edition-writer.ts';
+import type { IndexHeader } from './index-format.ts';
+import { eachBucket, Merge } from './merge.ts';
+import { readCounts, resultOf } from './result.ts';
+import { BaseRows } from './row-store.ts';
+import type { HashSeed } from './scan.ts';
+import { classifyPages, type LargeModule, largeModule, Reading } from './scan-thread.ts';
+import { Spill } from './spill.ts';
+
+/**
+ * Compares a publication with the register's head and writes the edition's change file, overlay, reject file, index
+ * and row store. Repeatable: the same input gives the same bytes, and nothing has its final name before it is whole.
+ *
+ * Uses up to some 500 MB beside the heap at 18 million rows. Errors: `CompareError`; the signal's reason when aborted.
+ */
+export async function compareEdition(
+  input: CompareInput,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<CompareResult> {
+  const limits: CompareLimits = { ...compareLimits, ...input.limits };
+  mkdirSync(input.workDir, { recursive: true });
+  mkdirSync(input.outputDir, { recursive: true });
+  const module = largeModule(input.register);
+  const reading = await Reading.open(module, input.publicationPath, limits);
+  report({ phase: 'index', done: 0, total: 1, lines: 0 });
+  let work: Work | null = null;
+  try {
+    const seed = isFull(input) ? newSeed(input, reading.text) : seedOfBase(input);
+    // Started before the index is read, so that both happen at once.
+    const pages = reading.start(seed);
+    const base = input.base === null ? null : openBase(input, input.base);
+    if (base !== null && !isFull(input)) requireSameParser(input.register, base.header);
+    work = makeWork(input, module, base, seed, limits);
+    await classifyPages(pages, reading.text.textBytes, work.classifier, report, signal);
+    requireRows(work);
+    if (base !== null && input.previous != null) {
+      // A rare job: an ordinary comparison starts without its code.
+      const { writeRebaseline } = await import('./rebaseline.ts');
+      const parts = { ...work, baseRows: work.baseRows!, previous: input.previous, module, limits };
+      await writeRebaseline(parts, input.workDir, report, signal);
+    } else await mergeWithBase(work, report, signal);
+    report({ phase: 'finish', done: 0, total: 1, lines: work.classifier.lines });
+    return finish(input, base, work, limits);
+  } finally {
+    await reading.close();
+    work?.discard();
+  }
+}
+
+/** Every row is written: there is no base, or the base's rows were read in another way. */
+function isFull(input: CompareInput): boolean {
+  return input.base === null || input.previous != null;
+}
+
+function requireSameParser(name: RegisterName, header: IndexHeader): void {
+  const register = registers[name];
+  const columns = register.columns.map((column) => column.name).join();
+  if (header.parserVersion !== register.parserVersion || header.columns.join() !== columns) {
+    throw new CompareError('parser_changed', 'The base was read by another parser or with other columns.');
+  }
+}
+
+/** A publication without a single row is no publication, whatever its lines are: nothing of the register ends by it. */
+function requireRows({ classifier, rejects }: Work): void {
+  const { lines } = classifier;
+  if (lines > rejects.rejected) return;
+  const what = lines === 0 ? 'a header and no line' : `${lines} lines and no row among them`;
+  throw new CompareError('empty', `The publication holds ${what}.`);
+}
+
+/** Known before the index itself is read. */
+function seedOfBase({ workDir, register, base }: CompareInput): HashSeed {
+  return openIndexHeader(workDir, register, base!.changeFileSha256).hashSeed;
+}
+
+/** The source cannot foresee `detectedAt`, so it cannot prepare rows that collide; a repeat of the run gets the same. */
+function newSeed(input: CompareInput, text: PublishedText): HashSeed {
+  const bytes = namedBytes(8, 'seed', input.register, input.detectedAt, text.crc32, text.textBytes);
+  return { first: bytes.readUInt32LE(0), second: bytes.readUInt32LE(4) };
+}
+
+type Work = ReturnType<typeof makeWork>;
+
+function makeWork(
+  input: CompareInput,
+  module: LargeModule,
+  base: EditionIndex | null,
+  hashSeed: HashSeed,
+  limits: CompareLimits,
+) {
+  const { register, workDir, outputDir } = input;
+  const { parserVersion, columns }: { parserVersion: number; columns: readonly Column[] } = registers[register];
+  const facts: ChangeFileFacts = {
+    register,
+    edition: input.edition,
+    baseSha256: input.base?.changeFileSha256 ?? '',
+    detectedAt: input.detectedAt,
+    parserVersion,
+    columns: columns.map(({ name }) => name),
+    hashSeed,
+    isFull: isFull(input),
+    corrects: null,
+  };
+  const attempt = randomUUID();
+  const compared = facts.isFull ? null : base;
+  const { cells, emptyMarkers } = module.format;
+  const baseRows = base === null ? null : new BaseRows(workDir, register, base);
+  const rejects = new RejectList(limits);
+  const spill = new Spill(join(workDir, attemptName(register, attempt, 'spill')), limits.maxBucketBytes);
+  const classifier = new Classifier({ base: compared, known: base, spill, rejects, seed: hashSeed, cells });
+  const writer = new EditionWriter({ facts, base: compared, workDir, outputDir, attempt, emptyMarkers });
+  const comparer = new RowComparer(columns.map(({ keepsPrevious }) => keepsPrevious === true));
+  const discard = () => {
+    spill.close();
+    baseRows?.close();
+    writer.discard();
+  };
+  return { facts, attempt, baseRows, rejects, spill, classifier, writer, comparer, discard };
+}
+
+async function mergeWithBase(work: Work, report: (progress: Progress) => void, signal: AbortSignal): Promise<void> {
+  const { seen, seenBad, lines } = work.classifier;
+  const merge = new Merge({ ...work, base: work.baseRows, seen, seenBad });
+  await eachBucket((bucket) => merge.add(bucket), lines, report, signal);
+}
+
+/** The answer comes last: dying before it leaves whole files that a repeat writes again, byte for byte. */
+function finish(input: CompareInput, base: EditionIndex | null, work: Work, limits: CompareLimits): CompareResult {
+  const { workDir, register, outputDir } = input;
+  const { facts, rejects, writer } = work;
+  const written = writer.finish();
+  const rejectName = editionFileName(facts, 'rejects', written.changeFile.sha256, 'ndjson');
+  const rejectFile = rejects.write(outputDir, attemptName(register, work.attempt, 'rejects'), rejectName);
+  // The last two editions stay: a comparison that an operator refuses is followed by another from the same base.
+  const needed = neededFiles(register, [base?.header ?? null, written.index]);
+  sweepWorkFiles(workDir, register, needed, limits.maxAttemptAgeMs);
+  sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
+  return resultOf(facts, writer, written, readCounts(work.classifier, rejects, rejectFile));
+}

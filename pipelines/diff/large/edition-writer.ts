@@ -1,0 +1,243 @@
+import type { RegisterName } from '../../../schemas/registers.ts';
+import { rucPrefixes } from '../../../schemas/ruc.ts';
+import { type ChangeFileFacts, ChangeWriter, type ContainerFile, OverlayWriter, type RowAt } from '../change-writer.ts';
+import type { KindCounts } from '../types.ts';
+import { attemptName, workFileName } from '../work-files.ts';
+import type { EditionIndex } from './edition-index.ts';
+import { BucketEdits, IndexBuilder } from './index-builder.ts';
+import type { IndexHeader } from './index-format.ts';
+import { SegmentWriter, type StoredRow } from './row-store.ts';
+import { hashOfRow } from './scan.ts';
+
+export interface EditionFiles {
+  facts: ChangeFileFacts;
+  changeFileSha256: string;
+  base: IndexHeader | null;
+  segment: SegmentWriter;
+  builder: IndexBuilder;
+  tally: Tally;
+  /** Change of the counts of empty cells, by column. */
+  empty: Float64Array;
+}
+
+/**
+ * Gives an edition's row segment and index their names, the rows before the index that points at them. The one place
+ * that composes an index header, so that a rebuilt index equals the first one bit for bit.
+ */
+export function finishEdition(files: EditionFiles): IndexHeader {
+  const { facts, changeFileSha256, base, segment, builder, tally } = files;
+  const segments = [...(base?.segments ?? [])];
+  if (segment.bytes > 0) {
+    segments.push({ changeFileSha256, bytes: segment.bytes });
+    segment.finish(workFileName(facts.register, changeFileSha256, 'rows'));
+  }
+  const emptyOf = (column: string, at: number) => (base?.emptyByColumn[column] ?? 0) + files.empty[at]!;
+  return builder.finish(workFileName(facts.register, changeFileSha256, 'index'), {
+    register: facts.register,
+    edition: facts.edition,
+    changeFileSha256,
+    parserVersion: facts.parserVersion,
+    columns: [...facts.columns],
+    hashSeed: facts.hashSeed,
+    rowsByKind: tally.rowsByKind,
+    emptyByColumn: Object.fromEntries(facts.columns.map((column, at) => [column, emptyOf(column, at)])),
+    segments,
+  });
+}
+
+/** Names of the working files that these indexes need. */
+export function neededFiles(register: RegisterName, headers: readonly (IndexHeader | null)[]): Set<string> {
+  const names = new Set<string>();
+  for (const header of headers) {
+    if (header === null) continue;
+    names.add(workFileName(register, header.changeFileSha256, 'index'));
+    for (const { changeFileSha256 } of header.segments) names.add(workFileName(register, changeFileSha256, 'rows'));
+  }
+  return names;
+}
+
+export interface EditionPlan {
+  facts: ChangeFileFacts;
+  /** What the new index is made from; null for a full edition. */
+  base: EditionIndex | null;
+  workDir: string;
+  outputDir: string;
+  /** Tells this attempt's working files from those of another. */
+  attempt: string;
+  emptyMarkers: readonly string[];
+}
+
+export interface WrittenEdition {
+  changeFile: ContainerFile;
+  overlayFile: ContainerFile | null;
+  index: IndexHeader;
+}
+
+/**
+ * All that an edition writes, side by side: change file, overlay, row store, index and counts. Rows come in RUC order, and
+ * `endBucket` is called after each range of keys.
+ */
+export class EditionWriter {
+  readonly tally: Tally;
+  readonly overlay: OverlayWriter;
+  readonly #plan: EditionPlan;
+  readonly #changes: ChangeWriter;
+  readonly #segment: SegmentWriter;
+  readonly #builder: IndexBuilder;
+  readonly #edits = new BucketEdits();
+  readonly #hash = new Int32Array(2);
+
+  constructor(plan: EditionPlan) {
+    const { facts, base, workDir, outputDir, attempt, emptyMarkers } = plan;
+    const name = (kind: string) => attemptName(facts.register, attempt, kind);
+    this.#plan = plan;
+    this.tally = new Tally(facts.columns, base?.header ?? null);
+    this.#changes = new ChangeWriter(outputDir, name('changes'), facts, emptyMarkers);
+    this.overlay = new OverlayWriter(outputDir, name('overlay'), facts);
+    this.#segment = new SegmentWriter(workDir, name('rows'), base?.header.segments ?? []);
+    this.#builder = new IndexBuilder(workDir, name('index'), base);
+  }
+
+  /** A row that was not there, or that a full edition states anew. */
+  insert(op: 'r' | 'c', key: number, row: StoredRow, line: number | null): void {
+    this.#store(key, row);
+    this.#changes.write(op, null, row, line);
+    this.tally.count(key, op === 'r' ? 'baseline' : 'inserted', 0);
+  }
+
+  /** `changed`: bit c for column c. */
+  update(key: number, before: RowAt, after: StoredRow, line: number | null, changed: number): void {
+    this.#store(key, after);
+    this.#changes.write('u', before, after, line);
+    this.tally.count(key, 'updated', changed);
+  }
+
+  remove(key: number, before: RowAt): void {
+    this.#edits.remove(key);
+    this.#changes.write('d', before, null, null);
+    this.tally.count(key, 'deleted', 0);
+  }
+
+  endBucket(): void {
+    this.#builder.addBucket(this.#edits);
+    this.#edits.clear();
+  }
+
+  /** Order of the writes: the change file gives the name; rows before the index that points at them. */
+  finish(): WrittenEdition {
+    const { facts, base } = this.#plan;
+    const name = (kind: string, sha256: string) => editionFileName(facts, kind, sha256, 'avro');
+    const changeFile = this.#changes.finish((sha256) => name('changes', sha256));
+    const overlayFile = this.overlay.finish((sha256) => name('overlay', sha256));
+    const index = finishEdition({
+      facts,
+      changeFileSha256: changeFile.sha256,
+      base: base?.header ?? null,
+      segment: this.#segment,
+      builder: this.#builder,
+      tally: this.tally,
+      empty: this.#changes.empty.byColumn,
+    });
+    return { changeFile, overlayFile, index };
+  }
+
+  /** Gives up what is not finished. */
+  discard(): void {
+    for (const writer of [this.#changes, this.overlay, this.#segment, this.#builder]) writer.discard();
+  }
+
+  #store(key: number, row: StoredRow): void {
+    const position = this.#segment.append(row);
+    hashOfRow(row.view, row.start, row.end, this.#plan.facts.hashSeed, this.#hash);
+    this.#edits.set(key, this.#hash[0]!, this.#hash[1]!, position);
+  }
+}
+
+export function editionFileName(facts: ChangeFileFacts, kind: string, sha256: string, end: string): string {
+  return `${facts.register}.${facts.edition}.${kind}.${sha256}.${end}`;
+}
+
+const outcomes = ['baseline', 'inserted', 'updated', 'deleted'] as const;
+export type Outcome = (typeof outcomes)[number];
+type Kind = 'company' | 'other';
+
+const keysPerPrefix = 100_000_000;
+const kindOfPrefix = (prefix: string): Kind => (prefix === '20' ? 'company' : 'other');
+
+/**
+ * Counts of one comparison, by kind of taxpayer: gates judge companies apart from natural persons. Kept as plain numbers
+ * by prefix, since a first edition counts every row of the register.
+ */
+export class Tally {
+  readonly #columns: readonly string[];
+  /** Rows of the base by prefix; null for a full edition, which is counted from nothing. */
+  readonly #baseRows: Record<string, number> | null;
+  /** By prefix, then outcome. */
+  readonly #counts = new Float64Array(rucPrefixes.length * outcomes.length);
+  readonly #changed: Record<Kind, Float64Array>;
+  kept = 0;
+  keptCells = 0;
+
+  constructor(columns: readonly string[], base: IndexHeader | null) {
+    this.#columns = columns;
+    this.#baseRows = base?.rowsByKind ?? null;
+    this.#changed = { company: new Float64Array(columns.length), other: new Float64Array(columns.length) };
+  }
+
+  /** `changedColumns` is of an update: bit c for column c. */
+  count(key: number, what: Outcome, changedColumns: number): void {
+    const prefix = Math.floor(key / keysPerPrefix);
+    this.#counts[prefix * outcomes.length + outcomes.indexOf(what)]! += 1;
+    if (changedColumns === 0) return;
+    const changed = this.#changed[kindOfPrefix(rucPrefixes[prefix]!)];
+    for (let column = 0; column < changed.length; column += 1) changed[column]! += (changedColumns >>> column) & 1;
+  }
+
+  total(what: Outcome): number {
+    return rucPrefixes.reduce((sum, prefix) => sum + this.#count(prefix, what), 0);
+  }
+
+  get byKind(): { company: KindCounts; other: KindCounts } {
+    return { company: this.#ofKind('company'), other: this.#ofKind('other') };
+  }
+
+  get changedByColumn(): Record<string, number> {
+    const { company, other } = this.#changed;
+    return this.#byColumn((column) => company[column]! + other[column]!);
+  }
+
+  /** In the order of the prefixes, so that equal states give equal bytes. */
+  get rowsByKind(): Record<string, number> {
+    const kinds = rucPrefixes.map((prefix) => [prefix, this.#rows(prefix)] as const);
+    return Object.fromEntries(kinds.filter(([, rows]) => rows > 0));
+  }
+
+  #ofKind(kind: Kind): KindCounts {
+    const prefixes = rucPrefixes.filter((prefix) => kindOfPrefix(prefix) === kind);
+    const sum = (of: (prefix: string) => number) => prefixes.reduce((total, prefix) => total + of(prefix), 0);
+    const [baseline, inserted, updated, deleted] = outcomes.map((what) => sum((prefix) => this.#count(prefix, what)));
+    return {
+      rows: sum((prefix) => this.#rows(prefix)),
+      baseline: baseline!,
+      inserted: inserted!,
+      updated: updated!,
+      deleted: deleted!,
+      changedByColumn: this.#byColumn((column) => this.#changed[kind][column]!),
+    };
+  }
+
+  #rows(prefix: string): number {
+    const added = this.#count(prefix, 'baseline') + this.#count(prefix, 'inserted');
+    if (this.#baseRows === null) return added + this.#count(prefix, 'updated');
+    return (this.#baseRows[prefix] ?? 0) + added - this.#count(prefix, 'deleted');
+  }
+
+  #count(prefix: string, what: Outcome): number {
+    const at = (rucPrefixes as readonly string[]).indexOf(prefix) * outcomes.length + outcomes.indexOf(what);
+    return this.#counts[at]!;
+  }
+
+  #byColumn(of: (column: number) => number): Record<string, number> {
+    return Object.fromEntries(this.#columns.map((name, column) => [name, of(column)]));
+  }
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { keyLimit } from '../../registers/ruc-key.ts';
+
+/**
+ * The key space in ranges of 2¹⁹ keys. Index, spilled rows and merge go range by range, so that nothing of the
+ * register's size is ever sorted and what is held at once stays small.
+ */
+export const bucketBits = 19;
+export const keysPerBucket = 1 << bucketBits;
+export const bucketCount = Math.ceil(keyLimit / keysPerBucket);
+/** `bucketCount` rounded up to a power of two. */
+export const maxBuckets = 1024;
+export const wordsPerBucket = keysPerBucket >>> 5;
+
+export function popCount(word: number): number {
+  let bits = word - ((word >>> 1) & 0x55555555);
+  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
+  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const count = z.number().int().nonnegative();
+
+/**
+ * First `headerBytes` of an index file: the length of this JSON (4 bytes, little-endian), the JSON, zeros. Then, for
+ * each range of keys that has rows, its bitmap (64 KB) and its entries: 12 bytes per RUC in RUC order, the two lanes
+ * of the row's hash and the row's position in the row store. No times in it: the same edition gives the same bytes.
+ */
+export const headerBytes = 64 * 1024;
+
+const indexHeaderSchema = z.object({
+  format: z.literal('padron-index-1'),
+  register: z.string(),
+  edition: count,
+  changeFileSha256: sha256,
+  parserVersion: count,
+  columns: z.array(z.string()),
+  hashSeed: z.object({ first: count, second: count }),
+  rows: count,
+  rowsByKind: z.record(z.string(), count),
+  emptyByColumn: z.record(z.string(), count),
+  /** The row store: one file of rows per edition that has any, joined end to end in this order. */
+  segments: z.array(z.object({ changeFileSha256: sha256, bytes: count })),
+  /** Rows in each range of keys. */
+  buckets: z.array(count).length(bucketCount),
+  bodyBytes: count,
+  bodyCrc32: count,
+});
+export type IndexHeader = z.infer<typeof indexHeaderSchema>;
+
+export function encodeHeader(header: IndexHeader): Buffer {
+  const json = Buffer.from(JSON.stringify(header), 'utf8');
+  if (json.length + 4 > headerBytes) throw new RangeError(`an index header of ${json.length} bytes does not fit`);
+  const block = Buffer.alloc(headerBytes);
+  block.writeUInt32LE(json.length, 0);
+  json.copy(block, 4);
+  return block;
+}
+
+/** Null when the block is no header of this format. */
+export function decodeHeader(block: Buffer): IndexHeader | null {
+  const length = block.readUInt32LE(0);
+  if (length > headerBytes - 4) return null;
+  try {
+    return indexHeaderSchema.parse(JSON.parse(block.toString('utf8', 4, 4 + length)));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,169 @@
+import { setImmediate } from 'node:timers/promises';
+import type { RejectList } from '../listings.ts';
+import type { Progress } from '../types.ts';
+import { makeCanonical, type RowComparer } from './compare-rows.ts';
+import type { EditionWriter } from './edition-writer.ts';
+import { bucketBits, bucketCount, keysPerBucket } from './index-format.ts';
+import { type BaseRows, emptyRow, type StoredRow } from './row-store.ts';
+import type { Spill, SpilledBucket } from './spill.ts';
+
+const pauseEveryMs = 500;
+
+/** Goes through the ranges of keys in order; lets a cancellation in and reports twice a second. */
+export async function eachBucket(
+  add: (bucket: number) => void | Promise<void>,
+  lines: number,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let pausedAt = Date.now();
+  for (let bucket = 0; bucket < bucketCount; bucket += 1) {
+    const adding = add(bucket);
+    if (adding !== undefined) await adding;
+    if (Date.now() - pausedAt < pauseEveryMs) continue;
+    await setImmediate();
+    signal.throwIfAborted();
+    pausedAt = Date.now();
+    report({ phase: 'merge', done: bucket, total: bucketCount, lines });
+  }
+}
+
+/** The spilled rows of one range of keys at a time, the last line of each RUC. */
+export class LastLines {
+  readonly #spill: Spill;
+  /** Low bits of a key → its last spilled entry + 1. */
+  readonly #slots = new Int32Array(keysPerBucket);
+  #keys = new Uint32Array(1024);
+  #found = new Uint32Array(0);
+  #spilled: SpilledBucket | null = null;
+
+  constructor(spill: Spill) {
+    this.#spill = spill;
+  }
+
+  /**
+   * Distinct keys of a range in order, valid until the next call. `onRepeat` is told of each entry that is not the first of
+   * its RUC.
+   */
+  take(bucket: number, onRepeat: (key: number, spilled: SpilledBucket, entry: number) => void): Uint32Array {
+    this.#forget();
+    if (this.#spill.countOf(bucket) === 0) return this.#found;
+    const spilled = this.#spill.read(bucket);
+    this.#spilled = spilled;
+    const { keys, count } = spilled;
+    if (this.#keys.length < count) this.#keys = new Uint32Array(Math.ceil(count * 1.25));
+    const slots = this.#slots;
+    let distinct = 0;
+    for (let entry = 0; entry < count; entry += 1) {
+      const key = keys[entry]!;
+      const slot = key & (keysPerBucket - 1);
+      if (slots[slot] === 0) this.#keys[distinct++] = key;
+      else onRepeat(key, spilled, entry);
+      slots[slot] = entry + 1;
+    }
+    const found = this.#keys.subarray(0, distinct);
+    this.#found = found;
+    if (distinct < keysPerBucket / 64) return found.sort();
+    const first = (found[0]! >>> bucketBits) * keysPerBucket;
+    for (let slot = 0, at = 0; slot < keysPerBucket; slot += 1) if (slots[slot] !== 0) found[at++] = first + slot;
+    return found;
+  }
+
+  has(key: number): boolean {
+    return this.#slots[key & (keysPerBucket - 1)] !== 0;
+  }
+
+  /** The row of a key of the range in the form that is stored; `into` is filled. Returns its line. */
+  read(key: number, into: StoredRow): number {
+    const spilled = this.#spilled!;
+    const entry = this.#slots[key & (keysPerBucket - 1)]! - 1;
+    into.bytes = spilled.bytes;
+    into.view = spilled.view;
+    into.start = spilled.starts[entry]!;
+    into.end = spilled.ends[entry]!;
+    makeCanonical(into.bytes, into.view, into.start, into.end);
+    return spilled.lines[entry]!;
+  }
+
+  #forget(): void {
+    const found = this.#found;
+    for (let at = 0; at < found.length; at += 1) this.#slots[found[at]! & (keysPerBucket - 1)] = 0;
+    this.#found = found.subarray(0, 0);
+    this.#spilled = null;
+  }
+}
+
+export interface MergeParts {
+  /** Null for a first edition. */
+  base: BaseRows | null;
+  /** Bits by rank of the base, from the first pass. */
+  seen: Int32Array;
+  seenBad: Int32Array;
+  spill: Spill;
+  rejects: RejectList;
+  comparer: RowComparer;
+  writer: EditionWriter;
+}
+
+/**
+ * Second pass, one range of keys at a time and within it in RUC order: rows that may differ are compared cell by cell
+ * with the base's, RUCs without a row end or are kept.
+ */
+export class Merge {
+  readonly #parts: MergeParts;
+  readonly #lines: LastLines;
+  readonly #row = emptyRow(0);
+
+  constructor(parts: MergeParts) {
+    this.#parts = parts;
+    this.#lines = new LastLines(parts.spill);
+  }
+
+  add(bucket: number): void {
+    const { base, seen, writer } = this.#parts;
+    const gone = base?.index.unseenKeys(bucket, seen) ?? [];
+    const keys = this.#lines.take(bucket, (key, spilled, entry) => this.#listRepeat(key, spilled, entry));
+    base?.expect(keys.length + gone.length, base.index.rowsIn(bucket));
+    let next = 0;
+    for (const key of keys) {
+      while (next < gone.length && gone[next]! < key) this.#end(gone[next++]!);
+      this.#compare(key);
+    }
+    while (next < gone.length) this.#end(gone[next++]!);
+    writer.endBucket();
+  }
+
+  /** Repeats of a known RUC were listed in the first pass, where its first line may have gone no further. */
+  #listRepeat(key: number, { bytes, starts, ends, lines }: SpilledBucket, entry: number): void {
+    const { base, rejects } = this.#parts;
+    if (base !== null && base.index.rankOf(key) >= 0) return;
+    rejects.add('duplicate', lines[entry]!, bytes, starts[entry]!, ends[entry]!);
+  }
+
+  #compare(key: number): void {
+    const { base, comparer, writer } = this.#parts;
+    const row = this.#row;
+    const line = this.#lines.read(key, row);
+    const before = base?.find(key) ?? null;
+    if (before === null) {
+      writer.insert(base === null ? 'r' : 'c', key, row, line);
+      return;
+    }
+    const { changed, after, merged } = comparer.compare(before, row);
+    if (merged) {
+      writer.overlay.write(after, 'empty_cell', line);
+      writer.tally.keptCells += 1;
+    }
+    if (changed !== 0) writer.update(key, before, after, line, changed);
+  }
+
+  #end(key: number): void {
+    const { base, seenBad, writer } = this.#parts;
+    const rank = base!.index.rankOf(key);
+    const before = base!.read(key, rank);
+    if ((seenBad[rank >>> 5]! >>> (rank & 31)) & 1) {
+      writer.overlay.write(before, 'bad_line', null);
+      writer.tally.kept += 1;
+    } else writer.remove(key, before);
+  }
+}

@@ -1,0 +1,182 @@
+import { join } from 'node:path';
+import { readingPrevious } from '../../changes/errors.ts';
+import { rucOfKey } from '../../registers/ruc-key.ts';
+import { decodeWindows1252 } from '../../registers/windows-1252.ts';
+import type { ChangeFileFacts } from '../change-writer.ts';
+import { RejectList } from '../listings.ts';
+import { type OverlayEntry, OverlayReader, rowOfCells } from '../overlay-file.ts';
+import type { CompareInput, CompareLimits, Progress } from '../types.ts';
+import { attemptName } from '../work-files.ts';
+import { Classifier } from './classify.ts';
+import type { RowComparer } from './compare-rows.ts';
+import type { EditionWriter } from './edition-writer.ts';
+import { bucketCount, keysPerBucket } from './index-format.ts';
+import { eachBucket, LastLines } from './merge.ts';
+import { type BaseRows, emptyRow, type StoredRow } from './row-store.ts';
+import { cellEnds } from './scan.ts';
+import { classifyPages, type LargeModule, Reading } from './scan-thread.ts';
+import { Spill } from './spill.ts';
+
+export interface RebaselineParts {
+  previous: NonNullable<CompareInput['previous']>;
+  module: LargeModule;
+  limits: CompareLimits;
+  attempt: string;
+  facts: ChangeFileFacts;
+  /** The head: which RUCs have a row, and what is left of it where nobody else has it. */
+  baseRows: BaseRows;
+  /** The new publication, after its first pass: every row, and the known RUCs that had a bad line. */
+  spill: Spill;
+  classifier: Classifier;
+  rejects: RejectList;
+  comparer: RowComparer;
+  writer: EditionWriter;
+}
+
+/**
+ * Second pass of a re-baseline. The head's publication is read again by today's parser; with the head's overlay it is what
+ * the new publication is compared with, so that a difference is the world's and not the parser's. Every row is written.
+ * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay); the signal's reason when aborted
+ */
+export async function writeRebaseline(
+  parts: RebaselineParts,
+  workDir: string,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { module, limits, facts } = parts;
+  const { publicationPath, overlayPath, knownColumns } = parts.previous;
+  const file = join(workDir, attemptName(facts.register, parts.attempt, 'previous'));
+  const spill = new Spill(file, limits.maxBucketBytes);
+  const reading = await readingPrevious(() => Reading.open(module, publicationPath, limits));
+  const overlay = await OverlayReader.open(overlayPath);
+  try {
+    // What is wrong with the head's publication was listed when it was new.
+    const rejects = new RejectList({ maxRejectLines: 0, maxRejectBytes: 0 });
+    const { cells } = module.format;
+    const seed = facts.hashSeed;
+    const previous = new Classifier({ base: null, known: null, spill, rejects, seed, cells });
+    const pages = reading.start(seed);
+    await readingPrevious(() => classifyPages(pages, reading.text.textBytes, previous, report, signal));
+    const known = facts.columns.map((name) => knownColumns.includes(name));
+    const rebaseline = new Rebaseline(parts, new LastLines(spill), overlay, known);
+    await eachBucket((bucket) => rebaseline.add(bucket), parts.classifier.lines, report, signal);
+  } finally {
+    await overlay.close();
+    await reading.close();
+    spill.close();
+  }
+}
+
+class Rebaseline {
+  readonly #parts: RebaselineParts;
+  readonly #base: BaseRows;
+  readonly #lines: LastLines;
+  readonly #previous: LastLines;
+  readonly #overlay: OverlayReader;
+  /** Bit c: column c was known to the head. */
+  readonly #knownColumns: number;
+  readonly #row = emptyRow(0);
+  readonly #previousRow = emptyRow(0);
+  readonly #nothingSeen: Int32Array;
+  #entries = new Map<string, OverlayEntry>();
+
+  constructor(parts: RebaselineParts, previous: LastLines, overlay: OverlayReader, known: readonly boolean[]) {
+    this.#parts = parts;
+    this.#base = parts.baseRows;
+    this.#lines = new LastLines(parts.spill);
+    this.#previous = previous;
+    this.#overlay = overlay;
+    this.#knownColumns = known.reduce((bits, isKnown, column) => (isKnown ? bits | (1 << column) : bits), 0);
+    this.#nothingSeen = new Int32Array((this.#base.index.header.rows >>> 5) + 1);
+  }
+
+  async add(bucket: number): Promise<void> {
+    await this.#takeEntries(bucket);
+    const { rejects, writer } = this.#parts;
+    const keys = this.#lines.take(bucket, (_, { bytes, starts, ends, lines }, entry) =>
+      rejects.add('duplicate', lines[entry]!, bytes, starts[entry]!, ends[entry]!),
+    );
+    this.#previous.take(bucket, () => {});
+    const known = this.#base.index.unseenKeys(bucket, this.#nothingSeen);
+    let next = 0;
+    for (const key of keys) {
+      while (next < known.length && known[next]! < key) this.#end(known[next++]!);
+      if (known[next] === key) {
+        next += 1;
+        this.#compare(key);
+      } else this.#appear(key);
+    }
+    while (next < known.length) this.#end(known[next++]!);
+    writer.endBucket();
+  }
+
+  /** The overlay's entries of a range of keys. */
+  async #takeEntries(bucket: number): Promise<void> {
+    this.#entries = new Map();
+    const next = (bucket + 1) * keysPerBucket;
+    const end = bucket + 1 < bucketCount ? rucOfKey(next) : '~';
+    while (this.#overlay.hasBelow(end)) {
+      const entry = await this.#overlay.take();
+      this.#entries.set(entry.ruc, entry);
+    }
+  }
+
+  /** In both, in the eyes of one parser: what changed is a change, the rest is said again. */
+  #compare(key: number): void {
+    const { comparer, writer } = this.#parts;
+    const line = this.#lines.read(key, this.#row);
+    const before = this.#before(key);
+    const { changed, after, merged } = comparer.compare(before, this.#row);
+    if (merged) {
+      writer.overlay.write(after, 'empty_cell', line);
+      writer.tally.keptCells += 1;
+    }
+    // A row that today's parser no longer finds in the head's publication was never read by one and the same parser.
+    const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
+    const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
+    if (changedInWorld === 0) writer.insert('r', key, after, line);
+    else writer.update(key, before, after, line, changedInWorld);
+  }
+
+  /** The state lacks it. If the head's publication has it, only the parser is new; unless a correction took it out. */
+  #appear(key: number): void {
+    const line = this.#lines.read(key, this.#row);
+    const wasPublished = this.#previous.has(key) && this.#entries.get(rucOfKey(key))?.row !== null;
+    this.#parts.writer.insert(wasPublished ? 'r' : 'c', key, this.#row, line);
+  }
+
+  #end(key: number): void {
+    const { classifier, writer } = this.#parts;
+    const rank = this.#base.index.rankOf(key);
+    const before = this.#before(key);
+    if ((classifier.seenBad[rank >>> 5]! >>> (rank & 31)) & 1) {
+      writer.overlay.write(before, 'bad_line', null);
+      writer.tally.kept += 1;
+      writer.insert('r', key, before, null);
+    } else writer.remove(key, before);
+  }
+
+  /** A known row in today's columns: the overlay's cells, then the publication's, then what the head's own row has. */
+  #before(key: number): StoredRow {
+    const ruc = rucOfKey(key);
+    const kept = this.#entries.get(ruc)?.row ?? null;
+    const isPublished = this.#previous.has(key);
+    if (isPublished) this.#previous.read(key, this.#previousRow);
+    if (kept === null && isPublished) return this.#previousRow;
+    const { columns } = this.#parts.facts;
+    const published = isPublished ? cellsByColumn(this.#previousRow, columns) : {};
+    const own = kept ?? cellsByColumn(this.#base.find(key)!, this.#base.index.header.columns);
+    return rowOfCells(
+      ruc,
+      columns.map((column) => own[column] ?? published[column] ?? ''),
+    );
+  }
+}
+
+function cellsByColumn({ bytes, start }: StoredRow, columns: readonly string[]): Record<string, string> {
+  const ends = new Int32Array(columns.length + 1);
+  cellEnds(bytes, start, ends);
+  const textOf = (column: number) => decodeWindows1252(bytes, ends[column]! + 1, ends[column + 1]!);
+  return Object.fromEntries(columns.map((name, column) => [name, textOf(column)]));
+}

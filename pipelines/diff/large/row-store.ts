@@ -1,0 +1,204 @@
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RegisterName } from '../../../schemas/registers.ts';
+import { CompareError } from '../../changes/errors.ts';
+import { keyAt } from '../../registers/ruc-key.ts';
+import { publishFile, workFileName } from '../work-files.ts';
+import type { EditionIndex } from './edition-index.ts';
+import type { IndexHeader } from './index-format.ts';
+import { hashOfRow, lineFeed, maxLineBytes, slackBytes } from './scan.ts';
+import { readFully, writeFully } from './spill.ts';
+
+/** The rows of an edition by key, out of its row store, each proved to be the one that its index means. */
+export class BaseRows {
+  readonly index: EditionIndex;
+  readonly #store: RowStore;
+  readonly #hash = new Int32Array(2);
+
+  /** Errors: `index_missing`. */
+  constructor(folder: string, register: RegisterName, index: EditionIndex) {
+    this.index = index;
+    this.#store = new RowStore(folder, register, index.header.segments);
+  }
+
+  /** How many of the rows that lie close together will be read: many are read by the megabyte, few by themselves. */
+  expect(rows: number, of: number): void {
+    this.#store.expect(rows * 20 > of ? 'many' : 'few');
+  }
+
+  /** The row of a rank, valid until the next call. Errors: `index_damaged`. */
+  read(key: number, rank: number): StoredRow {
+    const { entries, header } = this.index;
+    const row = this.#store.read(entries[rank * 3 + 2]! >>> 0);
+    hashOfRow(row.view, row.start, row.end, header.hashSeed, this.#hash);
+    const same = this.#hash[0] === entries[rank * 3] && this.#hash[1] === entries[rank * 3 + 1];
+    if (!same || keyAt(row.bytes, row.start, row.end) !== key) {
+      throw new CompareError('index_damaged', 'A row of the row store does not match its index: rebuild it.');
+    }
+    return row;
+  }
+
+  /** The row of a key, or null. */
+  find(key: number): StoredRow | null {
+    const rank = this.index.rankOf(key);
+    return rank < 0 ? null : this.read(key, rank);
+  }
+
+  close(): void {
+    this.#store.close();
+  }
+}
+
+/** Positions are stored in 32 bits. At 2.5 MB of changed rows a day that is some three years after a first load. */
+const maxRowStoreBytes = 2 ** 32 - 1;
+
+/** One row of the store: `[start, end)` of `bytes`, without its line end; valid until the next read. */
+export interface StoredRow {
+  bytes: Uint8Array;
+  view: DataView;
+  start: number;
+  end: number;
+}
+
+/** A row to fill: with memory of its own of so many bytes, or with another's. */
+export function emptyRow(memoryBytes: number): StoredRow {
+  const bytes = new Uint8Array(memoryBytes);
+  return { bytes, view: new DataView(bytes.buffer), start: 0, end: 0 };
+}
+
+const widestWindowBytes = 1 << 20;
+const narrowWindowBytes = maxLineBytes + 1;
+
+/** Reads rows of an edition back: its segments joined end to end, each one immutable file of lines in RUC order. */
+class RowStore {
+  readonly #segments: { from: number; bytes: number; file: number; name: string }[] = [];
+  readonly #memory = new Uint8Array(widestWindowBytes + slackBytes);
+  readonly #row: StoredRow = { bytes: this.#memory, view: new DataView(this.#memory.buffer), start: 0, end: 0 };
+  #windowFrom = 0;
+  #windowTo = 0;
+  #windowBytes = narrowWindowBytes;
+
+  /** Errors: `index_missing` when a segment is not there. */
+  constructor(folder: string, register: RegisterName, segments: IndexHeader['segments']) {
+    let from = 0;
+    for (const { changeFileSha256, bytes } of segments) {
+      const name = workFileName(register, changeFileSha256, 'rows');
+      try {
+        this.#segments.push({ from, bytes, file: openSync(join(folder, name), 'r'), name });
+      } catch (error) {
+        this.close();
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+        throw new CompareError('index_missing', `The working file ${name} is not there: rebuild it from the archive.`);
+      }
+      from += bytes;
+    }
+  }
+
+  /** Many rows that lie close together are read by the megabyte, single ones by themselves. */
+  expect(density: 'many' | 'few'): void {
+    this.#windowBytes = density === 'many' ? widestWindowBytes : narrowWindowBytes;
+  }
+
+  read(position: number): StoredRow {
+    const row = this.#row;
+    if (position >= this.#windowFrom && position < this.#windowTo) {
+      row.start = position - this.#windowFrom;
+      row.end = this.#memory.indexOf(lineFeed, row.start);
+      if (row.end >= 0 && row.end < this.#windowTo - this.#windowFrom) return row;
+    }
+    const segment = this.#segmentAt(position);
+    const length = Math.min(this.#windowBytes, segment.from + segment.bytes - position);
+    readFully(segment.file, this.#memory, 0, length, position - segment.from);
+    this.#windowFrom = position;
+    this.#windowTo = position + length;
+    row.start = 0;
+    row.end = this.#memory.indexOf(lineFeed);
+    if (row.end < 0 || row.end >= length) throw this.#damaged(segment.name);
+    return row;
+  }
+
+  close(): void {
+    for (const { file } of this.#segments.splice(0)) closeSync(file);
+  }
+
+  #segmentAt(position: number): { from: number; bytes: number; file: number; name: string } {
+    let low = 0;
+    let high = this.#segments.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if (this.#segments[middle]!.from <= position) low = middle;
+      else high = middle - 1;
+    }
+    const segment = this.#segments[low];
+    if (segment === undefined || position >= segment.from + segment.bytes) throw this.#damaged('as a whole');
+    return segment;
+  }
+
+  #damaged(name: string): CompareError {
+    return new CompareError('index_damaged', `The row store (${name}) does not hold what its index says: rebuild it.`);
+  }
+}
+
+/** Writes one edition's new segment. */
+export class SegmentWriter {
+  readonly #folder: string;
+  readonly #attempt: string;
+  readonly #file: number;
+  readonly #buffer = new Uint8Array(widestWindowBytes + slackBytes);
+  readonly #view = new DataView(this.#buffer.buffer);
+  /** Position of the segment in the joined store. */
+  readonly #from: number;
+  #written = 0;
+  #used = 0;
+  #closed = false;
+
+  constructor(folder: string, attempt: string, segments: IndexHeader['segments']) {
+    this.#folder = folder;
+    this.#attempt = attempt;
+    this.#from = segments.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#file = openSync(join(folder, attempt), 'w');
+  }
+
+  get bytes(): number {
+    return this.#written + this.#used;
+  }
+
+  /** Appends a row and its line end; returns its position. Error: `row_store_full`. */
+  append({ view, start, end }: StoredRow): number {
+    const length = end - start;
+    const position = this.#from + this.bytes;
+    if (position + length >= maxRowStoreBytes) {
+      throw new CompareError(
+        'row_store_full',
+        `The row store has reached ${position} bytes: a re-baseline begins it anew.`,
+      );
+    }
+    if (this.#used + length + 1 > widestWindowBytes) this.#flush();
+    const to = this.#view;
+    let at = this.#used;
+    for (let from = start; from < end; from += 4, at += 4) to.setInt32(at, view.getInt32(from, true), true);
+    this.#used += length;
+    this.#buffer[this.#used++] = lineFeed;
+    return position;
+  }
+
+  /** Makes the segment durable. It must be so before an index names it. */
+  finish(name: string): void {
+    this.#flush();
+    this.#closed = true;
+    publishFile(this.#folder, this.#attempt, name, this.#file);
+  }
+
+  discard(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    closeSync(this.#file);
+    rmSync(join(this.#folder, this.#attempt), { force: true });
+  }
+
+  #flush(): void {
+    writeFully(this.#file, this.#buffer, 0, this.#used, this.#written);
+    this.#written += this.#used;
+    this.#used = 0;
+  }
+}

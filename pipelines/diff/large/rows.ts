@@ -1,0 +1,164 @@
+import { byteOfCodePoint, encodeWindows1252, utf8Bytes, utf8Length } from '../../registers/windows-1252.ts';
+import { emptyRow, type StoredRow } from './row-store.ts';
+import { maxLineBytes, pipe, slackBytes } from './scan.ts';
+
+const memoryBytes = maxLineBytes * 2 + slackBytes;
+
+/** Turns the rows of an Avro change back into the register's bytes: the reverse of `encodeRow`, equally without strings. */
+export class RowDecoder {
+  readonly #before = emptyRow(memoryBytes);
+  readonly #after = emptyRow(memoryBytes);
+  readonly #columns: number;
+  #at = 0;
+
+  /** `columns`: cells of a row after the RUC. */
+  constructor(columns: number) {
+    this.#columns = columns;
+  }
+
+  /** Rows of the record at `start`; valid until the next call. */
+  read(record: Buffer, start: number): { before: StoredRow | null; after: StoredRow | null } {
+    this.#at = start;
+    for (let field = 0; field < 3; field += 1) this.#skipLong(record);
+    // The length of the RUC, always 11.
+    this.#at += 1;
+    const ruc = this.#at;
+    this.#at += 11;
+    const before = record[this.#at++] === 0 ? null : this.#row(record, ruc, this.#before);
+    const after = record[this.#at++] === 0 ? null : this.#row(record, ruc, this.#after);
+    return { before, after };
+  }
+
+  #row(record: Buffer, ruc: number, into: StoredRow): StoredRow {
+    const to = into.bytes;
+    for (let digit = 0; digit < 11; digit += 1) to[digit] = record[ruc + digit]!;
+    let end = 11;
+    to[end++] = pipe;
+    for (let column = 0; column < this.#columns; column += 1) {
+      const length = this.#length(record);
+      const last = this.#at + length;
+      while (this.#at < last) to[end++] = this.#character(record);
+      to[end++] = pipe;
+    }
+    into.end = end;
+    return into;
+  }
+
+  /** One UTF-8 character as its Windows-1252 byte. The writer makes one to three bytes of each, never four. */
+  #character(record: Buffer): number {
+    const first = record[this.#at++]!;
+    if (first < 0x80) return first;
+    let codePoint = ((first & 0x1f) << 6) | (record[this.#at++]! & 0x3f);
+    if (first >= 0xe0)
+      codePoint = (((first & 0x0f) << 12) | ((codePoint & 0x3f) << 6) | (record[this.#at++]! & 0x3f)) >>> 0;
+    return byteOfCodePoint(codePoint);
+  }
+
+  #length(record: Buffer): number {
+    const low = record[this.#at++]!;
+    return low < 0x80 ? low >> 1 : ((low & 0x7f) >> 1) + (record[this.#at++]! << 6);
+  }
+
+  #skipLong(record: Buffer): void {
+    while (record[this.#at++]! >= 0x80);
+  }
+}
+
+const dash = 0x2d;
+
+/** Counts cells that stand for nothing, by column. `markers`: the texts that do, of the register's format. */
+export class EmptyCells {
+  readonly byColumn: Float64Array;
+  /** Bytes of the longest marker; -1 when there is none. */
+  readonly longest: number;
+  /** 1 where a single dash is a marker: three cells in four of the large registers are one. */
+  readonly dashes: 0 | 1;
+  /** By length. */
+  readonly #markers: Uint8Array[][];
+
+  constructor(columns: number, markers: readonly string[]) {
+    this.byColumn = new Float64Array(columns);
+    const encoded = markers.map(encodeWindows1252);
+    this.longest = encoded.reduce((longest, { length }) => Math.max(longest, length), -1);
+    this.dashes = encoded.some((marker) => marker.length === 1 && marker[0] === dash) ? 1 : 0;
+    this.#markers = Array.from({ length: this.longest + 1 }, (_, length) =>
+      encoded.filter((marker) => marker.length === length),
+    );
+  }
+
+  /** Whether the cell `[first, end)`, of at most `longest` bytes, is a marker. */
+  isMarker(bytes: Uint8Array, first: number, end: number): boolean {
+    const markers = this.#markers[end - first]!;
+    for (let index = 0; index < markers.length; index += 1) if (isAt(bytes, first, markers[index]!)) return true;
+    return false;
+  }
+}
+
+function isAt(bytes: Uint8Array, first: number, marker: Uint8Array): boolean {
+  for (let at = 0; at < marker.length; at += 1) if (bytes[first + at] !== marker[at]) return false;
+  return true;
+}
+
+/**
+ * Writes the cells after the RUC of the good row at `start`, as many as `empty` has columns, as an Avro record of strings,
+ * Windows-1252 → UTF-8, without making a string; returns where it ends. Adds `sign` to the count of each cell that stands
+ * for nothing.
+ */
+export function encodeRow(
+  to: Uint8Array,
+  position: number,
+  bytes: Uint8Array,
+  start: number,
+  empty: EmptyCells,
+  sign: number,
+): number {
+  // An imported name is checked at each use.
+  const cellEnd = pipe;
+  const { byColumn, longest } = empty;
+  const columns = byColumn.length;
+  const ofDash = sign * empty.dashes;
+  let at = position;
+  let from = start + 12;
+  for (let column = 0; column < columns; column += 1) {
+    // Three cells in four are a single dash.
+    if (bytes[from] === dash && bytes[from + 1] === cellEnd) {
+      to[at] = 1 << 1;
+      to[at + 1] = dash;
+      at += 2;
+      from += 2;
+      byColumn[column]! += ofDash;
+      continue;
+    }
+    const lengthAt = at;
+    at += 1;
+    const first = from;
+    for (let byte = bytes[from]!; byte !== cellEnd; byte = bytes[++from]!) {
+      if (byte < 0x80) to[at++] = byte;
+      else for (let index = 0; index < utf8Length[byte]!; index += 1) to[at++] = utf8Bytes[byte * 3 + index]!;
+    }
+    if (from - first <= longest && empty.isMarker(bytes, first, from)) byColumn[column]! += sign;
+    from += 1;
+    const length = at - lengthAt - 1;
+    if (length < 64) to[lengthAt] = length << 1;
+    else {
+      // Lengths from 64 on take two bytes (up to 8,191, past any line): make room for the second.
+      to.copyWithin(lengthAt + 2, lengthAt + 1, at);
+      to[lengthAt] = ((length << 1) & 0x7f) | 0x80;
+      to[lengthAt + 1] = length >> 6;
+      at += 1;
+    }
+  }
+  return at;
+}
+
+/** Adds `sign` to the count of each cell of the good row at `start` that stands for nothing. */
+export function countEmptyCells(bytes: Uint8Array, start: number, empty: EmptyCells, sign: number): void {
+  const { byColumn, longest } = empty;
+  let from = start + 12;
+  for (let column = 0; column < byColumn.length; column += 1) {
+    const first = from;
+    while (bytes[from] !== pipe) from += 1;
+    if (from - first <= longest && empty.isMarker(bytes, first, from)) byColumn[column]! += sign;
+    from += 1;
+  }
+}

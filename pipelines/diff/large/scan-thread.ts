@@ -1,0 +1,164 @@
+import { Worker } from 'node:worker_threads';
+import type { RegisterName } from '../../../schemas/registers.ts';
+import { CompareError, type CompareErrorCode } from '../../changes/errors.ts';
+import type { LargeFormat, RegisterModule } from '../../registers/module.ts';
+import { registerModules } from '../../registers/modules.ts';
+import { openPublication } from '../publication.ts';
+import type { CompareLimits, Progress } from '../types.ts';
+import type { PublicationLimits, PublishedText } from '../zip.ts';
+import type { Classifier } from './classify.ts';
+import { newPageMemory, type Page, pageIn, pagesOf } from './pages.ts';
+import type { HashSeed } from './scan.ts';
+
+export type LargeModule = RegisterModule & { format: LargeFormat };
+
+/** A register that this engine compares; asking for a small one is a bug. */
+export function largeModule(register: RegisterName): LargeModule {
+  const { source, format } = registerModules[register];
+  if (format.size !== 'large') throw new Error(`${register} is a small register: another engine compares it`);
+  return { register, source, format };
+}
+
+export interface ScanJob {
+  register: RegisterName;
+  path: string;
+  limits: PublicationLimits;
+  seed: HashSeed;
+  pages: SharedArrayBuffer[];
+}
+
+export type FromThread =
+  | { kind: 'page'; page: number; textBytes: number; rows: number; emptyNames: number; repairables: number }
+  | { kind: 'end' }
+  | { kind: 'fault'; code: CompareErrorCode; message: string };
+
+/** How far reading may run ahead: some 25 MB. */
+const pages = 6;
+
+/**
+ * Inflates, checks and reads a publication on a thread of its own, from the moment it is made, into pages that are handed
+ * over and back. They are shared, not moved: once any memory was moved, V8 checks at each access whether it still is there,
+ * which costs the look-ups a fifth more. Waiting is by messages, never by blocking: a thread that dies ends `pages` with an error instead of
+ * leaving it waiting, and an abort comes through. `close` must be called.
+ */
+export class ScanThread {
+  readonly #pages: Page[];
+  readonly #thread: Worker;
+  readonly #messages: FromThread[] = [];
+  #failure: Error | null = null;
+  #wake = () => {};
+
+  constructor(register: RegisterName, path: string, limits: PublicationLimits, seed: HashSeed) {
+    const memory = Array.from({ length: pages }, newPageMemory);
+    this.#pages = memory.map(pageIn);
+    const job: ScanJob = { register, path, limits, seed, pages: memory };
+    this.#thread = startThread(new URL('./scan.worker.ts', import.meta.url), job);
+    this.#thread.on('message', (message: FromThread) => {
+      this.#messages.push(message);
+      this.#wake();
+    });
+    this.#thread.on('error', (error) => this.#fail(error));
+    this.#thread.on('exit', () => this.#fail(new Error('the reading thread ended early')));
+  }
+
+  /** The publication's pages in order, once; each is valid until the next one is asked for. */
+  async *pages(): AsyncGenerator<Page> {
+    for (;;) {
+      const message = this.#messages.shift();
+      if (message?.kind === 'end') return;
+      if (message?.kind === 'fault') throw new CompareError(message.code, message.message);
+      if (message?.kind === 'page') {
+        const page = this.#pages[message.page]!;
+        page.textBytes = message.textBytes;
+        page.rows.count = message.rows;
+        page.rows.emptyNames = message.emptyNames;
+        page.rows.repairables = message.repairables;
+        yield page;
+        this.#thread.postMessage(message.page);
+      } else if (this.#failure !== null) throw this.#failure;
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#thread.terminate();
+  }
+
+  #fail(error: unknown): void {
+    // All that was said before comes first: `pages` looks here only when no message waits.
+    this.#failure ??= error instanceof Error ? error : new Error('the reading thread failed');
+    this.#wake();
+  }
+}
+
+const progressEveryMs = 500;
+
+/** A publication that is being read into pages: from `start` on by a thread of its own, where its text is long enough. */
+export class Reading {
+  readonly text: PublishedText;
+  readonly #module: LargeModule;
+  readonly #path: string;
+  readonly #limits: CompareLimits;
+  #thread: ScanThread | null = null;
+
+  private constructor(module: LargeModule, path: string, limits: CompareLimits, text: PublishedText) {
+    this.#module = module;
+    this.#path = path;
+    this.#limits = limits;
+    this.text = text;
+  }
+
+  /** Opens the publication; nothing is read yet. Errors: as `openPublication`. */
+  static async open(module: LargeModule, path: string, limits: CompareLimits): Promise<Reading> {
+    return new Reading(module, path, limits, await openPublication(path, module.source.container, limits));
+  }
+
+  /** Begins to read ahead, so that the caller can do other things meanwhile. `close` must be called. */
+  start(seed: HashSeed): AsyncIterable<Page> {
+    if (this.text.textBytes < this.#limits.minThreadTextBytes) {
+      const page = pageIn(newPageMemory());
+      return pagesOf(this.text.chunks(), this.#module.format, seed, () => page);
+    }
+    this.#thread = new ScanThread(this.#module.register, this.#path, this.#limits, seed);
+    return this.#thread.pages();
+  }
+
+  async close(): Promise<void> {
+    await this.#thread?.close();
+  }
+}
+
+/** First pass over a publication. Errors: those of its pages; the signal's reason when aborted. */
+export async function classifyPages(
+  pages: AsyncIterable<Page>,
+  textBytes: number,
+  classifier: Classifier,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let bytes = 0;
+  let reportedAt = 0;
+  for await (const page of pages) {
+    signal.throwIfAborted();
+    classifier.add(page);
+    bytes += page.textBytes;
+    if (Date.now() - reportedAt < progressEveryMs) continue;
+    reportedAt = Date.now();
+    report({ phase: 'scan', done: bytes, total: textBytes, lines: classifier.lines });
+  }
+}
+
+/**
+ * Starts a TypeScript module as a thread. On Node 20 a worker does not take over the loader that `--import tsx` set up
+ * for its parent, whatever its `execArgv` says, so the thread registers it for itself and then imports the module.
+ */
+function startThread(module: URL, workerData: unknown): Worker {
+  const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));
+  const target = JSON.stringify(module.href);
+  const start = `import(${loader}).then(({ register }) => { register(); return import(${target}); });`;
+  return new Worker(start, { eval: true, workerData });
+}

@@ -1,0 +1,43 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { CompareError } from '../../changes/errors.ts';
+import { openPublication } from '../publication.ts';
+import { type Page, pageIn, pagesOf } from './pages.ts';
+import { type FromThread, largeModule, type ScanJob } from './scan-thread.ts';
+
+// Reads a publication into pages: takes a free one, fills it, hands it over; the other side hands it back.
+const job = workerData as ScanJob;
+const pages = job.pages.map(pageIn);
+const free = [...pages];
+let wake: (() => void) | null = null;
+
+const tell = (message: FromThread) => parentPort!.postMessage(message);
+parentPort!.on('message', (page: number) => {
+  free.push(pages[page]!);
+  wake?.();
+});
+
+async function freePage(): Promise<Page> {
+  while (free.length === 0) {
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+  }
+  return free.shift()!;
+}
+
+try {
+  const { source, format } = largeModule(job.register);
+  const publication = await openPublication(job.path, source.container, job.limits);
+  for await (const page of pagesOf(publication.chunks(), format, job.seed, freePage)) {
+    const { textBytes, rows } = page;
+    const { count, emptyNames, repairables } = rows;
+    tell({ kind: 'page', page: pages.indexOf(page), textBytes, rows: count, emptyNames, repairables });
+  }
+  tell({ kind: 'end' });
+} catch (error) {
+  // An error's code is lost on its way between threads, so a typed one is taken apart here and put together there.
+  if (!(error instanceof CompareError)) throw error;
+  tell({ kind: 'fault', code: error.code, message: error.message });
+} finally {
+  parentPort!.close();
+}

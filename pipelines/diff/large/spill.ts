@@ -1,0 +1,144 @@
+import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { CompareError } from '../../changes/errors.ts';
+import { bucketBits, bucketCount } from './index-format.ts';
+import { slackBytes } from './scan.ts';
+
+/**
+ * Rows that wait for the merge, by range of keys, in file order within a range. On a normal day all of them stay in the
+ * arena's first pages; a first edition, or a day on which every row differs, goes through one temporary file instead
+ * of through memory.
+ *
+ * An entry is key (4 bytes), line (4), length (2), bytes of the row without line end.
+ */
+const blockBytes = 64 * 1024;
+const headerBytes = 10;
+
+export interface SpilledBucket {
+  bytes: Uint8Array;
+  view: DataView;
+  /** Byte position of each row's first byte. */
+  starts: Int32Array;
+  ends: Int32Array;
+  keys: Uint32Array;
+  lines: Uint32Array;
+  count: number;
+}
+
+export class Spill {
+  readonly #path: string;
+  readonly #maxBucketBytes: number;
+  readonly #arena = new Uint8Array(bucketCount * blockBytes + slackBytes);
+  readonly #view = new DataView(this.#arena.buffer);
+  readonly #used = new Int32Array(bucketCount);
+  readonly #counts = new Int32Array(bucketCount);
+  readonly #blocks: { position: number; bytes: number }[][] = Array.from({ length: bucketCount }, () => []);
+  #file: number | null = null;
+  #fileBytes = 0;
+  #bucket: SpilledBucket = emptyBucket(0, 0);
+
+  constructor(path: string, maxBucketBytes: number) {
+    this.#path = path;
+    this.#maxBucketBytes = maxBucketBytes;
+  }
+
+  append(key: number, line: number, view: DataView, start: number, end: number): void {
+    const bucket = key >>> bucketBits;
+    const length = end - start;
+    let at = this.#used[bucket]!;
+    if (at + headerBytes + length + 4 > blockBytes) {
+      this.#flush(bucket);
+      at = 0;
+    }
+    const to = this.#view;
+    let target = bucket * blockBytes + at;
+    to.setUint32(target, key, true);
+    to.setUint32(target + 4, line, true);
+    to.setUint16(target + 8, length, true);
+    target += headerBytes;
+    // Four bytes at a time: a call into the engine per row costs more than the row. Both sides have slack at the end.
+    for (let from = start; from < end; from += 4, target += 4) to.setInt32(target, view.getInt32(from, true), true);
+    this.#used[bucket] = at + headerBytes + length;
+    this.#counts[bucket]! += 1;
+  }
+
+  countOf(bucket: number): number {
+    return this.#counts[bucket]!;
+  }
+
+  /** The rows of one range; valid until the next call. */
+  read(bucket: number): SpilledBucket {
+    const count = this.#counts[bucket]!;
+    const blocks = this.#blocks[bucket]!;
+    const bytes = blocks.reduce((sum, block) => sum + block.bytes, this.#used[bucket]!);
+    if (bytes > this.#maxBucketBytes) {
+      const limit = `${this.#maxBucketBytes} bytes`;
+      throw new CompareError(
+        'zip_size',
+        `One range of RUCs holds more than ${limit} of rows: the file repeats itself.`,
+      );
+    }
+    if (this.#bucket.bytes.length < bytes + slackBytes || this.#bucket.keys.length < count) {
+      this.#bucket = emptyBucket(Math.ceil(bytes * 1.25), Math.ceil(count * 1.25));
+    }
+    const into = this.#bucket;
+    let at = 0;
+    for (const block of blocks) at += readFully(this.#file!, into.bytes, at, block.bytes, block.position);
+    const rest = bucket * blockBytes;
+    into.bytes.set(this.#arena.subarray(rest, rest + this.#used[bucket]!), at);
+    into.count = count;
+    for (let entry = 0, position = 0; entry < count; entry += 1) {
+      into.keys[entry] = into.view.getUint32(position, true);
+      into.lines[entry] = into.view.getUint32(position + 4, true);
+      const start = position + headerBytes;
+      position = start + into.view.getUint16(position + 8, true);
+      into.starts[entry] = start;
+      into.ends[entry] = position;
+    }
+    return into;
+  }
+
+  close(): void {
+    if (this.#file === null) return;
+    closeSync(this.#file);
+    rmSync(this.#path, { force: true });
+    this.#file = null;
+  }
+
+  #flush(bucket: number): void {
+    // Dying leaves a temporary file of this attempt, which a later comparison sweeps.
+    this.#file ??= openSync(this.#path, 'w+');
+    const bytes = this.#used[bucket]!;
+    const from = bucket * blockBytes;
+    writeFully(this.#file, this.#arena, from, bytes, this.#fileBytes);
+    this.#blocks[bucket]!.push({ position: this.#fileBytes, bytes });
+    this.#fileBytes += bytes;
+    this.#used[bucket] = 0;
+  }
+}
+
+function emptyBucket(bytes: number, entries: number): SpilledBucket {
+  const memory = new Uint8Array(bytes + slackBytes);
+  return {
+    bytes: memory,
+    view: new DataView(memory.buffer),
+    starts: new Int32Array(entries),
+    ends: new Int32Array(entries),
+    keys: new Uint32Array(entries),
+    lines: new Uint32Array(entries),
+    count: 0,
+  };
+}
+
+export function writeFully(file: number, bytes: Uint8Array, from: number, length: number, position: number): void {
+  for (let done = 0; done < length; ) done += writeSync(file, bytes, from + done, length - done, position + done);
+}
+
+/** Reads exactly `length` bytes, or throws: a short file is a damaged one. */
+export function readFully(file: number, into: Uint8Array, at: number, length: number, position: number): number {
+  for (let done = 0; done < length; ) {
+    const read = readSync(file, into, at + done, length - done, position + done);
+    if (read === 0) throw new CompareError('index_damaged', 'A working file is shorter than it should be: rebuild it.');
+    done += read;
+  }
+  return length;
+}

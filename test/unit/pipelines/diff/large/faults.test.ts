@@ -1,0 +1,183 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CompareError } from '../../../../../pipelines/changes/errors.ts';
+import { compareInChild } from '../../../../../pipelines/diff/child.ts';
+import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
+import { ScanThread } from '../../../../../pipelines/diff/large/scan-thread.ts';
+import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
+import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+import { type Fault, writeFault } from '../../../../fixtures/padron-reducido/faults.ts';
+import { Workbench } from './workbench.ts';
+
+let bench: Workbench;
+beforeEach(() => {
+  bench = new Workbench();
+});
+afterEach(() => bench.remove());
+
+// A company first: it is the row that suffers.
+const rows = [...officialExampleLines.slice(1, 7), officialExampleLines[0]];
+const publishFault = async (fault: Fault) => {
+  await bench.publish(rows);
+  await writeFault(fault, bench.publicationPath, rows);
+  return bench.compare();
+};
+
+describe('a publication that cannot be compared', () => {
+  it.each<[Fault, string, RegExp]>([
+    ['html', 'zip_invalid', /web page \(HTML\)/],
+    ['truncated', 'zip_invalid', /cut off/],
+    ['bad_crc', 'zip_crc', /CRC-32/],
+    ['damaged_data', 'zip_crc', /damaged/],
+    ['wrong_size', 'zip_size', /less than the \d+ bytes/],
+    ['no_txt', 'zip_entry', /no entry named like/],
+    ['two_txt', 'zip_entry', /2 entries named like/],
+    ['folder_in_name', 'zip_entry', /in a folder/],
+    ['empty_text', 'empty', /not even a header/],
+    ['header_changed', 'header_changed', /column 5 is not called UBIGEO/],
+    ['column_added', 'header_changed', /16 columns, expected 15/],
+    ['no_header', 'header_changed', /the first line is a row/],
+    ['utf8', 'header_changed', /UTF-8 instead of Windows-1252/],
+  ])('%s → %s', async (fault, code, message) => {
+    const failure = await publishFault(fault).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(CompareError);
+    expect(failure).toMatchObject({ code, isPublicationFault: true, retryable: false });
+    expect((failure as CompareError).message).toMatch(message);
+    for (const row of rows) expect((failure as CompareError).message).not.toContain(row.split('|')[1]!);
+    // The base is as it was: index and rows of edition 1, nothing else.
+    expect(readdirSync(bench.workDir).sort()).toEqual(
+      ['index', 'rows'].map((kind) => `${bench.editions[0]!.indexName}.${kind}`),
+    );
+    expect(readdirSync(bench.outputDir)).toHaveLength(1);
+  });
+
+  it('declares more text than is allowed, or inflates to more than it declares', async () => {
+    await bench.publish(rows);
+    await expect(bench.compare({ edition: 2, limits: { maxTextBytes: 100 } })).rejects.toMatchObject({
+      code: 'zip_size',
+    });
+  });
+});
+
+describe('a publication without rows', () => {
+  it.each([
+    ['a header alone', [], /a header and no line/],
+    ['lines of which none is a row', ['|||', '123|X|'], /2 lines and no row among them/],
+  ])('%s is refused, and the register stays as it is', async (_what, lines, message) => {
+    await bench.publish(rows);
+    await expect(bench.publish(lines)).rejects.toMatchObject({ code: 'empty', message, isPublicationFault: true });
+    expect(await bench.publish(rows)).toMatchObject({ unchanged: 7, deleted: 0 });
+  });
+});
+
+describe('a publication that compares, for the gates to judge', () => {
+  it('sixty percent of the rows', async () => {
+    expect(await publishFault('sixty_percent')).toMatchObject({ rows: 5, deleted: 2, stateRows: 5 });
+  });
+  it('every name changed', async () => {
+    const result = await publishFault('every_name_changed');
+    expect(result).toMatchObject({ updated: 7, changedByColumn: { nombre: 7, estado: 0 } });
+    expect(result.changedByKind.company.changedByColumn.nombre).toBe(5);
+  });
+  it('an empty name', async () => {
+    expect(await publishFault('empty_name')).toMatchObject({ emptyNames: 1, updated: 0, keptCells: 1 });
+  });
+  it('a bad check digit', async () => {
+    const result = await publishFault('bad_check_digit');
+    expect(result).toMatchObject({ rejectedByReason: { ruc_check_digit: 1 }, kept: 1, deleted: 0 });
+  });
+  it('the line of a known RUC broken', async () => {
+    const result = await publishFault('broken_line');
+    expect(result).toMatchObject({ rejectedByReason: { cell_count: 1 }, kept: 1, deleted: 0, stateRows: 7 });
+  });
+  it('UTF-8 in the rows alone: read as it stands, so every accented name differs', async () => {
+    const accented = rows.filter((row) => /[^\u0020-\u007f]/.test(row)).length;
+    expect(await publishFault('utf8_rows')).toMatchObject({ rejected: 0, updated: accented });
+  });
+  it('a RUC twice', async () => {
+    const result = await publishFault('duplicate');
+    expect(result).toMatchObject({ duplicates: 1, updated: 1, changedByColumn: { nombre: 1 }, rows: 7 });
+    expect(bench.rejects(result)).toMatchObject([{ line: 9, reason: 'duplicate' }]);
+  });
+  it('a RUC of no known prefix', async () => {
+    const result = await publishFault('other_prefix');
+    expect(result).toMatchObject({ rejectedByReason: { ruc_prefix: 1 }, unchanged: 7, deleted: 0 });
+    expect(bench.rejects(result)).toMatchObject([{ line: 2, reason: 'ruc_prefix' }]);
+  });
+});
+
+describe('with inflating on a thread of its own', () => {
+  const limits = { minThreadTextBytes: 1 };
+
+  it('finds the same', async () => {
+    const lines = Array.from(
+      { length: 60_000 },
+      (_, index) => `${rucOfKey(index * 7_001)}|N ${index}|A|H|${'-|'.repeat(11)}`,
+    );
+    const here = await bench.publish(lines);
+    expect(await bench.compare({ base: null, edition: 1, detectedAt: 1_790_000_000_001, limits })).toEqual(here);
+  });
+
+  it('brings a fault back as the same typed error, and a vanished file as an error', async () => {
+    await bench.publish(rows);
+    await writeFault('bad_crc', bench.publicationPath, rows);
+    await expect(bench.compare({ limits })).rejects.toMatchObject({ code: 'zip_crc', isPublicationFault: true });
+    await bench.publish(rows);
+    const input = bench.next({ limits });
+    const vanish = () => rmSync(bench.publicationPath, { force: true });
+    await expect(compareEdition(input, vanish, new AbortController().signal)).rejects.toThrow(/ENOENT/);
+  });
+
+  it('ends with an error when the thread dies', async () => {
+    await bench.publish(rows);
+    const thread = new ScanThread(
+      'padron_reducido',
+      bench.publicationPath,
+      { maxTextBytes: 1e9, maxEntries: 10 },
+      { first: 1, second: 2 },
+    );
+    const pages = thread.pages();
+    await thread.close();
+    const readAll = async () => {
+      for await (const page of pages) expect(page.textBytes).toBeGreaterThan(0);
+    };
+    await expect(readAll()).rejects.toThrow('ended early');
+  });
+});
+
+describe('in a child process', () => {
+  const quiet = new AbortController().signal;
+
+  it('answers as in this one, with its progress and what it used', async () => {
+    const here = await bench.publish(rows);
+    const phases: string[] = [];
+    const input = bench.next({ base: null, edition: 1, detectedAt: 1_790_000_000_001 });
+    const { usage, ...result } = await compareInChild(input, ({ phase }) => phases.push(phase), quiet);
+    expect(result).toEqual(here);
+    expect(phases).toEqual(expect.arrayContaining(['index', 'scan', 'finish']));
+    expect(usage.peakRssBytes).toBeGreaterThan(10e6);
+  });
+
+  it('brings a fault back as the same typed error', async () => {
+    await writeFault('bad_crc', bench.publicationPath, rows);
+    const failure = await compareInChild(bench.next(), () => {}, quiet).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(CompareError);
+    expect(failure).toMatchObject({ code: 'zip_crc', isPublicationFault: true });
+  });
+
+  it('is killed on abort, and has ended when the promise rejects', async () => {
+    await bench.publish(rows);
+    const stop = new AbortController();
+    const run = compareInChild(bench.next(), () => stop.abort(new Error('told to stop')), stop.signal);
+    await expect(run).rejects.toThrow('told to stop');
+    await expect(compareInChild(bench.next(), () => {}, stop.signal)).rejects.toThrow('told to stop');
+  });
+
+  it('tells a crash from a fault: an unusable folder is not the publication’s', async () => {
+    await bench.publish(rows);
+    const input = bench.next({ outputDir: `${bench.publicationPath}/not-a-folder` });
+    const failure = await compareInChild(input, () => {}, quiet).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'compare_crashed', retryable: true, isPublicationFault: false });
+    expect(existsSync(bench.publicationPath)).toBe(true);
+  });
+});
