@@ -29,7 +29,7 @@ import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { tracingBlock } from '../pipelines/runtime/tracing/tracing.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
-import { connectRegistry } from '../pipelines/stream/schema-registry.ts';
+import { connectRegistry } from '../pipelines/stream/registry.ts';
 import { bundleWorkflows } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultPublicationSettings, type PublicationDependencies } from './publication/parts.ts';

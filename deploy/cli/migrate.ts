@@ -4,7 +4,7 @@ import { makeKafka } from '../../pipelines/runtime/kafka.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { prepareStreams } from '../../pipelines/stream/prepare.ts';
-import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
+import { connectRegistry } from '../../pipelines/stream/registry.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 
 const configuration = databaseBlock

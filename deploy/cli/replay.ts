@@ -11,7 +11,7 @@ import { toldChanges } from '../../pipelines/replay/told-changes.ts';
 import { writeWhole } from '../../pipelines/replay/whole-file.ts';
 import { archiveBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
-import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
+import { connectRegistry } from '../../pipelines/stream/registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { dayOf, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';

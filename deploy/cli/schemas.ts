@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { archiveBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
-import { outputsOf } from '../../pipelines/stream/outputs.ts';
-import { SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
-import { connectSchemaImport } from '../../pipelines/stream/schema-import.ts';
-import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
-import { restoreSchemas } from '../../pipelines/stream/schema-restore.ts';
+import { connectRegistry } from '../../pipelines/stream/registry.ts';
+import { connectSchemaImport, restoreSchemas, SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
+import { outputsOf } from '../../pipelines/stream/topics.ts';
 import { registerNames } from '../../schemas/registers.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StreamOffsets } from '../stream/ports.ts';
+import type { StreamOffsets } from '../stream/kafka.ts';
 import type { BatchHandler } from './batch.ts';
 
 export interface BehindLimits {

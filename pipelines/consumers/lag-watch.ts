@@ -1,4 +1,4 @@
-import type { StreamOffsets } from '../stream/ports.ts';
+import type { StreamOffsets } from '../stream/kafka.ts';
 import type { LoopMetrics } from './loop-metrics.ts';
 
 export interface LagWatchOptions {

@@ -1,6 +1,6 @@
 import { registers } from '../../schemas/registers.ts';
 import { decodeChange, peekChange } from '../changes/record.ts';
-import { replayHeader } from '../stream/ports.ts';
+import { replayHeader } from '../stream/kafka.ts';
 import { makesEvents } from '../watch/match.ts';
 import { readEditions } from '../watch/watchers.ts';
 import { announce, type WatchDependencies, type WatchedChange } from './announce.ts';

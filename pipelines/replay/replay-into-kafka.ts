@@ -1,5 +1,4 @@
-import type { PublishParts } from '../stream/publish.ts';
-import { replayInChild } from '../stream/replay.ts';
+import { type PublishParts, replayInChild } from '../stream/publish.ts';
 import { ReplayError } from './errors.ts';
 import type { SelectedEdition } from './selection.ts';
 

@@ -4,11 +4,10 @@ import { type RegisterName, registerNames, registers } from '../../schemas/regis
 import { schemaText } from '../changes/record.ts';
 import { ensureHead, readHead } from '../editions/heads.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import { changesOutput, editionsOutput, outputsOf } from './outputs.ts';
-import { StreamError } from './ports.ts';
+import { StreamError } from './kafka.ts';
+import { registerSchemas, type SchemaRegistry, schemaIdFor } from './registry.ts';
 import { type ArchivedSchema, SchemaArchive } from './schema-archive.ts';
-import { registerSchemas, type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
-import { checkTopics, ensureTopics } from './topics.ts';
+import { changesOutput, checkTopics, editionsOutput, ensureTopics, outputsOf } from './topics.ts';
 
 export interface StreamParts {
   kafka: Kafka;

@@ -8,13 +8,11 @@ import { type EditionPartition, forgetEditionsFrom, recordEditionPartitions } fr
 import type { RunJob } from '../runtime/job-process.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
-import { KafkaChunkSender } from './kafka.ts';
-import { changesOutput, editionsOutput, type Output } from './outputs.ts';
-import { StreamError, type StreamOffsets } from './ports.ts';
-import type { RecordHeaders } from './prepared-chunk.ts';
-import { type PublisherDone, runPublisher } from './publisher/child.ts';
-import type { PublisherProgress } from './publisher/job.ts';
-import { type SchemaRegistry, schemaIdFor } from './schema-registry.ts';
+import { KafkaChunkSender, replayHeader, StreamError, type StreamOffsets } from './kafka.ts';
+import { type PublisherDone, type PublisherProgress, runPublisher } from './publisher/job.ts';
+import type { RecordHeaders } from './publisher/records.ts';
+import { type SchemaRegistry, schemaIdFor } from './registry.ts';
+import { changesOutput, editionsOutput, type Output } from './topics.ts';
 
 export interface PublishParts {
   pool: Pool;
@@ -27,7 +25,7 @@ export interface PublishParts {
   log: Logger;
 }
 
-export interface PublishInput {
+interface PublishInput {
   register: RegisterName;
   edition: number;
   /** Local file of the change file that the edition was frozen with. */
@@ -128,7 +126,7 @@ function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: P
 }
 
 /** @throws StreamError `edition_unknown` */
-export async function knownEdition(pool: Pool, register: RegisterName, edition: number): Promise<Edition> {
+async function knownEdition(pool: Pool, register: RegisterName, edition: number): Promise<Edition> {
   const row = await findEdition(pool, register, edition);
   if (row !== null) return row;
   throw new StreamError('edition_unknown', `edition ${edition} of ${register} is not in the catalogue`, {
@@ -137,7 +135,7 @@ export async function knownEdition(pool: Pool, register: RegisterName, edition: 
 }
 
 /** Sends the records of an edition's change file, under the schema that the file was written with. */
-export async function sendChangeFile(
+async function sendChangeFile(
   parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix'>,
   row: Edition,
   input: Pick<PublishInput, 'changeFile' | 'run'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
@@ -202,4 +200,26 @@ async function publicationHash(pool: Pool, row: Edition): Promise<string | null>
     row.publication_id,
   ]);
   return rows[0]?.sha256 ?? null;
+}
+
+/**
+ * Sends an edition's change file into its changes topic once more, with the header `replay` on each record and nothing
+ * noted in the catalogue. Repeatable; dying half way leaves records that stand twice, which readers take as one.
+ * @throws StreamError `edition_not_announced`: watchers are still to be told of it by the records that stand there already
+ */
+export async function replayInChild(
+  parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  input: Pick<PublishInput, 'register' | 'edition' | 'changeFile'>,
+  report: (progress: PublisherProgress) => void,
+  signal: AbortSignal,
+): Promise<PublisherDone> {
+  const row = await knownEdition(parts.pool, input.register, input.edition);
+  if (row.avisada_at === null) {
+    const message = `edition ${row.number} of ${row.register} is on its way: it can be replayed once it is announced`;
+    throw new StreamError('edition_not_announced', message, { retryable: false });
+  }
+  const recordHeaders = { [replayHeader]: String(row.number) };
+  const done = await sendChangeFile(parts, row, { changeFile: input.changeFile, recordHeaders }, report, signal);
+  parts.log.info({ register: row.register, edition: row.number, rows: done.rows }, 'edition replayed');
+  return done;
 }

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Admin, Kafka } from 'kafkajs';
-import kafkajs from 'kafkajs';
-import type { RegisterName } from '../../schemas/registers.ts';
-import { changesOutput, editionsOutput } from './outputs.ts';
-import { StreamError } from './ports.ts';
+import kafkajs, { type Admin, type Kafka } from 'kafkajs';
+import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/registers.ts';
+import type { SchemaName } from '../changes/record.ts';
+import { StreamError } from './kafka.ts';
 
 /** Largest batch of records that the broker takes; ours are chunks of some 5,000 rows over all partitions. */
 const maxMessageBytes = 8 * 1024 * 1024;
@@ -147,4 +146,37 @@ async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<R
   } finally {
     await admin.disconnect();
   }
+}
+
+/**
+ * Consumer groups: one side effect each. A new name means reading every topic from its beginning again, so these are
+ * as fixed as a table's name.
+ */
+export function materializeGroup(prefix: string): string {
+  return `${prefix}padron.materialize`;
+}
+export function watchGroup(prefix: string): string {
+  return `${prefix}padron.watch`;
+}
+
+/** A topic that publishing writes: its name, the registry's subject of its values, and their schema. */
+export interface Output {
+  topic: string;
+  subject: string;
+  schema: SchemaName;
+}
+
+export function changesOutput(prefix: string, register: RegisterName): Output {
+  const topic = changesTopic(prefix, register);
+  return { topic, subject: `${topic}-value`, schema: register };
+}
+
+/** One partition: editions are in order. */
+export function editionsOutput(prefix: string, register: RegisterName): Output {
+  const topic = editionsTopic(prefix, register);
+  return { topic, subject: `${topic}-value`, schema: 'edition' };
+}
+
+export function outputsOf(prefix: string, register: RegisterName): readonly Output[] {
+  return [changesOutput(prefix, register), editionsOutput(prefix, register)];
 }

@@ -2,10 +2,10 @@ import avsc from 'avsc';
 import { type AvroField, agree, rowFields } from '../../schemas/avro/columns.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { headerBytes, schemaHeader, schemaIdOf, schemaText, UndecodableRecord } from '../changes/record.ts';
-import { changesOutput } from './outputs.ts';
-import { StreamError } from './ports.ts';
+import { StreamError } from './kafka.ts';
+import type { SchemaRegistry } from './registry.ts';
 import { type SchemaArchive, toldOf } from './schema-archive.ts';
-import type { SchemaRegistry } from './schema-registry.ts';
+import { changesOutput } from './topics.ts';
 
 /** Gives records in the schema that this release reads. */
 export interface RecordSchemas {

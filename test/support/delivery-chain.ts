@@ -6,7 +6,7 @@ import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { prepareStream } from '../../pipelines/stream/prepare.ts';
-import { connectRegistry } from '../../pipelines/stream/schema-registry.ts';
+import { connectRegistry } from '../../pipelines/stream/registry.ts';
 import { KillableReceiver } from './delivery-killable-receiver.ts';
 import { Load, makeCustomers } from './delivery-load.ts';
 import { inventedRuc } from './stream.ts';

@@ -7,7 +7,7 @@ import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
-import { materializeGroup } from '../../pipelines/stream/groups.ts';
+import { materializeGroup } from '../../pipelines/stream/topics.ts';
 import { WriterSchemas } from '../../pipelines/stream/writer-schemas.ts';
 import { changesTopic } from '../../schemas/registers.ts';
 

@@ -16,12 +16,11 @@ import type { CompareInput, CompareResult } from '../../pipelines/diff/types.ts'
 import { findEdition, recordMaterialised, recordNotified } from '../../pipelines/editions/editions.ts';
 import { readHead } from '../../pipelines/editions/heads.ts';
 import type { PlanParts } from '../../pipelines/replay/plan.ts';
-import { materializeGroup, watchGroup } from '../../pipelines/stream/groups.ts';
-import { checkMaterialised } from '../../pipelines/stream/materialised.ts';
 import { prepareStream } from '../../pipelines/stream/prepare.ts';
-import { groupPassed } from '../../pipelines/stream/progress.ts';
+import { checkMaterialised, groupPassed } from '../../pipelines/stream/progress.ts';
 import { publishInChild } from '../../pipelines/stream/publish.ts';
 import { SchemaArchive } from '../../pipelines/stream/schema-archive.ts';
+import { materializeGroup, watchGroup } from '../../pipelines/stream/topics.ts';
 import {
   type RecordSchemas,
   type RowColumns,

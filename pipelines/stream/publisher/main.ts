@@ -1,13 +1,12 @@
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sha256OfFile } from '../../archive/local-copies.ts';
 import { openChangeFile } from '../../changes/change-file.ts';
 import { makeKafka } from '../../runtime/kafka.ts';
 import { makeLogger } from '../../runtime/log.ts';
-import { KafkaChunkSender } from '../kafka.ts';
-import { StreamError } from '../ports.ts';
+import { type ChunkSender, KafkaChunkSender, StreamError } from '../kafka.ts';
 import { jobSchema, type PublisherJob, type PublisherMessage } from './job.ts';
-import { RecordCutter } from './records.ts';
-import { type SendState, sendBlocks } from './send.ts';
+import { PreparedChunk, RecordCutter } from './records.ts';
 
 // A process of its own: encoding millions of records would keep the worker from its heartbeats, and its memory has a limit.
 
@@ -95,3 +94,87 @@ lines.on('line', async (line) => {
 });
 // No more jobs, or the parent is gone and nobody would know what we send from here on.
 lines.on('close', () => process.exit(0));
+
+/** Blocks of a change file: raw bytes of `count` records. */
+export type Blocks = AsyncIterable<{ bytes: Uint8Array; count: number }>;
+
+interface SendState {
+  /** Acknowledged, those of earlier runs included. */
+  rows: number;
+  blocks: number;
+}
+
+interface Filled {
+  chunk: PreparedChunk;
+  blocks: number;
+}
+
+/**
+ * Sends the blocks in order, one chunk at a time, and keeps `state` at what is acknowledged; resolves with the rows by
+ * partition. The next chunk is filled while the broker writes the last. Dying anywhere here loses nothing: the next run
+ * sends again what was not acknowledged, and whoever reads the topic takes repeats as one.
+ */
+async function sendBlocks(
+  blocks: Blocks,
+  cutter: RecordCutter,
+  sender: ChunkSender,
+  job: PublisherJob,
+  state: SendState,
+): Promise<number[]> {
+  let inFlight: Promise<void> = Promise.resolve();
+  for await (const filled of chunks(blocks, cutter, job, state)) {
+    await inFlight;
+    inFlight = sendOne(sender, job, filled.chunk).then(() => {
+      state.rows += filled.chunk.rows;
+      state.blocks += filled.blocks;
+    });
+    // Awaited a round later, or below: an unhandled rejection meanwhile would end the process without a word.
+    inFlight.catch(() => {});
+  }
+  await inFlight;
+  return cutter.rowsByPartition;
+}
+
+async function sendOne(sender: ChunkSender, job: PublisherJob, chunk: PreparedChunk): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await sender.sendPrepared(job.topic, chunk);
+      return;
+    } catch (error) {
+      if (attempt >= job.sendAttempts) throw error;
+      await sleep(Math.min(500 * attempt, 5_000));
+    }
+  }
+}
+
+/** Two chunks take turns: the caller comes for the next only once it has sent the last, and then the one before is done. */
+async function* chunks(
+  blocks: Blocks,
+  cutter: RecordCutter,
+  job: PublisherJob,
+  state: SendState,
+): AsyncGenerator<Filled> {
+  const turns = Array.from({ length: 2 }, () => new PreparedChunk(job.partitions, job.recordHeaders));
+  let turn = 0;
+  let count = 0;
+  let skip = job.acknowledgedBlocks;
+  for await (const block of blocks) {
+    if (skip > 0) {
+      // Acknowledged in an earlier run: only counted.
+      cutter.cut(block.bytes, block.count, null);
+      skip -= 1;
+      state.rows += block.count;
+      state.blocks += 1;
+      continue;
+    }
+    const chunk = turns[turn]!;
+    if (count === 0) chunk.clear();
+    cutter.cut(block.bytes, block.count, chunk);
+    count += 1;
+    if (chunk.rows < job.rowsPerChunk && chunk.bytes < job.bytesPerChunk) continue;
+    yield { chunk, blocks: count };
+    turn = (turn + 1) % turns.length;
+    count = 0;
+  }
+  if (count > 0) yield { chunk: turns[turn]!, blocks: count };
+}

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { KafkaChunkSender } from '../../../pipelines/stream/kafka.ts';
-import type { ChunkSender, StreamOffsets } from '../../../pipelines/stream/ports.ts';
-import { PreparedChunk } from '../../../pipelines/stream/prepared-chunk.ts';
+import { type ChunkSender, KafkaChunkSender, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
+import { PreparedChunk } from '../../../pipelines/stream/publisher/records.ts';
 import { makeStreamBench, type StreamBench } from '../../support/stream.ts';
 
 // What any client behind pipelines/stream/ports.ts must do; a second client is a second entry here.

@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { encodeChange } from '../../../../pipelines/changes/record.ts';
 import type { BatchHandler, ChangeBatch } from '../../../../pipelines/consumers/batch.ts';
 import { InsertFailed } from '../../../../pipelines/consumers/insert-rows.ts';
-import { materializeGroup } from '../../../../pipelines/stream/groups.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
-import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
+import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
+import { materializeGroup } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic } from '../../../../schemas/registers.ts';
 import {
   baseline,

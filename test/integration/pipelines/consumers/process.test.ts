@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
+import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
 import { registerNames } from '../../../../schemas/registers.ts';
 import { type Collector, startCollector } from '../../../support/collector.ts';
 import {

@@ -3,10 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { avroType, headerBytes } from '../../../../pipelines/changes/record.ts';
 import { editionPartitions } from '../../../../pipelines/editions/partitions.ts';
-import { watchGroup } from '../../../../pipelines/stream/groups.ts';
-import { checkMaterialised, countAtVersion } from '../../../../pipelines/stream/materialised.ts';
-import { editionsToRepublish, groupPassed } from '../../../../pipelines/stream/progress.ts';
+import {
+  checkMaterialised,
+  countAtVersion,
+  editionsToRepublish,
+  groupPassed,
+} from '../../../../pipelines/stream/progress.ts';
 import { publishInChild } from '../../../../pipelines/stream/publish.ts';
+import { watchGroup } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, editionsTopic } from '../../../../schemas/registers.ts';
 import {
   baseline,

@@ -1,9 +1,9 @@
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { schemaText } from '../../../../pipelines/changes/record.ts';
-import { changesOutput } from '../../../../pipelines/stream/outputs.ts';
 import { checkStream, prepareStream } from '../../../../pipelines/stream/prepare.ts';
 import { SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
+import { changesOutput } from '../../../../pipelines/stream/topics.ts';
 import { rowFields } from '../../../../schemas/avro/columns.ts';
 import { makeStreamBench, type StreamBench } from '../../../support/stream.ts';
 

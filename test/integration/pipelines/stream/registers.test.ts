@@ -2,9 +2,9 @@ import avsc from 'avsc';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Change, encodeChange, schemaHeader, schemaText } from '../../../../pipelines/changes/record.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
-import { checkMaterialised } from '../../../../pipelines/stream/materialised.ts';
-import { changesOutput } from '../../../../pipelines/stream/outputs.ts';
-import { replayInChild } from '../../../../pipelines/stream/replay.ts';
+import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
+import { replayInChild } from '../../../../pipelines/stream/publish.ts';
+import { changesOutput } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, type RegisterName } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import {

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../../../deploy/local/stack.ts';
-import { SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
-import { connectSchemaImport } from '../../../../pipelines/stream/schema-import.ts';
-import { connectRegistry, type SchemaRegistry } from '../../../../pipelines/stream/schema-registry.ts';
-import { restoreSchemas } from '../../../../pipelines/stream/schema-restore.ts';
+import { connectRegistry, type SchemaRegistry } from '../../../../pipelines/stream/registry.ts';
+import { connectSchemaImport, restoreSchemas, SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
 
 /** A registry of its own whose storage is empty: as after its loss. */
 let folder: string;

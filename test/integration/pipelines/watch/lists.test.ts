@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { replayHeader } from '../../../../pipelines/stream/ports.ts';
+import { replayHeader } from '../../../../pipelines/stream/kafka.ts';
 import { registers } from '../../../../schemas/registers.ts';
 import { batchOf, change, makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
 

@@ -5,8 +5,8 @@ import { runLoop } from '../../../../pipelines/consumers/loop.ts';
 import { makeLoopMetrics } from '../../../../pipelines/consumers/loop-metrics.ts';
 import { makeWatchHandler } from '../../../../pipelines/consumers/watch.ts';
 import { makeWatchMetrics } from '../../../../pipelines/consumers/watch-metrics.ts';
-import { materializeGroup, watchGroup } from '../../../../pipelines/stream/groups.ts';
 import { groupPassed } from '../../../../pipelines/stream/progress.ts';
+import { materializeGroup, watchGroup } from '../../../../pipelines/stream/topics.ts';
 import { makeLastKnownRows } from '../../../../pipelines/watch/last-known.ts';
 import { changesTopic } from '../../../../schemas/registers.ts';
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ChangeBatch } from '../../../../pipelines/consumers/batch.ts';
 import { behind } from '../../../../pipelines/consumers/behind.ts';
-import type { StreamOffsets } from '../../../../pipelines/stream/ports.ts';
+import type { StreamOffsets } from '../../../../pipelines/stream/kafka.ts';
 
 const batch = (isStale = () => false): ChangeBatch => ({
   register: 'padron_reducido',

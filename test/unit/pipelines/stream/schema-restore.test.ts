@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
-import { StreamError } from '../../../../pipelines/stream/ports.ts';
-import { SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
-import { restoreSchemas, type SchemaImport } from '../../../../pipelines/stream/schema-restore.ts';
+import { StreamError } from '../../../../pipelines/stream/kafka.ts';
+import { restoreSchemas, SchemaArchive, type SchemaImport } from '../../../../pipelines/stream/schema-archive.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'padron-restore-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -7,9 +7,7 @@ import {
   schemaHeader,
   schemaText,
 } from '../../../../../pipelines/changes/record.ts';
-import { partitionOf } from '../../../../../pipelines/stream/partition.ts';
-import { PreparedChunk } from '../../../../../pipelines/stream/prepared-chunk.ts';
-import { RecordCutter } from '../../../../../pipelines/stream/publisher/records.ts';
+import { PreparedChunk, partitionOf, RecordCutter } from '../../../../../pipelines/stream/publisher/records.ts';
 import { type RegisterName, registerNames, registers } from '../../../../../schemas/registers.ts';
 
 const partitions = 3;

@@ -1,7 +1,7 @@
 import { Compatibility, SchemaRegistryClient } from '@confluentinc/schemaregistry/dist/schemaregistry-client.js';
 import { schemaText } from '../changes/record.ts';
-import type { Output } from './outputs.ts';
-import { StreamError } from './ports.ts';
+import { StreamError } from './kafka.ts';
+import type { Output } from './topics.ts';
 
 // The module itself, not the package's entry: that one loads encryption clients of three clouds (1 s and 50 MB a process).
 
