@@ -1,4 +1,4 @@
-import { type EditionFacts, editionFacts } from '../pipelines/editions/edition-facts.ts';
+import { type EditionFacts, editionFacts } from '../pipelines/editions/editions.ts';
 import { firstServedDay, servedEditions } from '../pipelines/editions/served.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../schemas/registers.ts';

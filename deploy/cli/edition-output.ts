@@ -1,6 +1,5 @@
 import type { Correction } from '../../pipelines/editions/corrections.ts';
-import type { Edition } from '../../pipelines/editions/editions.ts';
-import type { EditionPartition } from '../../pipelines/editions/partitions.ts';
+import type { Edition, EditionPartition } from '../../pipelines/editions/editions.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
 import { gateLines } from './gate-lines.ts';
 import { type Listed, listedText } from './listed-lines.ts';

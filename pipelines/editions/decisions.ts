@@ -1,7 +1,6 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { PoolClient } from '../runtime/postgres.ts';
-import { type Edition, findEdition } from './editions.ts';
-import { forgetEditionsFrom } from './partitions.ts';
+import { type Edition, findEdition, forgetEditionsFrom } from './editions.ts';
 import { findPublication, type Publication } from './publications.ts';
 
 export type DecisionErrorCode =

@@ -1,6 +1,5 @@
 import { changesTopic, type RegisterName, registers } from '../../schemas/registers.ts';
-import { findEdition } from '../editions/editions.ts';
-import { editionPartitions, editionsBeyond } from '../editions/partitions.ts';
+import { editionPartitions, editionsBeyond, findEdition } from '../editions/editions.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import { StreamError, type StreamOffsets } from './kafka.ts';

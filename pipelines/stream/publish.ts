@@ -2,9 +2,15 @@ import type { Kafka } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { openChangeFile } from '../changes/change-file.ts';
 import { avroType, schemaHeader } from '../changes/record.ts';
-import { type Edition, findEdition, recordPublished } from '../editions/editions.ts';
+import {
+  type Edition,
+  type EditionPartition,
+  findEdition,
+  forgetEditionsFrom,
+  recordEditionPartitions,
+  recordPublished,
+} from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
-import { type EditionPartition, forgetEditionsFrom, recordEditionPartitions } from '../editions/partitions.ts';
 import type { RunJob } from '../runtime/job-process.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';

@@ -1,4 +1,4 @@
-import { confirmDate } from '../../pipelines/editions/data-date.ts';
+import { confirmDate } from '../../pipelines/editions/freshness.ts';
 import { recordProbe } from '../../pipelines/editions/heads.ts';
 import { detectPublication, type KnownVersion, lastKnownVersion } from '../../pipelines/editions/publications.ts';
 import { dateOnPage } from '../../pipelines/registers/dating.ts';

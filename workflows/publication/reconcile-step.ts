@@ -1,6 +1,6 @@
 import { oldestUnfinishedEdition } from '../../pipelines/editions/editions.ts';
+import { recordReconciliation } from '../../pipelines/editions/freshness.ts';
 import { readHead } from '../../pipelines/editions/heads.ts';
-import { recordReconciliation } from '../../pipelines/editions/reconciliations.ts';
 import type { VerifyProgress, VerifyReport } from '../../pipelines/replay/types.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { confirmDate } from '../../../pipelines/editions/data-date.ts';
+import { confirmDate } from '../../../pipelines/editions/freshness.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';

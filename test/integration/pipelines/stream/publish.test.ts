@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { avroType, headerBytes } from '../../../../pipelines/changes/record.ts';
-import { editionPartitions } from '../../../../pipelines/editions/partitions.ts';
+import { editionPartitions } from '../../../../pipelines/editions/editions.ts';
 import {
   checkMaterialised,
   countAtVersion,

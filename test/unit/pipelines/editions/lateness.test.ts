@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type DatedHead, lateness, latenessByRegister } from '../../../../pipelines/editions/lateness.ts';
+import { type DatedHead, lateness, latenessByRegister } from '../../../../pipelines/editions/freshness.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 
 /** 07:40 UTC is 02:40 in Lima. */
