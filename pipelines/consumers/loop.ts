@@ -1,8 +1,7 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { connectOffsets } from '../stream/kafka.ts';
 import type { LoopLimits, LoopOptions } from './batch.ts';
-import { LagWatch } from './lag-watch.ts';
-import { Membership } from './membership.ts';
+import { LagWatch, Membership } from './membership.ts';
 import { PartitionWork } from './partition-work.ts';
 
 export const loopLimits: LoopLimits = {

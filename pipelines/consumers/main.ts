@@ -1,6 +1,15 @@
+import { z } from 'zod';
 import { changesTopic, registerNames } from '../../schemas/registers.ts';
 import { makeClickhouse } from '../runtime/clickhouse.ts';
-import { readConfiguration } from '../runtime/config.ts';
+import {
+  archiveBlock,
+  clickhouseBlock,
+  databaseBlock,
+  kafkaBlock,
+  processBlock,
+  readConfiguration,
+  temporalBlock,
+} from '../runtime/config.ts';
 import { makeMetrics, serveHealth } from '../runtime/health.ts';
 import { makeKafka } from '../runtime/kafka.ts';
 import { Lifecycle } from '../runtime/lifecycle.ts';
@@ -8,6 +17,7 @@ import { makeLogger } from '../runtime/log.ts';
 import { makePool } from '../runtime/postgres.ts';
 import { makeLazyTemporal } from '../runtime/temporal.ts';
 import { startTracing } from '../runtime/tracing/start.ts';
+import { tracingBlock } from '../runtime/tracing/tracing.ts';
 import { connectOffsets } from '../stream/kafka.ts';
 import { checkStreams } from '../stream/prepare.ts';
 import { connectRegistry } from '../stream/registry.ts';
@@ -16,15 +26,30 @@ import { materializeGroup, watchGroup } from '../stream/topics.ts';
 import { type RecordSchemas, type RowColumns, schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
 import { makeLastKnownRows } from '../watch/last-known.ts';
 import { makeWake } from '../watch/wake.ts';
-import { watchLimits } from './announce.ts';
-import type { BatchHandler, LoopLimits } from './batch.ts';
+import { type BatchHandler, type LoopLimits, makeLoopMetrics } from './batch.ts';
 import { behind } from './behind.ts';
-import { type ConsumersConfiguration, consumersConfiguration } from './config.ts';
 import { type RunningLoop, runLoop } from './loop.ts';
-import { makeLoopMetrics } from './loop-metrics.ts';
 import { makeMaterializeHandler } from './materialize.ts';
-import { makeWatchHandler } from './watch.ts';
-import { makeWatchMetrics } from './watch-metrics.ts';
+import { makeWatchHandler, makeWatchMetrics, watchLimits } from './watch.ts';
+
+const outputs = ['materialize', 'watch'] as const;
+
+const consumersConfiguration = processBlock
+  .extend(databaseBlock.shape)
+  .extend(clickhouseBlock.shape)
+  .extend(kafkaBlock.shape)
+  .extend(temporalBlock.shape)
+  .extend(tracingBlock.shape)
+  .extend({
+    ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL,
+    /** Which groups this process hosts, separated by commas. */
+    CONSUMERS: z
+      .string()
+      .default(outputs.join(','))
+      .transform((text) => text.split(','))
+      .pipe(z.array(z.enum(outputs)).min(1)),
+  });
+type ConsumersConfiguration = z.output<typeof consumersConfiguration>;
 
 interface Output {
   group: string;

@@ -1,4 +1,6 @@
 import type { Consumer } from 'kafkajs';
+import type { StreamOffsets } from '../stream/kafka.ts';
+import type { LoopMetrics } from './batch.ts';
 
 /**
  * What this consumer holds, and a number that grows whenever that may have changed. The client goes on running batches
@@ -34,5 +36,95 @@ export class Membership {
 
   assigned(topic: string): readonly number[] {
     return this.#assignment?.[topic] ?? [];
+  }
+}
+
+export interface LagWatchOptions {
+  offsets: StreamOffsets;
+  group: string;
+  topics: readonly string[];
+  metrics: LoopMetrics;
+  intervalMs: number;
+  /**
+   * A partition with lag that neither commits nor starts a batch for so long is stuck; five times as long while others
+   * of this process move, since a fetch takes partitions in random order and fills up with the first.
+   */
+  noProgressMs: number;
+  /** Partitions of the topic that this process holds now. */
+  assigned: (topic: string) => readonly number[];
+  /** When a batch of the partition was last started or tried again; undefined: never. */
+  lastActivity: (topic: string, partition: number) => number | undefined;
+  /** Partitions that stand still on purpose. */
+  isStopped: (topic: string, partition: number) => boolean;
+  onStuck: (topic: string, partition: number, lag: number) => void;
+}
+
+/**
+ * Measures lag from outside the client: the client is known to stop consuming without an error after a rebalance or a
+ * loss of metadata, and then only the broker's own offsets tell.
+ */
+export class LagWatch {
+  readonly #options: LagWatchOptions;
+  /** By topic/partition: the committed offset last seen and when it last moved (or had no lag). */
+  readonly #seen = new Map<string, { committed: number; at: number }>();
+  readonly #timer: NodeJS.Timeout;
+  #busy = false;
+  /** When any partition of this process last moved. */
+  #movedAt = 0;
+  totalLag = 0;
+
+  constructor(options: LagWatchOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.#tick(), options.intervalMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#busy) return;
+    this.#busy = true;
+    try {
+      let total = 0;
+      for (const topic of this.#options.topics) total += await this.#measure(topic);
+      this.totalLag = total;
+    } catch {
+      // The broker does not answer: nobody can say that a partition is stuck, so the clocks start anew.
+      this.#seen.clear();
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  async #measure(topic: string): Promise<number> {
+    const { offsets, group, metrics, noProgressMs, assigned, lastActivity, isStopped, onStuck } = this.#options;
+    const [ends, committed] = await Promise.all([offsets.ends(topic), offsets.committed(group, topic)]);
+    const now = Date.now();
+    let total = 0;
+    const mine = new Set(assigned(topic));
+    for (const [partition, end] of ends.entries()) {
+      const key = `${topic}/${partition}`;
+      const labels = { group, topic, partition: String(partition) };
+      if (!mine.has(partition)) {
+        this.#seen.delete(key);
+        metrics.lag.remove(labels);
+        continue;
+      }
+      const at = committed[partition] ?? 0;
+      const lag = Math.max(0, end - at);
+      total += lag;
+      metrics.lag.set(labels, lag);
+      const before = this.#seen.get(key);
+      if (before === undefined || before.committed !== at || lag === 0) {
+        if (before !== undefined && before.committed !== at) this.#movedAt = now;
+        this.#seen.set(key, { committed: at, at: now });
+        continue;
+      }
+      const active = Math.max(before.at, lastActivity(topic, partition) ?? 0);
+      const patienceMs = now - this.#movedAt < noProgressMs ? noProgressMs * 5 : noProgressMs;
+      if (!isStopped(topic, partition) && now - active > patienceMs) onStuck(topic, partition, lag);
+    }
+    return total;
   }
 }

@@ -1,9 +1,19 @@
-import { registers } from '../../schemas/registers.ts';
-import { decodeChange, peekChange } from '../changes/record.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Counter, type Registry } from 'prom-client';
+import { limaDay } from '../../schemas/lima-time.ts';
+import { type Register, registers } from '../../schemas/registers.ts';
+import { type Change, decodeChange, peekChange } from '../changes/record.ts';
+import type { Logger } from '../runtime/log.ts';
+import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { replayHeader } from '../stream/kafka.ts';
-import { makesEvents } from '../watch/match.ts';
-import { readEditions } from '../watch/watchers.ts';
-import { announce, type WatchDependencies, type WatchedChange } from './announce.ts';
+import type { TakenBack } from '../watch/corrections.ts';
+import { type AccountEvent, type Written, writeEvents } from '../watch/events.ts';
+import type { LastKnownRows } from '../watch/last-known.ts';
+import { eventsOf, makesEvents } from '../watch/match.ts';
+import { eventId } from '../watch/payload.ts';
+import type { Wake } from '../watch/wake.ts';
+import { readEditions, readWatchers, type WatchedEdition, type Watcher } from '../watch/watchers.ts';
+import { raiseWork } from '../watch/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 /**
@@ -42,4 +52,199 @@ function candidatesOf(batch: ChangeBatch): WatchedChange[] {
     if (op !== 'r' && company) found.push({ change: decodeChange(value, batch.register), offset: Number(offset) });
   }
   return found;
+}
+
+export interface WatchDependencies {
+  pool: Pool;
+  lastKnownRows: LastKnownRows;
+  /** The next offset that the materialize group would read of a partition. */
+  materialisedOffset: (topic: string, partition: number) => Promise<number>;
+  wake: Wake;
+  log: Logger;
+  metrics: WatchMetrics;
+  limits: WatchLimits;
+}
+
+export interface WatchLimits {
+  /** How long notices wait for look-ups to show what they tell. */
+  holdMs: number;
+  holdPollMs: number;
+}
+
+export const watchLimits: WatchLimits = { holdMs: 60_000, holdPollMs: 100 };
+
+interface WatchMetrics {
+  events: Counter;
+  deliveries: Counter;
+  /** Deliveries of an edition that was corrected before they were sent. */
+  cancelled: Counter;
+  /** Batches whose notices left although the state was not known to be served. */
+  heldTooLong: Counter;
+  /** Wake-ups that Temporal did not take; the sweeper makes up for them. */
+  wakesLost: Counter;
+}
+
+interface WatchedChange {
+  change: Change;
+  offset: number;
+}
+
+/**
+ * Tells one edition's changes of one batch to whoever watches their companies; a correction also takes back what was not
+ * sent yet of the edition that it undoes, whoever watches now.
+ */
+async function announce(
+  dependencies: WatchDependencies,
+  batch: ChangeBatch,
+  edition: WatchedEdition,
+  candidates: readonly WatchedChange[],
+  ensuredDays: Set<string>,
+): Promise<void> {
+  const { pool } = dependencies;
+  const register = registers[batch.register];
+  const rucs = [...new Set(candidates.map(({ change }) => change.ruc))];
+  const watchers = await readWatchers(pool, rucs, edition.detectedAt);
+  const watched = candidates.filter(({ change }) => watchers.has(change.ruc));
+  const events = await eventsOfWatched(dependencies, register, edition, watched, watchers);
+  if (events.length === 0 && edition.corrects === null) return;
+  if (events.length > 0) {
+    // In the order of the partition, so the last one's offset is the highest.
+    await waitUntilServed(dependencies, batch, watched.at(-1)!.offset);
+    if (batch.isStale()) return; // Another consumer has the partition; it handles this batch.
+  }
+  const day = limaDay(edition.detectedAt);
+  // In a transaction of its own: whoever makes a day meanwhile waits for its end. Repeatable; dying after it leaves empty ones.
+  if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
+  ensuredDays.add(day);
+  const wrong =
+    edition.corrects === null ? null : { register: register.name, rucs, by: edition.number, ...edition.corrects };
+  const outcome = await write(pool, day, edition.detectedAt, events, wrong);
+  // Dying here: the batch comes again, writes nothing and wakes; until then the work stands overdue for the sweeper.
+  await wakeIdle(dependencies, outcome.idle);
+  report(dependencies, batch, edition, events.length, outcome);
+}
+
+async function eventsOfWatched(
+  dependencies: WatchDependencies,
+  register: Register,
+  edition: WatchedEdition,
+  watched: readonly WatchedChange[],
+  watchers: ReadonlyMap<string, readonly Watcher[]>,
+): Promise<AccountEvent[]> {
+  const returned =
+    register.presence === 'taxpayer'
+      ? watched.filter(({ change }) => change.op === 'c').map(({ change }) => change.ruc)
+      : [];
+  const lastKnown = await dependencies.lastKnownRows(register, returned, edition.number);
+  return watched.flatMap(({ change }) =>
+    accountEvents(register, edition, change, lastKnown.get(change.ruc) ?? null, watchers.get(change.ruc)!),
+  );
+}
+
+async function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): Promise<void> {
+  await wake(idle).catch((error: unknown) => {
+    // Events and deliveries are safe and the sweeper finds them; holding the stream back would help nobody.
+    metrics.wakesLost.inc();
+    log.warn({ err: error, webhooks: idle.length }, 'wake-ups lost; the sweeper will make up for them');
+  });
+}
+
+function report(
+  { log, metrics }: WatchDependencies,
+  batch: ChangeBatch,
+  edition: WatchedEdition,
+  found: number,
+  { written, idle }: Outcome,
+): void {
+  metrics.events.inc(written.events);
+  metrics.deliveries.inc(written.deliveries);
+  metrics.cancelled.inc(written.cancelled);
+  log.info(
+    {
+      register: batch.register,
+      edition: edition.number,
+      corrects: edition.corrects?.edition,
+      partition: batch.partition,
+      firstOffset: batch.firstOffset,
+      lastOffset: batch.lastOffset,
+      events: written.events,
+      repeated: found - written.events,
+      deliveries: written.deliveries,
+      cancelled: written.cancelled,
+      woken: idle.length,
+    },
+    'changes of watched companies announced',
+  );
+}
+
+function accountEvents(
+  register: Register,
+  edition: WatchedEdition,
+  change: Change,
+  lastKnown: Change['before'],
+  watchers: readonly Watcher[],
+): AccountEvent[] {
+  return eventsOf(register, change, lastKnown).flatMap((field) =>
+    watchers.map(({ accountId, list }) => ({
+      id: eventId(register.name, change.edition, change.ruc, field.campo, list.id),
+      accountId,
+      register: register.name,
+      edition: change.edition,
+      ruc: change.ruc,
+      field,
+      list,
+      fechaDato: edition.fechaDato,
+      ocurridoEn: change.detectedAt,
+    })),
+  );
+}
+
+interface Outcome {
+  written: Written;
+  /** Webhooks that nobody works on: they need a wake-up. */
+  idle: string[];
+}
+
+/**
+ * Events, deliveries, cancellations and the raised work in one transaction: dying before the commit leaves nothing, after
+ * it everything.
+ */
+function write(
+  pool: Pool,
+  day: string,
+  detectedAt: Date,
+  events: readonly AccountEvent[],
+  wrong: TakenBack | null,
+): Promise<Outcome> {
+  return inTransaction(pool, async (client) => {
+    const written = await writeEvents(client, day, detectedAt, events, wrong);
+    return { written, idle: await raiseWork(client, written.webhookIds, day) };
+  });
+}
+
+/** A receiver that looks the company up at once must see the new state: waits for materialize to commit past the offset. */
+async function waitUntilServed(dependencies: WatchDependencies, batch: ChangeBatch, offset: number): Promise<void> {
+  const { materialisedOffset, limits, metrics, log } = dependencies;
+  const until = performance.now() + limits.holdMs;
+  while (!batch.isStale()) {
+    if ((await materialisedOffset(batch.topic, batch.partition)) > offset) return;
+    if (performance.now() >= until) {
+      metrics.heldTooLong.inc();
+      log.warn({ topic: batch.topic, partition: batch.partition, offset }, 'notices leave before the state is served');
+      return;
+    }
+    await batch.heartbeat();
+    await sleep(limits.holdPollMs);
+  }
+}
+
+export function makeWatchMetrics(registry: Registry): WatchMetrics {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
+  return {
+    events: counter('padron_watch_events_total', 'Events written'),
+    deliveries: counter('padron_watch_deliveries_total', 'Deliveries written'),
+    cancelled: counter('padron_watch_cancelled_total', 'Deliveries not sent because their edition was corrected'),
+    heldTooLong: counter('padron_watch_held_too_long_total', 'Batches announced before their state was served'),
+    wakesLost: counter('padron_watch_wakes_lost_total', 'Wake-ups that Temporal did not take'),
+  };
 }

@@ -1,7 +1,7 @@
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { headerBytes, UndecodableRecord } from '../changes/record.ts';
 import { CompanyNames } from '../consumers/company-names.ts';
-import { insertRows } from '../consumers/insert-rows.ts';
+import { insertRows } from '../consumers/materialize.ts';
 import { TaxpayerRows } from '../consumers/taxpayer-rows.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import { ChangeRecords } from './change-records.ts';

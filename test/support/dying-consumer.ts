@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { z } from 'zod';
+import { makeLoopMetrics } from '../../pipelines/consumers/batch.ts';
 import { runLoop } from '../../pipelines/consumers/loop.ts';
-import { makeLoopMetrics } from '../../pipelines/consumers/loop-metrics.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';

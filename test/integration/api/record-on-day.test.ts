@@ -9,7 +9,7 @@ import { makeRegisterChanges } from '../../../api/queries/register-changes.ts';
 import { taxpayerRecordOf } from '../../../api/queries/taxpayer-record.ts';
 import { makeTaxpayers } from '../../../api/queries/taxpayers.ts';
 import { type Change, encodeChange, type Row } from '../../../pipelines/changes/record.ts';
-import { insertRows } from '../../../pipelines/consumers/insert-rows.ts';
+import { insertRows } from '../../../pipelines/consumers/materialize.ts';
 import { TaxpayerRows } from '../../../pipelines/consumers/taxpayer-rows.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/migrate.ts';

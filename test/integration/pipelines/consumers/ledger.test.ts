@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { encodeChange } from '../../../../pipelines/changes/record.ts';
 import type { BatchHandler, ChangeBatch } from '../../../../pipelines/consumers/batch.ts';
-import { InsertFailed } from '../../../../pipelines/consumers/insert-rows.ts';
+import { InsertFailed } from '../../../../pipelines/consumers/materialize.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
 import { materializeGroup } from '../../../../pipelines/stream/topics.ts';

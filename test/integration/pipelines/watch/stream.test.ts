@@ -1,10 +1,9 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Change } from '../../../../pipelines/changes/record.ts';
+import { makeLoopMetrics } from '../../../../pipelines/consumers/batch.ts';
 import { runLoop } from '../../../../pipelines/consumers/loop.ts';
-import { makeLoopMetrics } from '../../../../pipelines/consumers/loop-metrics.ts';
-import { makeWatchHandler } from '../../../../pipelines/consumers/watch.ts';
-import { makeWatchMetrics } from '../../../../pipelines/consumers/watch-metrics.ts';
+import { makeWatchHandler, makeWatchMetrics } from '../../../../pipelines/consumers/watch.ts';
 import { groupPassed } from '../../../../pipelines/stream/progress.ts';
 import { materializeGroup, watchGroup } from '../../../../pipelines/stream/topics.ts';
 import { makeLastKnownRows } from '../../../../pipelines/watch/last-known.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { LagWatch, type LagWatchOptions } from '../../../../pipelines/consumers/lag-watch.ts';
-import { makeLoopMetrics } from '../../../../pipelines/consumers/loop-metrics.ts';
+import { makeLoopMetrics } from '../../../../pipelines/consumers/batch.ts';
+import { LagWatch, type LagWatchOptions } from '../../../../pipelines/consumers/membership.ts';
 
 async function watchFor(
   ms: number,
