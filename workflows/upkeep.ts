@@ -5,10 +5,14 @@ import { startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Mailer } from '../pipelines/runtime/mail.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
-import { readBacklog } from '../pipelines/watch/backlog.ts';
-import { warnOfFewLocks } from '../pipelines/watch/lock-room.ts';
-import { defaultNoticeMailRule, mailNotices, type NoticeMailRule } from '../pipelines/watch/notices-mailer.ts';
-import { defaultRetentionRule, type RetentionRule, removeExpired } from '../pipelines/watch/retention.ts';
+import { readBacklog } from '../pipelines/webhooks/backlog.ts';
+import { defaultNoticeMailRule, mailNotices, type NoticeMailRule } from '../pipelines/webhooks/owner-mail.ts';
+import {
+  defaultRetentionRule,
+  type RetentionRule,
+  removeExpired,
+  warnOfFewLocks,
+} from '../pipelines/webhooks/retention.ts';
 
 export const retentionBlock = z.object({
   /** Months that events and deliveries are kept, from the day on which the change was detected. */

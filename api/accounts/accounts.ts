@@ -1,5 +1,5 @@
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
-import { followPlan } from '../../pipelines/watch/plan-hold.ts';
+import { followPlan } from '../../pipelines/webhooks/pauses.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { watchPlan } from './callers.ts';
 import { addContract, type ContractDays, contractInForce, openContracts } from './contracts.ts';

@@ -4,7 +4,7 @@ import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from '../../pipelines/watch/stream-seats.ts';
-import type { WorkNews } from '../../pipelines/watch/work-news.ts';
+import type { WorkNews } from '../../pipelines/webhooks/work.ts';
 import { Bell } from '../../workflows/delivery/bell.ts';
 import { type Caller, planRanks } from '../accounts/callers.ts';
 import { ApiProblem } from '../problems.ts';

@@ -5,8 +5,8 @@ import {
   pageDeliveries,
   readAttempts,
   readDelivery,
-} from '../../pipelines/watch/delivery-log.ts';
-import { type NotResent, resendDelivery } from '../../pipelines/watch/resend.ts';
+} from '../../pipelines/webhooks/delivery-log.ts';
+import { type NotResent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
 import { deliveriesQuery } from '../../schemas/http/deliveries.ts';
 import { noParameters } from '../../schemas/http/envelope.ts';
 import { limaTime } from '../../schemas/lima-time.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { EventFilter } from '../../pipelines/watch/history.ts';
-import { oldestCursor } from '../../pipelines/watch/retention.ts';
+import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
 import type { EventsQuery } from '../../schemas/http/events.ts';
 import { writeCursor } from '../cursors.ts';
 import { dayOf, instantAfter, instantFrom } from '../moments.ts';

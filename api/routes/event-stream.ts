@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { lastPosition, pagePayloads } from '../../pipelines/watch/history.ts';
-import { oldestCursor } from '../../pipelines/watch/retention.ts';
+import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
 import { streamHeaders, streamQuery } from '../../schemas/http/events.ts';
 import { feed } from '../event-stream/feed.ts';
 import type { EventStreams } from '../event-stream/streams.ts';

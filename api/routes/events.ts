@@ -1,6 +1,6 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { lastPosition, pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
-import { oldestCursor } from '../../pipelines/watch/retention.ts';
+import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
 import { type EventPayload, eventsQuery } from '../../schemas/http/events.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately } from '../answers.ts';

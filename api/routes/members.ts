@@ -1,4 +1,4 @@
-import { addMembers, pageMembers, removeMember } from '../../pipelines/watch/members.ts';
+import { addMembers, pageMembers, removeMember } from '../../pipelines/watch/lists.ts';
 import { membersQuery, newMembers } from '../../schemas/http/lists.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { padronReducido } from '../../schemas/registers.ts';

@@ -1,4 +1,4 @@
-import { pageNotices, type StoredNotice } from '../../pipelines/watch/notice-pages.ts';
+import { pageNotices, type StoredNotice } from '../../pipelines/webhooks/owner-notices.ts';
 import { noticesQuery } from '../../schemas/http/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { answerPrivately } from '../answers.ts';

@@ -4,7 +4,7 @@ import {
   leftOut,
   type Recovery,
   readRecovery,
-} from '../../pipelines/watch/recoveries.ts';
+} from '../../pipelines/webhooks/recoveries.ts';
 import { newRecovery } from '../../schemas/http/deliveries.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';

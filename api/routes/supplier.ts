@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { listsHolding } from '../../pipelines/watch/holding-lists.ts';
+import { listsHolding } from '../../pipelines/watch/lists.ts';
 import { type SupplierMeta, supplierQuery } from '../../schemas/http/supplier.ts';
 import { limaDay, limaTime } from '../../schemas/lima-time.ts';
 import { isCompany } from '../../schemas/ruc.ts';

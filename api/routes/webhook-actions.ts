@@ -1,9 +1,8 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { SealedSecret } from '../../pipelines/runtime/secrets.ts';
-import { pauseWebhook, resumeWebhook } from '../../pipelines/watch/deliveries.ts';
-import { writePing } from '../../pipelines/watch/ping.ts';
-import { rotateSecret } from '../../pipelines/watch/webhook-changes.ts';
-import { discardHeld } from '../../pipelines/watch/webhooks.ts';
+import { pauseWebhook, resumeWebhook } from '../../pipelines/webhooks/pauses.ts';
+import { writePing } from '../../pipelines/webhooks/resend.ts';
+import { discardHeld, rotateSecret } from '../../pipelines/webhooks/webhooks.ts';
 import { noParameters } from '../../schemas/http/envelope.ts';
 import { resumption, rotation } from '../../schemas/http/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';

@@ -1,6 +1,6 @@
 import type { TargetProblem } from '../../pipelines/runtime/egress/policy.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { readWebhook, type Webhook } from '../../pipelines/watch/webhooks.ts';
+import { readWebhook, type Webhook } from '../../pipelines/webhooks/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { ApiProblem, notFound } from '../problems.ts';
 import { type ApiContext, callerOf } from '../request.ts';

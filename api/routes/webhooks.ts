@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { inTransaction } from '../../pipelines/runtime/postgres.ts';
-import { deleteWebhookIn } from '../../pipelines/watch/deliveries.ts';
-import { changeWebhook } from '../../pipelines/watch/webhook-changes.ts';
-import { type CreateResult, createWebhook, listWebhooks } from '../../pipelines/watch/webhooks.ts';
+import { deleteWebhookIn } from '../../pipelines/webhooks/pauses.ts';
+import { type CreateResult, changeWebhook, createWebhook, listWebhooks } from '../../pipelines/webhooks/webhooks.ts';
 import { newWebhook, webhookPatch } from '../../schemas/http/webhooks.ts';
 import { watchPlan } from '../accounts/callers.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';

@@ -7,8 +7,8 @@ import {
   type Recovery,
   readRecovery,
   recoverableStates,
-} from '../../pipelines/watch/recoveries.ts';
-import { accountOfDelivery, type NotResent, resendDelivery } from '../../pipelines/watch/resend.ts';
+} from '../../pipelines/webhooks/recoveries.ts';
+import { accountOfDelivery, type NotResent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
 import { defaultTimeoutSeconds, instantOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 import { sweptSoon, wakeOf } from './deliveries-wake.ts';

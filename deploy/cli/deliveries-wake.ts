@@ -1,6 +1,6 @@
 import { temporalBlock } from '../../pipelines/runtime/config.ts';
 import { makeLazyTemporal } from '../../pipelines/runtime/temporal.ts';
-import { makeWake } from '../../pipelines/watch/wake.ts';
+import { makeWake } from '../../pipelines/webhooks/work.ts';
 import type { CommandContext } from './context.ts';
 
 const wakeDeadlineMs = 3_000;

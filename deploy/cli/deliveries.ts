@@ -6,8 +6,8 @@ import {
   readBacklog,
   readEndpoint,
   type WebhookBacklog,
-} from '../../pipelines/watch/backlog.ts';
-import { pageDeliveries } from '../../pipelines/watch/delivery-log.ts';
+} from '../../pipelines/webhooks/backlog.ts';
+import { pageDeliveries } from '../../pipelines/webhooks/delivery-log.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';

@@ -8,12 +8,15 @@ import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { replayHeader } from '../stream/kafka.ts';
 import type { TakenBack } from '../watch/corrections.ts';
 import { type AccountEvent, type Written, writeEvents } from '../watch/events.ts';
-import type { LastKnownRows } from '../watch/last-known.ts';
-import { eventsOf, makesEvents } from '../watch/match.ts';
-import { eventId } from '../watch/payload.ts';
-import type { Wake } from '../watch/wake.ts';
-import { readEditions, readWatchers, type WatchedEdition, type Watcher } from '../watch/watchers.ts';
-import { raiseWork } from '../watch/work.ts';
+import { eventId, eventsOf, makesEvents } from '../watch/match.ts';
+import {
+  type LastKnownRows,
+  readEditions,
+  readWatchers,
+  type WatchedEdition,
+  type Watcher,
+} from '../watch/watchers.ts';
+import { raiseWork, type Wake } from '../webhooks/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { PoolClient } from '../runtime/postgres.ts';
-import { type Correccion, type EventFacts, eventId } from './payload.ts';
-import { lockWork } from './work.ts';
+import { lockWork } from '../webhooks/work.ts';
+import { type Correccion, type EventFacts, eventId } from './match.ts';
 
 /** What a correction takes back: an edition's changes of some RUCs. */
 export interface TakenBack {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
+import { deliveryId, eventId } from '../../pipelines/watch/match.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type Column, padronReducido } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultRetentionRule, removeExpired } from '../../pipelines/watch/retention.ts';
+import { defaultRetentionRule, removeExpired } from '../../pipelines/webhooks/retention.ts';
 import type { ProblemCode } from '../../schemas/http/problem.ts';
 import { makeCaller, requestsOf, type TestCaller } from './api.ts';
 import { sandboxToken, strangerToken } from './calendar-app.ts';

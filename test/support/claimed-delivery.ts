@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, WebhookTarget } from '../../pipelines/watch/claim.ts';
+import type { ClaimedDelivery, WebhookTarget } from '../../pipelines/webhooks/claim.ts';
 
 /** A first attempt at a notice, as a claim gives it. */
 export function claimedDelivery(parts: Partial<ClaimedDelivery> = {}): ClaimedDelivery {

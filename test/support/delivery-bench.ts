@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
-import { makeWake, type Wake } from '../../pipelines/watch/wake.ts';
+import { makeWake, type Wake } from '../../pipelines/webhooks/work.ts';
 import type { DeliverySettings } from '../../workflows/delivery/settings.ts';
 import { makeDeliveryWorker } from '../../workflows/delivery/worker.ts';
 import { quickSettings } from './delivery-settings.ts';

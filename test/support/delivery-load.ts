@@ -3,7 +3,7 @@ import { CompressionTypes, type Producer } from 'kafkajs';
 import { encodeChange } from '../../pipelines/changes/record.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { deliveryId, eventId } from '../../pipelines/watch/payload.ts';
+import { deliveryId, eventId } from '../../pipelines/watch/match.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { changesTopic } from '../../schemas/registers.ts';
 import { change, makeWatchRows, row, silentLog } from './watch-bench.ts';

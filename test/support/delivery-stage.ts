@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
-import { makeWake, type Wake } from '../../pipelines/watch/wake.ts';
+import { makeWake, type Wake } from '../../pipelines/webhooks/work.ts';
 import { forkProcess, killProcess, type Receivers, startReceivers } from './delivery-receivers.ts';
 import { freshNamespace } from './isolation.ts';
 import { keyRingText, makeWatchBench, type WatchBench } from './watch-bench.ts';

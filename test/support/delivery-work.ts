@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pauseWebhook, resumeWebhook } from '../../pipelines/watch/deliveries.ts';
+import { pauseWebhook, resumeWebhook } from '../../pipelines/webhooks/pauses.ts';
 import type { DeliveryStage } from './delivery-stage.ts';
 import { batchOf, change, row, type WatchBench } from './watch-bench.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTransaction } from '../../pipelines/runtime/postgres.ts';
 import { writeEvents } from '../../pipelines/watch/events.ts';
-import { eventId } from '../../pipelines/watch/payload.ts';
+import { eventId } from '../../pipelines/watch/match.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { registerNames } from '../../schemas/registers.ts';
 import { type AccountOfCaller, makeCaller, type TestCaller } from './api.ts';

@@ -1,8 +1,8 @@
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { TakenBack } from '../../pipelines/watch/corrections.ts';
 import { type AccountEvent, writeEvents } from '../../pipelines/watch/events.ts';
-import { eventId } from '../../pipelines/watch/payload.ts';
-import { raiseWork } from '../../pipelines/watch/work.ts';
+import { eventId } from '../../pipelines/watch/match.ts';
+import { raiseWork } from '../../pipelines/webhooks/work.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import type { TestCaller } from './api.ts';
 

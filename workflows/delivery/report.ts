@@ -1,7 +1,7 @@
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { OpenUnit, Unit } from '../../pipelines/runtime/tracing/tracing.ts';
-import type { ClaimedDelivery } from '../../pipelines/watch/claim.ts';
-import type { AttemptResult } from '../../pipelines/watch/record.ts';
+import type { ClaimedDelivery } from '../../pipelines/webhooks/claim.ts';
+import type { AttemptResult } from '../../pipelines/webhooks/results.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 
 /** An attempt in traces. Whose change it tells is known by register and edition, where it went by the webhook. */

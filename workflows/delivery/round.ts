@@ -8,11 +8,9 @@ import {
   claimDeliveries,
   holdAbandoned,
   type WebhookTarget,
-} from '../../pipelines/watch/claim.ts';
-import { type HealthVerdict, type Standing, updateHealth } from '../../pipelines/watch/endpoint-health.ts';
-import { recordResults } from '../../pipelines/watch/record.ts';
-import { releaseWork } from '../../pipelines/watch/work.ts';
-import type { WorkNews } from '../../pipelines/watch/work-news.ts';
+} from '../../pipelines/webhooks/claim.ts';
+import { type HealthVerdict, recordResults, type Standing, updateHealth } from '../../pipelines/webhooks/results.ts';
+import { releaseWork, type WorkNews } from '../../pipelines/webhooks/work.ts';
 import { type AttemptDependencies, type SentAttempt, sendAttempt } from './attempt.ts';
 import { Bell } from './bell.ts';
 import { type HealthRule, isSlow, judge, type Outcome } from './health.ts';

@@ -1,8 +1,7 @@
 import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import type { Wake } from '../../pipelines/watch/wake.ts';
-import { overdueWebhooks } from '../../pipelines/watch/work.ts';
+import { overdueWebhooks, type Wake } from '../../pipelines/webhooks/work.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 
 export interface DeliverySweepParts {

@@ -8,9 +8,14 @@ import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../pipelines/runtime/secrets.ts';
 import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
-import type { WebhookTarget } from '../../pipelines/watch/claim.ts';
-import { deliveryWorkflow, makeWake } from '../../pipelines/watch/wake.ts';
-import { listenForNews, type WorkNews, workChannel } from '../../pipelines/watch/work-news.ts';
+import type { WebhookTarget } from '../../pipelines/webhooks/claim.ts';
+import {
+  deliveryWorkflow,
+  listenForNews,
+  makeWake,
+  type WorkNews,
+  workChannel,
+} from '../../pipelines/webhooks/work.ts';
 import { type DeliveryActivities, makeDeliveryActivities } from './activities.ts';
 import { slowQueueName } from './messages.ts';
 import { makeDeliveryMetrics } from './metrics.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSecret, parseKeyRing } from '../../../pipelines/runtime/secrets.ts';
-import { claimDeliveries } from '../../../pipelines/watch/claim.ts';
-import { recordResults } from '../../../pipelines/watch/record.ts';
-import { advanceRecovery, defaultRecoveryLimits } from '../../../pipelines/watch/recoveries.ts';
+import { claimDeliveries } from '../../../pipelines/webhooks/claim.ts';
+import { advanceRecovery, defaultRecoveryLimits } from '../../../pipelines/webhooks/recoveries.ts';
+import { recordResults } from '../../../pipelines/webhooks/results.ts';
 import {
   createdRecoveryAnswer,
   deliveriesAnswer,

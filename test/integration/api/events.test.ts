@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventId } from '../../../pipelines/watch/payload.ts';
-import { defaultRetentionRule, removeExpired } from '../../../pipelines/watch/retention.ts';
+import { eventId } from '../../../pipelines/watch/match.ts';
+import { defaultRetentionRule, removeExpired } from '../../../pipelines/webhooks/retention.ts';
 import { eventsAnswer } from '../../../schemas/http/events.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
 import { insertEdition } from '../../support/served-register.ts';

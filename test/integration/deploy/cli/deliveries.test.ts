@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeTemporal } from '../../../../pipelines/runtime/temporal.ts';
-import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { startRecovering } from '../../../../pipelines/watch/recovering.ts';
-import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { startRecovering } from '../../../../pipelines/webhooks/recoveries.ts';
+import { deliveryWorkflow } from '../../../../pipelines/webhooks/work.ts';
 import { padronDocument, runCommand } from '../../../support/command.ts';
 import { freshNamespace } from '../../../support/isolation.ts';
 import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from '../../../support/watch-bench.ts';

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Change } from '../../../../pipelines/changes/record.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
-import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { resendDelivery } from '../../../../pipelines/watch/resend.ts';
-import { discardHeld } from '../../../../pipelines/watch/webhooks.ts';
+import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
+import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { resendDelivery } from '../../../../pipelines/webhooks/resend.ts';
+import { discardHeld } from '../../../../pipelines/webhooks/webhooks.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
 
 let bench: WatchBench;

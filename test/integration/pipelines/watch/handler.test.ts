@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { BatchHandler } from '../../../../pipelines/consumers/batch.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
 import { deleteList } from '../../../../pipelines/watch/lists.ts';
+import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
 
 let bench: WatchBench;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { insertSettings, makeClickhouse } from '../../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
-import { makeLastKnownRows } from '../../../../pipelines/watch/last-known.ts';
+import { makeLastKnownRows } from '../../../../pipelines/watch/watchers.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { freshClickhouseDatabase } from '../../../support/isolation.ts';
 

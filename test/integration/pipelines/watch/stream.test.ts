@@ -6,7 +6,7 @@ import { runLoop } from '../../../../pipelines/consumers/loop.ts';
 import { makeWatchHandler, makeWatchMetrics } from '../../../../pipelines/consumers/watch.ts';
 import { groupPassed } from '../../../../pipelines/stream/progress.ts';
 import { materializeGroup, watchGroup } from '../../../../pipelines/stream/topics.ts';
-import { makeLastKnownRows } from '../../../../pipelines/watch/last-known.ts';
+import { makeLastKnownRows } from '../../../../pipelines/watch/watchers.ts';
 import { changesTopic } from '../../../../schemas/registers.ts';
 import {
   freezeTestEdition,

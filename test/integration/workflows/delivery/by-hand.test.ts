@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from 'vitest';
 import { makeWebhookSecret, sealSecret } from '../../../../pipelines/runtime/secrets.ts';
-import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { writePing } from '../../../../pipelines/watch/ping.ts';
-import { resendDelivery } from '../../../../pipelines/watch/resend.ts';
-import { changeWebhook, rotateSecret } from '../../../../pipelines/watch/webhook-changes.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { resendDelivery, writePing } from '../../../../pipelines/webhooks/resend.ts';
+import { changeWebhook, rotateSecret } from '../../../../pipelines/webhooks/webhooks.ts';
 import { sign } from '../../../../workflows/delivery/signature.ts';
 import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
 import { type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';

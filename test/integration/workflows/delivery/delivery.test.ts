@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
 import {
   cutGzip,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import type { PoolClient } from '../../../../pipelines/runtime/postgres.ts';
-import { resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { defaultRecoveryLimits } from '../../../../pipelines/watch/recoveries.ts';
+import { resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { defaultRecoveryLimits } from '../../../../pipelines/webhooks/recoveries.ts';
 import { createdRecoveryAnswer, recoveryAnswer } from '../../../../schemas/http/deliveries.ts';
 import { makeCaller, type RunningApi, requestsOf, startApi } from '../../../support/api.ts';
 import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';

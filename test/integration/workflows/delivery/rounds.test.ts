@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, it, vi } from 'vitest';
 import { inTransaction, type Pool } from '../../../../pipelines/runtime/postgres.ts';
-import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
-import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { changeWebhook } from '../../../../pipelines/watch/webhook-changes.ts';
+import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
+import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { changeWebhook } from '../../../../pipelines/webhooks/webhooks.ts';
 import { quickSettings } from '../../../support/delivery-settings.ts';
 import { Fuse } from '../../../support/fuse.ts';
 import { after, inTurn, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import { startTracing } from '../../../../pipelines/runtime/tracing/start.ts';
 import { type RunningTracing, tracingBlock } from '../../../../pipelines/runtime/tracing/tracing.ts';
-import { deliveryWorkflow } from '../../../../pipelines/watch/wake.ts';
+import { deliveryWorkflow } from '../../../../pipelines/webhooks/work.ts';
 import { type Collector, startCollector } from '../../../support/collector.ts';
 import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
 import { inTurn, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';

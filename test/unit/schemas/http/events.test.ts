@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FieldEvent } from '../../../../pipelines/watch/match.ts';
-import { type EventFacts, eventId, payloadOf } from '../../../../pipelines/watch/payload.ts';
+import { type EventFacts, eventId, type FieldEvent, payloadOf } from '../../../../pipelines/watch/match.ts';
 import { eventPayload } from '../../../../schemas/http/events.ts';
 
 const ruc = '20990000019';

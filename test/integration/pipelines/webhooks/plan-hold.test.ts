@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
 import { changePlan } from '../../../../api/accounts/accounts.ts';
 import { makeWebhookSecret, sealSecret } from '../../../../pipelines/runtime/secrets.ts';
-import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { discardHeldByPlan } from '../../../../pipelines/watch/plan-hold.ts';
-import { createWebhook } from '../../../../pipelines/watch/webhooks.ts';
+import { discardHeldByPlan, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { createWebhook } from '../../../../pipelines/webhooks/webhooks.ts';
 import { batchOf, change, keyRing, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
 
 const ruc = '20990000019';

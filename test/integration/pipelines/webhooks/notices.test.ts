@@ -2,10 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from '
 import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import { mailBlock, makeMailer } from '../../../../pipelines/runtime/mail.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { type Notice, writeNotice } from '../../../../pipelines/watch/notices.ts';
-import { claimNoticeMail } from '../../../../pipelines/watch/notices-mail.ts';
-import { mailNotices, type NoticeMailRule } from '../../../../pipelines/watch/notices-mailer.ts';
+import { claimNoticeMail, mailNotices, type NoticeMailRule } from '../../../../pipelines/webhooks/owner-mail.ts';
+import { type Notice, writeNotice } from '../../../../pipelines/webhooks/owner-notices.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { type MailServer, startMailServer } from '../../../support/mail-server.ts';
 import { makeWatchBench, silentLog, type WatchBench } from '../../../support/watch-bench.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
-import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
+import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { holdDeliveries } from '../../../support/delivery-work.ts';
 import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
-import { oldestCursor, removeExpired } from '../../../../pipelines/watch/retention.ts';
+import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
+import { oldestCursor, removeExpired } from '../../../../pipelines/webhooks/retention.ts';
 import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
 
 const rule = { eventMonths: 13, attemptDays: 90, heldDays: 30 };

@@ -4,7 +4,7 @@ import {
   createRecovery,
   defaultRecoveryLimits,
   readRecovery,
-} from '../../../../pipelines/watch/recoveries.ts';
+} from '../../../../pipelines/webhooks/recoveries.ts';
 import { Fuse } from '../../../support/fuse.ts';
 import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
 

@@ -1,6 +1,6 @@
 import type { DeliveryState } from '../../schemas/http/events.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import { dayInDeliveryId } from './payload.ts';
+import { dayInDeliveryId } from '../watch/match.ts';
 
 export interface LoggedDelivery {
   day: string;

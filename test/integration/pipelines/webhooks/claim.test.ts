@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type ClaimedDelivery, claimDeliveries } from '../../../../pipelines/watch/claim.ts';
-import { pauseWebhook, resumeWebhook } from '../../../../pipelines/watch/deliveries.ts';
-import { recordResults } from '../../../../pipelines/watch/record.ts';
-import { releaseWork } from '../../../../pipelines/watch/work.ts';
+import { type ClaimedDelivery, claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
+import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { recordResults } from '../../../../pipelines/webhooks/results.ts';
+import { releaseWork } from '../../../../pipelines/webhooks/work.ts';
 import { holdDeliveries } from '../../../support/delivery-work.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
 

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import type { Mail } from '../../../../pipelines/runtime/mail.ts';
-import { pauseWebhook } from '../../../../pipelines/watch/deliveries.ts';
+import { pauseWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from '../../../../workflows/upkeep.ts';
 import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from '../../../support/watch-bench.ts';
 

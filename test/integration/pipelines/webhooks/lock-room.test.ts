@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Logger } from '../../../../pipelines/runtime/log.ts';
 import type { Pool, PoolClient } from '../../../../pipelines/runtime/postgres.ts';
-import { claimDeliveries } from '../../../../pipelines/watch/claim.ts';
-import { warnOfFewLocks } from '../../../../pipelines/watch/lock-room.ts';
-import { recordResults } from '../../../../pipelines/watch/record.ts';
+import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
+import { recordResults } from '../../../../pipelines/webhooks/results.ts';
+import { warnOfFewLocks } from '../../../../pipelines/webhooks/retention.ts';
 import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
 
 let bench: WatchBench;

@@ -1,4 +1,27 @@
-import type { PoolClient } from '../runtime/postgres.ts';
+import type { Pool, PoolClient } from '../runtime/postgres.ts';
+
+export interface StoredNotice {
+  id: number;
+  webhookId: string;
+  kind: NoticeKind;
+  detail: Record<string, unknown>;
+  at: Date;
+}
+
+/** An account's notices, newest first, those before `before`; null: from the newest. */
+export async function pageNotices(
+  pool: Pool,
+  accountId: number,
+  before: number | null,
+  limit: number,
+): Promise<StoredNotice[]> {
+  const { rows } = await pool.query<StoredNotice>(
+    `SELECT id, webhook_id AS "webhookId", kind, detail, at FROM notice
+     WHERE account_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
+    [accountId, before, limit],
+  );
+  return rows;
+}
 
 /** `plan`: the account's plan does not watch any more (plan-hold.ts); the webhook itself then names no cause. */
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
@@ -13,7 +36,7 @@ export type Notice =
   | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
   | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
 
-export type NoticeKind = Notice['kind'];
+type NoticeKind = Notice['kind'];
 
 /**
  * Writes a notice in the transaction that changes the webhook, whose row the caller has locked: both are there or neither.

@@ -1,0 +1,174 @@
+import { limaTime } from '../../schemas/lima-time.ts';
+import type { Logger } from '../runtime/log.ts';
+import { MailError, type Mailer } from '../runtime/mail.ts';
+import type { Pool } from '../runtime/postgres.ts';
+import type { Notice, PauseCause } from './owner-notices.ts';
+
+interface NoticeToMail {
+  id: number;
+  /** The account's address. */
+  email: string;
+  webhookId: string;
+  notice: Notice;
+  at: Date;
+  /** Number of this try, from 1. */
+  attempt: number;
+}
+
+interface MailLimits {
+  /** Longer than a try may take: a lease that ends while its mail is on the way sends it twice. */
+  leaseMs: number;
+  /** Notices older than this are not mailed: a server that is set up today tells nobody of last month. */
+  maxAgeMs: number;
+}
+
+/**
+ * Takes the notice whose mail has been due longest, for the length of the lease; null: none is due. One at a time, so that
+ * a slow server keeps no lease of a mail that is not on its way yet; several processes may do so at once. Dying after this
+ * line repeats the mail, with the same Message-ID, when the lease ends.
+ */
+export async function claimNoticeMail(pool: Pool, limits: MailLimits): Promise<NoticeToMail | null> {
+  const { rows } = await pool.query<NoticeRow>(
+    `WITH due AS (
+       SELECT n.id, a.email FROM notice n JOIN account a ON a.id = n.account_id
+       WHERE n.mail_due_at <= now() AND n.at > now() - make_interval(secs => $1) AND a.email <> ''
+       ORDER BY n.mail_due_at LIMIT 1 FOR UPDATE OF n SKIP LOCKED)
+     UPDATE notice n SET mail_attempts = n.mail_attempts + 1, mail_due_at = now() + make_interval(secs => $2)
+     FROM due WHERE n.id = due.id
+     RETURNING n.id, due.email, n.webhook_id, n.kind, n.detail, n.at, n.mail_attempts`,
+    [limits.maxAgeMs / 1_000, limits.leaseMs / 1_000],
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  return {
+    id: row.id,
+    email: row.email,
+    webhookId: row.webhook_id,
+    notice: { kind: row.kind, detail: row.detail } as Notice,
+    at: row.at,
+    attempt: row.mail_attempts,
+  };
+}
+
+interface NoticeRow {
+  id: number;
+  email: string;
+  webhook_id: string;
+  kind: Notice['kind'];
+  detail: Notice['detail'];
+  at: Date;
+  mail_attempts: number;
+}
+
+type MailOutcome = 'sent' | 'given_up' | { retryInMs: number };
+
+/** Only the try that still holds the lease is recorded; of two that overlapped, the later one. */
+async function recordNoticeMail(
+  pool: Pool,
+  { id, attempt }: Pick<NoticeToMail, 'id' | 'attempt'>,
+  outcome: MailOutcome,
+): Promise<void> {
+  const retryInMs = typeof outcome === 'object' ? outcome.retryInMs : null;
+  await pool.query(
+    `UPDATE notice SET mailed_at = CASE WHEN $3 THEN now() END,
+       mail_due_at = now() + make_interval(secs => $4::double precision)
+     WHERE id = $1 AND mail_attempts = $2 AND mailed_at IS NULL`,
+    [id, attempt, outcome === 'sent', retryInMs === null ? null : retryInMs / 1_000],
+  );
+}
+
+export interface NoticeMailRule extends MailLimits {
+  /** Waits after the first, second, … failed try; after the last one the mail is given up. */
+  retryAfterMs: readonly number[];
+}
+
+const minuteMs = 60_000;
+export const defaultNoticeMailRule: NoticeMailRule = {
+  leaseMs: 2 * minuteMs,
+  maxAgeMs: 48 * 60 * minuteMs,
+  retryAfterMs: [1, 5, 15, 60, 240, 720].map((minutes) => minutes * minuteMs),
+};
+
+export interface NoticeMailerParts {
+  pool: Pool;
+  mailer: Mailer;
+  log: Logger;
+  rule: NoticeMailRule;
+}
+
+/** Mails what is due, one after the other, until nothing is or the stop is asked for. Returns how many were taken by the server. */
+export async function mailNotices(parts: NoticeMailerParts, stop?: AbortSignal): Promise<number> {
+  let sent = 0;
+  for (;;) {
+    const due = stop?.aborted ? null : await claimNoticeMail(parts.pool, parts.rule);
+    if (due === null) return sent;
+    const outcome = await mailOne(parts, due);
+    await recordNoticeMail(parts.pool, due, outcome);
+    if (outcome === 'sent') sent += 1;
+  }
+}
+
+async function mailOne({ mailer, log, rule }: NoticeMailerParts, due: NoticeToMail): Promise<MailOutcome> {
+  const line = { notice: due.id, webhook: due.webhookId, kind: due.notice.kind, attempt: due.attempt };
+  try {
+    const { subject, text } = textOf(due.notice, due.webhookId, due.at);
+    await mailer.send({ id: `aviso-${due.id}`, to: due.email, subject, text });
+    log.info(line, 'notice mailed');
+    return 'sent';
+  } catch (error) {
+    if (!(error instanceof MailError)) throw error;
+    const retryInMs = error.retryable ? rule.retryAfterMs[due.attempt - 1] : undefined;
+    log.warn({ ...line, err: error, retryInMs }, 'notice not mailed');
+    return retryInMs === undefined ? 'given_up' : { retryInMs };
+  }
+}
+
+/** A notice as it is mailed. Pure. Names a webhook by its id alone: a URL may hold a secret, a description a person. */
+function textOf(notice: Notice, webhookId: string, at: Date): { subject: string; text: string } {
+  const { title, lines } = partsOf(notice);
+  const text = [
+    `${title} (${limaTime(at)}).`,
+    '',
+    `Webhook: ${webhookId}`,
+    ...lines,
+    '',
+    `Su estado y sus entregas: GET /id/v1/watch/webhooks/${webhookId} y …/entregas`,
+    'Todos los avisos: GET /id/v1/watch/avisos',
+    '',
+  ];
+  return { subject: `${title}: ${webhookId}`, text: text.join('\n') };
+}
+
+function partsOf(notice: Notice): { title: string; lines: string[] } {
+  switch (notice.kind) {
+    case 'webhook.por_pausar':
+      return {
+        title: 'Su webhook está por pausarse',
+        lines: [
+          `Fallos consecutivos: ${notice.detail.fallos_consecutivos}, el primero el ${limaTime(new Date(notice.detail.primer_fallo_en))}.`,
+          `Va en el ${notice.detail.porcentaje} % del camino hacia la pausa. Una sola entrega aceptada (2xx) empieza la cuenta de nuevo.`,
+        ],
+      };
+    case 'webhook.pausado':
+      return {
+        title: 'Su webhook está pausado',
+        lines: [
+          `Motivo: ${causes[notice.detail.causa]}. Fallos consecutivos: ${notice.detail.fallos_consecutivos}.`,
+          'Las notificaciones se retienen; no se pierden y no se envían.',
+          'Cuando el receptor esté listo: POST /id/v1/watch/webhooks/{id}/reanudar',
+        ],
+      };
+    case 'webhook.reanudado':
+      return {
+        title: 'Su webhook está activo de nuevo',
+        lines: [`Notificaciones retenidas que se envían ahora: ${notice.detail.liberadas}.`],
+      };
+  }
+}
+
+const causes: Readonly<Record<PauseCause, string>> = {
+  fallos: 'fallaron muchas entregas seguidas',
+  respuesta_410: 'el receptor respondió 410 (Gone)',
+  cliente: 'se pidió con su token',
+  plan: 'su plan ya no incluye la vigilancia; lo retenido se guarda 30 días',
+};
