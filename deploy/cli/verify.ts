@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ListedDifference, PartReport, VerifyReport } from '../../pipelines/replay/types.ts';
-import { type VerifyOutcome, verifyRegister } from '../../pipelines/replay/verify-register.ts';
+import { type VerifyOutcome, verifyRegister } from '../../pipelines/replay/verify.ts';
 import { archiveBlock, clickhouseBlock, databaseBlock } from '../../pipelines/runtime/config.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { registerOf } from './arguments.ts';

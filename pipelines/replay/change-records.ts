@@ -3,8 +3,7 @@ import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
 import { type ChangeBlock, type ChangeFile, openChangeFile } from '../changes/change-file.ts';
 import { CompareError } from '../changes/errors.ts';
 import { AvroCursor, UndecodableRecord } from '../changes/record.ts';
-import { ReplayError } from './errors.ts';
-import type { EditionFile } from './types.ts';
+import { type EditionFile, ReplayError } from './types.ts';
 
 /** By the Avro enum's symbols r, c, u, d. */
 export const baseline = 0;

@@ -1,6 +1,11 @@
 import { inOwnProcess } from '../runtime/job-process.ts';
-import { ReplayError, type ReplayErrorCode } from './errors.ts';
-import type { VerifyInput, VerifyProgress, VerifyReport } from './types.ts';
+import {
+  ReplayError,
+  type ReplayErrorCode,
+  type VerifyInput,
+  type VerifyProgress,
+  type VerifyReport,
+} from './types.ts';
 
 export type VerifyMessage =
   | { kind: 'progress'; progress: VerifyProgress }

@@ -1,13 +1,9 @@
 import { registers } from '../../schemas/registers.ts';
 import { baseline, ChangeRecords } from './change-records.ts';
-import type { Differences } from './differences.ts';
-import { FingerprintSum, isSame } from './fingerprint.ts';
-import { maxSupplierRows } from './limits.ts';
-import type { Meter } from './meter.ts';
-import { RowHash } from './row-hash.ts';
-import { type RangeRows, RowRanges, SortedRows } from './row-ranges.ts';
+import { FingerprintSum, isSame, RowHash } from './row-hash.ts';
+import { type Differences, type RangeRows, RowRanges, SortedRows } from './row-ranges.ts';
 import { everyKey, type StoredRows } from './stored.ts';
-import type { EditionFile, VerifyInput, VerifyLimits } from './types.ts';
+import { type EditionFile, type Meter, maxSupplierRows, type VerifyInput, type VerifyLimits } from './types.ts';
 
 /** By the Avro enum's symbols r, c, u, d: the numbers of ClickHouse's Enum8. */
 const opNumbers = [4, 1, 2, 3] as const;

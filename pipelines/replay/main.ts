@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { registerNames } from '../../schemas/registers.ts';
 import type { VerifyMessage } from './child.ts';
-import { ReplayError } from './errors.ts';
+import { ReplayError } from './types.ts';
 import { verify } from './verify.ts';
 
 /**

@@ -1,11 +1,10 @@
 import { foldName, searchedWords } from '../../schemas/names.ts';
 import { longestLength, standingOf } from '../consumers/company-names.ts';
+import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { ChangeRecords } from './change-records.ts';
-import type { Differences } from './differences.ts';
-import { isSame } from './fingerprint.ts';
-import { RowHash } from './row-hash.ts';
-import { type RangeRows, RowRanges } from './row-ranges.ts';
-import type { StoredNames } from './stored-names.ts';
+import { type Fingerprint, isSame, RowHash } from './row-hash.ts';
+import { type Differences, type RangeRows, RowRanges } from './row-ranges.ts';
+import { inTableOrder, type KeyRange, type StoredRow, storedRowsOf } from './stored.ts';
 import type { VerifyLimits } from './types.ts';
 
 const firstCompany = 20_000_000_000;
@@ -77,4 +76,84 @@ function nameTextOf(ruc: number, [nombre, estado, condicion, ubigeo]: SearchedCe
   const standing = standingOf({ estado, condicion });
   const length = Math.min(base.length, longestLength);
   return [ruc, base, form, searchedWords(base), enie, standing, length, estado, condicion, ubigeo].join('\n');
+}
+
+/** The text that NameCheck hashes. */
+const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
+  estado, condicion, ubigeo)`;
+
+/** What a row is about in the table's order: a name of a company at a place. It is live at one place, and at no other any longer. */
+const place = 'standing, length, ruc, name';
+
+/** The newest row of each place, where it is live. In the table's own order, but for the sort. */
+const liveNames = `
+  SELECT * FROM (
+    SELECT ${place}, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
+      max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) OR max(is_deleted) <> min(is_deleted) AS contradictory
+    FROM (
+      SELECT ${place}, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
+      FROM (SELECT ${place}, version, is_deleted, ${nameText} AS text FROM {table:Identifier}
+        WHERE version >= {since:UInt64} AND ruc >= {from:UInt64} AND ruc <= {to:UInt64})
+    )
+    GROUP BY ${place}, version ORDER BY ${place}, version DESC LIMIT 1 BY ${place}
+  ) WHERE deleted = 0`;
+
+/** By company. One that is live at two places contradicts itself. */
+const namesByCompany = `
+  SELECT ruc, min(xx) AS xx, min(crc) AS crc, count() > 1 OR max(contradictory) AS contradictory
+  FROM (${liveNames}) GROUP BY ruc`;
+
+/**
+ * The index of names as ClickHouse has it, from edition `since` on, the last one that wrote every row: what is older and was not
+ * written again is what another parser read, and stands for nothing. A range of RUCs is not one of the table's order: each question
+ * reads all of it.
+ */
+export class StoredNames {
+  readonly #clickhouse: ClickHouseClient;
+  readonly #tables: { names: string; words: string };
+  readonly #since: number;
+
+  constructor(clickhouse: ClickHouseClient, tables: { names: string; words: string }, since: number) {
+    this.#clickhouse = clickhouse;
+    this.#tables = tables;
+    this.#since = since;
+  }
+
+  async fingerprint(range: KeyRange): Promise<Fingerprint & { contradictory: number }> {
+    const [row] = await this.#query<{ names: string; xx_sum: string; crc_sum: string; unclear: string }>(
+      `SELECT count() AS names, sum(xx) AS xx_sum, sum(crc) AS crc_sum, countIf(contradictory) AS unclear
+       FROM (${namesByCompany})`,
+      { table: this.#tables.names, ...range },
+    );
+    const { names, xx_sum, crc_sum, unclear } = row!;
+    return { rows: Number(names), xx: BigInt(xx_sum), crc: BigInt(crc_sum), contradictory: Number(unclear) };
+  }
+
+  /** By RUC. */
+  async rows(range: KeyRange): Promise<StoredRow[]> {
+    const query = `SELECT ruc, xx, crc, contradictory FROM (${namesByCompany}) ORDER BY ruc`;
+    return storedRowsOf(await this.#query(query, { table: this.#tables.names, ...range }));
+  }
+
+  /** Companies with a word that the vocabulary lacks: its ends and its typing errors would not be found. */
+  async companiesWithLostWords(maxCompanies: number): Promise<number[]> {
+    const found = await this.#query<{ ruc: string }>(
+      `SELECT DISTINCT ruc FROM (
+         SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier}
+         WHERE is_deleted = 0 AND version >= {since:UInt64}
+       ) WHERE word NOT IN (SELECT word FROM {words:Identifier}) ORDER BY ruc LIMIT {maxCompanies:UInt64}`,
+      { table: this.#tables.names, words: this.#tables.words, maxCompanies },
+    );
+    return found.map(({ ruc }) => Number(ruc));
+  }
+
+  async #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
+    const result = await this.#clickhouse.query({
+      query,
+      query_params: { since: this.#since, ...parameters },
+      format: 'JSONEachRow',
+      clickhouse_settings: inTableOrder,
+    });
+    return await result.json<Row>();
+  }
 }

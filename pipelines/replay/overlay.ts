@@ -3,8 +3,8 @@ import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
 import { openChangeFile } from '../changes/change-file.ts';
 import type { ChangeRecords } from './change-records.ts';
-import { ReplayError } from './errors.ts';
 import type { RowHash } from './row-hash.ts';
+import { ReplayError } from './types.ts';
 
 interface OverlayEntry {
   ruc: string;

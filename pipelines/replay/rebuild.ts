@@ -4,11 +4,10 @@ import { readHead } from '../editions/heads.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import { verifyInChild } from './child.ts';
-import { ReplayError } from './errors.ts';
-import { loadEdition } from './load-edition.ts';
+import { loadEdition } from './fold.ts';
 import { inputAt, type PlanParts, servingTables } from './plan.ts';
 import { type FoldedEditions, Shadow, shadowTables } from './shadow.ts';
-import type { VerifyInput } from './types.ts';
+import { ReplayError, type VerifyInput } from './types.ts';
 
 export interface RebuildParts extends PlanParts {
   clickhouse: ClickHouseClient;

@@ -1,16 +1,12 @@
 import { registers } from '../../schemas/registers.ts';
 import { disappears } from './change-records.ts';
-import type { Differences } from './differences.ts';
-import { isSame } from './fingerprint.ts';
 import { fold } from './fold.ts';
-import { maxSupplierRows } from './limits.ts';
-import type { Meter } from './meter.ts';
 import type { NameCheck } from './name-check.ts';
 import type { ExpectedOverlay } from './overlay.ts';
-import { RowHash } from './row-hash.ts';
-import { RowRanges, SortedRows } from './row-ranges.ts';
+import { isSame, RowHash } from './row-hash.ts';
+import { type Differences, RowRanges, SortedRows } from './row-ranges.ts';
 import type { StoredRows } from './stored.ts';
-import type { VerifyInput, VerifyLimits } from './types.ts';
+import { type Meter, maxSupplierRows, type VerifyInput, type VerifyLimits } from './types.ts';
 
 /**
  * The live rows in ClickHouse against the folded change files, range by range; overlay and names meet the same rows on the way.

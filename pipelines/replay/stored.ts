@@ -1,6 +1,6 @@
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
-import type { Fingerprint } from './fingerprint.ts';
+import type { Fingerprint } from './row-hash.ts';
 
 /** Keys `from` to `to`, both included, as decimal numbers. */
 export interface KeyRange {

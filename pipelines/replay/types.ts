@@ -100,3 +100,76 @@ export interface VerifyReport {
   laterRows: number;
   listed: ListedDifference[];
 }
+
+export type ReplayErrorCode =
+  | 'change_file_damaged'
+  | 'too_many_files'
+  | 'too_many_rows'
+  | 'overlay_too_large'
+  | 'edition_on_its_way'
+  | 'no_edition'
+  | 'edition_unknown'
+  | 'edition_not_notified'
+  | 'already_running'
+  | 'shadow_differs'
+  | 'verify_crashed';
+
+/** What a fold, a verification, a rebuild or a replay cannot go on from. Names no person. */
+export class ReplayError extends Error {
+  override name = 'ReplayError';
+  readonly code: ReplayErrorCode;
+  readonly retryable: boolean;
+
+  constructor(code: ReplayErrorCode, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? false;
+  }
+}
+
+export const verifyLimits: VerifyLimits = {
+  maxRangeRows: 200_000,
+  maxListed: 100,
+  // One block of a quarter of a megabyte is held of each: eleven years of days.
+  maxFiles: 4_000,
+  maxOverlayRows: 1_000_000,
+};
+
+/** Rows of a register whose keys do not stand in the order of their numbers: they are held and sorted. */
+export const maxSupplierRows = 2_000_000;
+
+const everyMs = 1_000;
+
+/** Turns counts of rows into progress, once a second. */
+export class Meter {
+  readonly #report: (progress: VerifyProgress) => void;
+  #phase: VerifyProgress['phase'] = 'files';
+  #totalRows = 0;
+  #startedAt = 0;
+  #saidAt = 0;
+
+  constructor(report: (progress: VerifyProgress) => void) {
+    this.#report = report;
+  }
+
+  begin(phase: VerifyProgress['phase'], totalRows: number): void {
+    this.#phase = phase;
+    this.#totalRows = totalRows;
+    this.#startedAt = performance.now();
+    this.#saidAt = 0;
+    this.at(0);
+  }
+
+  at(rows: number): void {
+    const now = performance.now();
+    if (now - this.#saidAt < everyMs && rows < this.#totalRows) return;
+    this.#saidAt = now;
+    const seconds = (now - this.#startedAt) / 1000;
+    this.#report({
+      phase: this.#phase,
+      rows,
+      totalRows: this.#totalRows,
+      rowsPerSecond: seconds > 0 ? Math.round(rows / seconds) : 0,
+    });
+  }
+}

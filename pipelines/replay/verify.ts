@@ -1,20 +1,27 @@
-import { padronReducido } from '../../schemas/registers.ts';
+import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { sha256OfFile } from '../archive/local-copies.ts';
 import { makeClickhouse } from '../runtime/clickhouse.ts';
-import { Differences } from './differences.ts';
-import { ReplayError } from './errors.ts';
+import { verifyInChild } from './child.ts';
+import { wordTable } from './fold.ts';
 import { checkHistory } from './history-check.ts';
-import { verifyLimits } from './limits.ts';
-import { wordTable } from './load-edition.ts';
-import { Meter } from './meter.ts';
-import { NameCheck } from './name-check.ts';
+import { NameCheck, StoredNames } from './name-check.ts';
 import { ExpectedOverlay } from './overlay.ts';
+import { type PlanParts, planVerification } from './plan.ts';
 import { checkPublication } from './publication-check.ts';
 import { RowHash } from './row-hash.ts';
+import { Differences } from './row-ranges.ts';
 import { checkState } from './state-check.ts';
 import { StoredRows } from './stored.ts';
-import { StoredNames } from './stored-names.ts';
-import type { EditionFile, ListedDifference, VerifyInput, VerifyProgress, VerifyReport } from './types.ts';
+import {
+  type EditionFile,
+  type ListedDifference,
+  Meter,
+  ReplayError,
+  type VerifyInput,
+  type VerifyProgress,
+  type VerifyReport,
+  verifyLimits,
+} from './types.ts';
 
 const requestTimeoutMs = 600_000;
 
@@ -87,4 +94,33 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
     rows += changes;
     meter.at(rows);
   }
+}
+
+/** `on_its_way`: an edition is being written, so what ClickHouse holds is between two states; try again later. */
+export type VerifyOutcome =
+  | { kind: 'verified'; report: VerifyReport }
+  | { kind: 'on_its_way'; edition: number }
+  | { kind: 'no_edition' };
+
+/**
+ * Verifies a register's serving tables at its head. A difference is only believed when the head has not moved meanwhile:
+ * an edition that began during the reading has put newer rows in the place of those that were to be read.
+ * @throws ReplayError, ArchiveError; the signal's reason
+ */
+export async function verifyRegister(
+  parts: PlanParts,
+  register: RegisterName,
+  report: (progress: VerifyProgress) => void,
+  signal: AbortSignal,
+): Promise<VerifyOutcome> {
+  const plan = await planVerification(parts, register);
+  if (plan.kind !== 'ready') return plan;
+  const found = await verifyInChild(plan.input, report, signal);
+  if (found.equal && found.laterRows === 0) return { kind: 'verified', report: found };
+  const now = await planVerification(parts, register);
+  if (now.kind === 'on_its_way') return now;
+  if (now.kind === 'ready' && now.input.edition !== plan.input.edition) {
+    return { kind: 'on_its_way', edition: now.input.edition };
+  }
+  return { kind: 'verified', report: found };
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FingerprintSum, isSame } from '../../../../pipelines/replay/fingerprint.ts';
-import { xxHash32 } from '../../../../pipelines/replay/row-hash.ts';
+import { FingerprintSum, isSame, xxHash32 } from '../../../../pipelines/replay/row-hash.ts';
 
 describe('xxHash32', () => {
   // Published vectors of the algorithm, seed 0; test/integration compares with the engine's own.

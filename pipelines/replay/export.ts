@@ -1,8 +1,36 @@
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
-import type { ToldChange } from './told-changes.ts';
-import { writeWhole } from './whole-file.ts';
+import { type PublishParts, replayInChild } from '../stream/publish.ts';
+import type { SelectedEdition } from './plan.ts';
+import type { ToldChange } from './publication-check.ts';
+import { ReplayError } from './types.ts';
+
+/** One JSON object a line; waits for a slow reader and leaves the stream open. `report` gets the lines given so far. */
+export async function writeNdjson(
+  batches: AsyncIterable<readonly ToldChange[]>,
+  out: Writable,
+  report: (rows: number) => void,
+  signal: AbortSignal,
+): Promise<number> {
+  let rows = 0;
+  async function* lines(): AsyncGenerator<string> {
+    for await (const changes of batches) {
+      yield changes.map((change) => `${JSON.stringify(lineOf(change))}\n`).join('');
+      rows += changes.length;
+      report(rows);
+    }
+  }
+  await pipeline(Readable.from(lines(), { objectMode: false }), out, { signal, end: false });
+  return rows;
+}
+
+function lineOf(change: ToldChange): unknown {
+  return { ...change, detected_at: new Date(change.detected_at).toISOString() };
+}
 
 /** Rows that are held until they are written as one group of columns. */
 const rowsPerGroup = 50_000;
@@ -120,5 +148,47 @@ class OpenFileWriter extends ByteWriter {
 
   override finish(): void {
     this.flush();
+  }
+}
+
+/**
+ * Sends these editions into the register's changes topic once more, oldest first, each record with the header `replay`. All of
+ * them are looked at before the first is sent. Dying half way leaves some of them twice in the topic, which readers take as one.
+ * @throws ReplayError `edition_not_notified`; StreamError
+ */
+export async function replayIntoKafka(
+  parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  editions: readonly SelectedEdition[],
+  report: (rows: number) => void,
+  signal: AbortSignal,
+): Promise<number> {
+  const early = editions.find(({ notified }) => !notified);
+  if (early !== undefined) {
+    const what = `edition ${early.edition} of ${early.register} is on its way: replay it once its notices are written`;
+    throw new ReplayError('edition_not_notified', what, { retryable: true });
+  }
+  let sent = 0;
+  for (const { register, edition, path } of editions) {
+    const input = { register, edition, changeFile: path };
+    const done = await replayInChild(parts, input, ({ rows }) => report(sent + rows), signal);
+    sent += done.rows;
+    report(sent);
+  }
+  return sent;
+}
+
+/**
+ * Writes a file under a name of its own and gives it its name when it is whole: `write` leaves it on the disk. Dying leaves
+ * `<path>.partial`, which the next run replaces.
+ */
+export async function writeWhole<Result>(path: string, write: (partial: string) => Promise<Result>): Promise<Result> {
+  const partial = `${path}.partial`;
+  try {
+    const result = await write(partial);
+    await rename(partial, path);
+    return result;
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
   }
 }
