@@ -30,12 +30,14 @@ import { tracingBlock } from '../pipelines/runtime/tracing/tracing.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/registry.ts';
-import { bundleWorkflows } from './bundle.ts';
+import { bundleWorkflows, temporalLogger } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
-import { defaultPublicationSettings, type PublicationDependencies } from './publication/parts.ts';
 import { defaultFetchCron, defaultReconcileCron } from './publication/schedule.ts';
-import { makePublicationWorker } from './publication/worker.ts';
-import { temporalLogger } from './temporal-log.ts';
+import {
+  defaultPublicationSettings,
+  makePublicationWorker,
+  type PublicationDependencies,
+} from './publication/worker.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
 /** The worker process: both task queues of Temporal, with everything their steps need. */

@@ -1,5 +1,5 @@
 import type { EventRow } from '../../pipelines/watch/history.ts';
-import type { Bell } from '../../workflows/delivery/bell.ts';
+import type { Bell } from '../../workflows/delivery/underway.ts';
 
 export interface FeedSource {
   /** The account's last position. */

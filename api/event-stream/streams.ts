@@ -5,7 +5,7 @@ import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from '../../pipelines/watch/stream-seats.ts';
 import type { WorkNews } from '../../pipelines/webhooks/work.ts';
-import { Bell } from '../../workflows/delivery/bell.ts';
+import { Bell } from '../../workflows/delivery/underway.ts';
 import { type Caller, planRanks } from '../accounts/callers.ts';
 import { ApiProblem } from '../problems.ts';
 import { within } from '../stores.ts';

@@ -161,7 +161,7 @@ async function wake(context: CommandContext, register: RegisterName): Promise<Cl
   // Loaded here: listing editions asks no Temporal.
   const [{ connectTemporal }, { wakePublish }] = await Promise.all([
     import('./temporal.ts'),
-    import('../../workflows/publication/wake.ts'),
+    import('../../workflows/publication/schedule.ts'),
   ]);
   const client = await connectTemporal(context);
   await wakePublish(client, register);

@@ -4,7 +4,7 @@ import { pauseRegister, readHead, resumeRegister } from '../../pipelines/edition
 import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
 import { inTransaction, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { wakePublish } from '../../workflows/publication/wake.ts';
+import { wakePublish } from '../../workflows/publication/schedule.ts';
 import { dayOf, defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 import { followPublication } from './publication-follow.ts';

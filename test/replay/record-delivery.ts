@@ -1,8 +1,3 @@
-/**
- * Records the histories that delivery.test.ts replays, against a Temporal server with a real worker:
- * `node --import tsx test/replay/record-delivery.ts <host:port> <name>`. Run it when the workflow changes on purpose, under
- * a new name, and keep the older files for as long as runs of that code may be open (four days).
- */
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
@@ -10,6 +5,12 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import type { DeliveryActivities } from '../../workflows/delivery/activities.ts';
 import { type RoundResult, slowQueueName } from '../../workflows/delivery/messages.ts';
 import { writeHistory } from '../support/histories.ts';
+
+/**
+ * Records the histories that delivery.test.ts replays, against a Temporal server with a real worker:
+ * `node --import tsx test/replay/record-delivery.ts <host:port> <name>`. Run it when the workflow changes on purpose, under
+ * a new name, and keep the older files for as long as runs of that code may be open (four days).
+ */
 
 const [address, name] = process.argv.slice(2);
 if (address === undefined || name === undefined) throw new Error('usage: record-delivery.ts <host:port> <name>');

@@ -6,8 +6,7 @@ import { type Authority, makeAuthority } from '../../deploy/local/demo/authority
 import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import { makeWake, type Wake } from '../../pipelines/webhooks/work.ts';
-import type { DeliverySettings } from '../../workflows/delivery/settings.ts';
-import { makeDeliveryWorker } from '../../workflows/delivery/worker.ts';
+import { type DeliverySettings, makeDeliveryWorker } from '../../workflows/delivery/worker.ts';
 import { quickSettings } from './delivery-settings.ts';
 import { freshNamespace } from './isolation.ts';
 import { batchOf, change, keyRing, makeWatchBench, row, silentLog, type WatchBench } from './watch-bench.ts';

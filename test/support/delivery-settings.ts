@@ -1,4 +1,4 @@
-import { type DeliverySettings, defaultDeliverySettings } from '../../workflows/delivery/settings.ts';
+import { type DeliverySettings, defaultDeliverySettings } from '../../workflows/delivery/worker.ts';
 
 /** The schedule and the limits of a test: the same shape, in fractions of seconds. */
 export const quickSettings: Partial<DeliverySettings> = {

@@ -13,13 +13,14 @@ import { makeMetrics } from '../../pipelines/runtime/health.ts';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { prepareStream } from '../../pipelines/stream/prepare.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
 import {
   defaultPublicationSettings,
+  makePublicationWorker,
   type PublicationDependencies,
   type PublicationSettings,
-} from '../../workflows/publication/parts.ts';
-import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
-import { makePublicationWorker, type PublicationWorker } from '../../workflows/publication/worker.ts';
+  type PublicationWorker,
+} from '../../workflows/publication/worker.ts';
 import { freshNamespace } from './isolation.ts';
 import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
 import { makeStreamBench, type StreamBench } from './stream.ts';

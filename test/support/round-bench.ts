@@ -6,7 +6,7 @@ import type { Endpoints } from '../../deploy/local/endpoints.ts';
 import { makeEgressDispatcher } from '../../pipelines/runtime/egress/dispatcher.ts';
 import { makeDeliveryMetrics } from '../../workflows/delivery/metrics.ts';
 import { Round, type RoundDependencies } from '../../workflows/delivery/round.ts';
-import { type DeliverySettings, defaultDeliverySettings } from '../../workflows/delivery/settings.ts';
+import { type DeliverySettings, defaultDeliverySettings } from '../../workflows/delivery/worker.ts';
 import { quickSettings } from './delivery-settings.ts';
 import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from './watch-bench.ts';
 

@@ -21,19 +21,12 @@ import { makeEgressDispatcher } from '../../pipelines/runtime/egress/dispatcher.
 import { migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { inTransaction, makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import { comparePublication } from '../../workflows/publication/compare-step.ts';
-import type { CompareParts } from '../../workflows/publication/comparing.ts';
-import { compareCorrection, freezeCorrection } from '../../workflows/publication/correction-steps.ts';
-import { type FetchParts, fetchPublication } from '../../workflows/publication/fetch-steps.ts';
+import { type CompareParts, comparePublication } from '../../workflows/publication/compare.ts';
+import { compareCorrection, freezeCorrection } from '../../workflows/publication/correct.ts';
+import { type FetchParts, fetchPublication, probe } from '../../workflows/publication/fetch.ts';
 import { gatesByRegister } from '../../workflows/publication/gate-settings.ts';
-import { defaultPublicationSettings } from '../../workflows/publication/parts.ts';
-import { probe } from '../../workflows/publication/probe-step.ts';
-import {
-  freezePublication,
-  judgePublication,
-  nextWork,
-  verifyPublication,
-} from '../../workflows/publication/publish-steps.ts';
+import { freezePublication, judgePublication, nextWork, verifyPublication } from '../../workflows/publication/judge.ts';
+import { defaultPublicationSettings } from '../../workflows/publication/worker.ts';
 import { freshDatabase } from './isolation.ts';
 import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
 

@@ -1,6 +1,6 @@
 import { Context, heartbeat } from '@temporalio/activity';
 import { noTracing } from '../../pipelines/runtime/tracing/tracing.ts';
-import { runOf } from '../activity-run.ts';
+import { runOf } from '../publication/activities.ts';
 import type { DeliverInput, RoundResult } from './messages.ts';
 import { Round, type RoundDependencies } from './round.ts';
 

@@ -12,13 +12,10 @@ import {
 import { type HealthVerdict, recordResults, type Standing, updateHealth } from '../../pipelines/webhooks/results.ts';
 import { releaseWork, type WorkNews } from '../../pipelines/webhooks/work.ts';
 import { type AttemptDependencies, type SentAttempt, sendAttempt } from './attempt.ts';
-import { Bell } from './bell.ts';
 import { type HealthRule, isSlow, judge, type Outcome } from './health.ts';
-import type { DeliverInput, RoundResult } from './messages.ts';
-import type { DeliveryMetrics } from './metrics.ts';
-import { allowance, type RateState, spend, waitMs } from './rate.ts';
-import { attemptUnit, reportAttempt } from './report.ts';
-import { Underway } from './underway.ts';
+import { allowance, type DeliverInput, type RateState, type RoundResult, spend, waitMs } from './messages.ts';
+import { attemptUnit, type DeliveryMetrics, reportAttempt } from './metrics.ts';
+import { Bell, Underway } from './underway.ts';
 
 export interface RoundLimits {
   /** A round claims nothing more after this; with the exchange's limit on top it ends within 30 s. */

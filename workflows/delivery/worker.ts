@@ -3,7 +3,9 @@ import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkerDeploymentOptions, type WorkflowBundle } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
 import { makeEgressDispatcher } from '../../pipelines/runtime/egress/dispatcher.ts';
-import type { EgressPolicy } from '../../pipelines/runtime/egress/policy.ts';
+import type { EgressLimits, EgressPolicy } from '../../pipelines/runtime/egress/policy.ts';
+import type { ExchangeLimits } from '../../pipelines/runtime/egress/request.ts';
+import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../pipelines/runtime/secrets.ts';
@@ -13,15 +15,59 @@ import {
   deliveryWorkflow,
   listenForNews,
   makeWake,
+  overdueWebhooks,
+  type Wake,
   type WorkNews,
   workChannel,
 } from '../../pipelines/webhooks/work.ts';
 import { type DeliveryActivities, makeDeliveryActivities } from './activities.ts';
+import { defaultSchedule, type RetrySchedule } from './backoff.ts';
+import { defaultHealthRule, type HealthRule } from './health.ts';
 import { slowQueueName } from './messages.ts';
-import { makeDeliveryMetrics } from './metrics.ts';
-import type { RoundDependencies } from './round.ts';
-import { type DeliverySettings, defaultDeliverySettings } from './settings.ts';
-import { startDeliverySweeper } from './sweeper.ts';
+import { type DeliveryMetrics, makeDeliveryMetrics } from './metrics.ts';
+import type { RoundDependencies, RoundLimits } from './round.ts';
+
+/** All limits of delivery in one place. Tests shorten them; an installation may. */
+export interface DeliverySettings {
+  egress: EgressLimits;
+  exchange: ExchangeLimits;
+  round: RoundLimits;
+  schedule: RetrySchedule;
+  health: HealthRule;
+  /** Rounds at once of endpoints that answer, and of those that do not. */
+  activitySlots: number;
+  slowActivitySlots: number;
+  sweepEveryMs: number;
+  sweepGraceSeconds: number;
+  sweepMaxWebhooks: number;
+  /** How long a stopping worker waits for its rounds. */
+  stopMs: number;
+}
+
+const exchangeTimeoutMs = 15_000;
+
+export const defaultDeliverySettings: DeliverySettings = {
+  egress: {
+    connectTimeoutMs: 5_000,
+    // The exchange's own limit covers both; these only keep a forgotten socket from living for ever.
+    headersTimeoutMs: exchangeTimeoutMs + 5_000,
+    bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
+    // Customers share hosts (automation services): a low limit would let one slow endpoint take another's sockets. What
+    // bounds them is each endpoint's own limit of what may be in flight; kept sockets are used first.
+    connectionsPerOrigin: 1_000,
+    keepAliveMs: 4_000,
+  },
+  exchange: { exchangeTimeoutMs, maxBodyBytes: 16_384 },
+  round: { claimWindowMs: 14_000, deliveryLeaseMs: 30_000, workLeaseMs: 60_000, lookAgainMs: 500, lingerMs: 3_000 },
+  schedule: defaultSchedule,
+  health: defaultHealthRule,
+  activitySlots: 2_000,
+  slowActivitySlots: 500,
+  sweepEveryMs: 10_000,
+  sweepGraceSeconds: 15,
+  sweepMaxWebhooks: 500,
+  stopMs: 18_000,
+};
 
 export interface DeliveryWorkerDependencies {
   pool: Pool;
@@ -173,4 +219,29 @@ function openSecrets(ring: KeyRing, target: WebhookTarget): readonly string[] {
   // A webhook is made together with its secret: none at all is a bug, not the customer's failure.
   if (target.secrets.length === 0) throw new Error(`webhook ${target.id} has no secret`);
   return target.secrets.map((secret) => openSecret(ring, target.id, secret));
+}
+
+export interface DeliverySweepParts {
+  pool: Pool;
+  wake: Wake;
+  log: Logger;
+  metrics: DeliveryMetrics;
+  /** Overdue by this much: a wake-up that is still on its way is not lost. */
+  graceSeconds: number;
+  maxWebhooks: number;
+}
+
+/** Wakes webhooks whose wake-up, worker or workflow was lost. Several workers may do so at once: a wake-up is harmless. */
+async function sweepDeliveries(parts: DeliverySweepParts): Promise<number> {
+  const webhookIds = await overdueWebhooks(parts.pool, parts);
+  if (webhookIds.length === 0) return 0;
+  await parts.wake(webhookIds);
+  parts.metrics.swept.inc(webhookIds.length);
+  parts.log.warn({ webhooks: webhookIds.length }, 'overdue webhooks woken');
+  return webhookIds.length;
+}
+
+/** Sweeps every `everyMs`; a failed sweep is logged and the next one tries again. Returns the stop. */
+function startDeliverySweeper(parts: DeliverySweepParts, everyMs: number): () => Promise<void> {
+  return startRepeating('sweep of webhooks', everyMs, parts.log, () => sweepDeliveries(parts));
 }

@@ -5,8 +5,8 @@ import type { FrozenDifference } from '../../pipelines/editions/freeze.ts';
 import type { Head } from '../../pipelines/editions/heads.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
 import { type Column, type Register, registers } from '../../schemas/registers.ts';
+import type { NoticeCounts } from './event-forecast.ts';
 import type { ColumnFacts, GateFacts, KindFacts, NoticeFacts } from './gates.ts';
-import type { NoticeCounts } from './notices.ts';
 
 const count = z.number().int().nonnegative();
 const byName = z.record(z.string(), count);

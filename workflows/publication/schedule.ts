@@ -1,8 +1,16 @@
-import { type Client, ScheduleAlreadyRunning, type ScheduleHandle, ScheduleOverlapPolicy } from '@temporalio/client';
+import {
+  type Client,
+  ScheduleAlreadyRunning,
+  type ScheduleHandle,
+  ScheduleOverlapPolicy,
+  WorkflowIdConflictPolicy,
+} from '@temporalio/client';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import {
+  archivedSignalName,
   fetchWorkflowId,
   publicationQueue,
+  publishWorkflowId,
   type ReconcileInput,
   type RegisterInput,
   reconcileId,
@@ -106,4 +114,26 @@ export async function triggerFetch(handle: ScheduleHandle, timeoutMs: number): P
 
 function runOf(action: { action: { workflow: { firstExecutionRunId: string } } }): string {
   return action.action.workflow.firstExecutionRunId;
+}
+
+/** Starts `publish`, or tells the running one to look again. */
+export async function wakePublish(client: Client, register: RegisterName): Promise<void> {
+  const input: RegisterInput = { register };
+  await client.workflow.signalWithStart('publish', {
+    workflowId: publishWorkflowId(register),
+    taskQueue: publicationQueue,
+    args: [input],
+    signal: archivedSignalName,
+  });
+}
+
+/** Starts `publish` where none runs; a running one is left alone, since it finds all open work by itself. */
+export async function startPublish(client: Client, register: RegisterName): Promise<void> {
+  const input: RegisterInput = { register };
+  await client.workflow.start('publish', {
+    workflowId: publishWorkflowId(register),
+    taskQueue: publicationQueue,
+    args: [input],
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+  });
 }

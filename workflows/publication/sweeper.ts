@@ -7,10 +7,9 @@ import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+import { nextWork } from './judge.ts';
 import type { NextWork } from './messages.ts';
-import { nextWork } from './publish-steps.ts';
-import { ensureReconcileSchedule, ensureSchedule, type ScheduleSettings } from './schedule.ts';
-import { startPublish } from './wake.ts';
+import { ensureReconcileSchedule, ensureSchedule, type ScheduleSettings, startPublish } from './schedule.ts';
 
 export interface SweepParts {
   pool: Pool;

@@ -1,8 +1,30 @@
 import { fileURLToPath } from 'node:url';
+import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
-import { makePublicationActivities } from './activities.ts';
+import type { Registry } from 'prom-client';
+import type { Archive } from '../../pipelines/archive/archive.ts';
+import { compareInChild, correctInChild, differenceProgram, rebuildInChild } from '../../pipelines/diff/child.ts';
+import { compareLimits } from '../../pipelines/diff/types.ts';
+import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/editions.ts';
+import type { DownloadLimits } from '../../pipelines/registers/download.ts';
+import { registerModules } from '../../pipelines/registers/modules.ts';
+import type { Sources } from '../../pipelines/registers/settings.ts';
+import type { SiteAccess } from '../../pipelines/registers/site.ts';
+import { verifyInChild } from '../../pipelines/replay/child.ts';
+import { planVerification } from '../../pipelines/replay/plan.ts';
+import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
+import { KeptProcess } from '../../pipelines/runtime/job-process.ts';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
+import { checkMaterialised, editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
+import { publishInChild, type PublishParts as StreamParts } from '../../pipelines/stream/publish.ts';
+import { publisherProgram } from '../../pipelines/stream/publisher/job.ts';
+import { watchGroup } from '../../pipelines/stream/topics.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { type BeatLimits, defaultBeatLimits, makePublicationActivities, type PublicationParts } from './activities.ts';
+import { type GateSettings, gatesByRegister } from './gate-settings.ts';
 import { publicationQueue } from './messages.ts';
-import { makePublicationParts, type PublicationDependencies } from './parts.ts';
+import { makePublicationMetrics } from './metrics.ts';
 import { type ScheduleSettings, updateSchedules } from './schedule.ts';
 import { startSweeper } from './sweeper.ts';
 
@@ -76,4 +98,115 @@ export async function makePublicationWorker(
     },
     isRunning: () => worker.getState() === 'RUNNING',
   };
+}
+
+export interface PublicationSettings {
+  downloadLimits: DownloadLimits;
+  gates: Readonly<Record<RegisterName, GateSettings>>;
+  /** Until an edition is materialised and notified. */
+  waits: { pollEveryMs: number; waitAtMostMs: number };
+  beats: BeatLimits;
+  /** Raw publications older than this many days go from the archive; null: never. */
+  publicationDays: number | null;
+}
+
+export const defaultPublicationSettings: PublicationSettings = {
+  downloadLimits: {
+    // The file of today is 0.4 GB.
+    maxBytes: 4 * 2 ** 30,
+    stallTimeoutMs: 60_000,
+    maxFailuresWithoutProgress: 8,
+    progressBytes: 256 * 1024,
+    firstPauseMs: 1_000,
+    maxPauseMs: 60_000,
+    reserveBytes: 2 ** 30,
+    reportEveryMs: 2_000,
+  },
+  gates: gatesByRegister,
+  waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
+  beats: defaultBeatLimits,
+  publicationDays: null,
+};
+
+export interface PublicationDependencies {
+  stream: StreamParts;
+  clickhouse: ClickHouseClient;
+  client: Client;
+  archive: Archive;
+  /** For the child process that verifies; it opens its own connection. */
+  clickhouseUrl: string;
+  workDir: string;
+  access: SiteAccess;
+  sources: Sources;
+  log: Logger;
+  /** Left out: none. */
+  tracing?: Tracing;
+  metrics: Registry;
+  settings: PublicationSettings;
+}
+
+/** Longer than between the registers of a morning; then the memory is given back. */
+const keptIdleMs = 30_000;
+
+/** The steps' ports, joined to the real engines. */
+function makePublicationParts(dependencies: PublicationDependencies): PublicationParts {
+  const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = dependencies;
+  const { pool, prefix } = stream;
+  const processes = {
+    differences: new KeptProcess(differenceProgram, keptIdleMs),
+    publisher: new KeptProcess(publisherProgram, keptIdleMs),
+  };
+  /** Small registers take turns in these; each edition of a large one has processes of its own. */
+  const kept = (register: RegisterName) => (registerModules[register].format.size === 'small' ? processes : undefined);
+  return {
+    ...dependencies,
+    ...settings,
+    pool,
+    zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
+    observe: makePublicationMetrics(dependencies.metrics, pool).observe,
+    editionsToRepublish: (register) => editionsToRepublish(stream, register),
+    compare: (input, report, signal) => compareInChild(input, report, signal, kept(input.register)?.differences.run),
+    correct: (input, report, signal) => correctInChild(input, report, signal, kept(input.register)?.differences.run),
+    async rebuildIndex(register, edition, report, signal) {
+      const changeFiles = await localChangeFiles(dependencies, register, edition);
+      const { maxAttemptAgeMs } = compareLimits;
+      const input = { register, workDir, changeFiles, maxAttemptAgeMs };
+      await rebuildInChild(input, report, signal, kept(register)?.differences.run);
+    },
+    async publish({ register, edition, mode, acknowledged }, report, signal) {
+      const row = await findEdition(pool, register, edition);
+      const sha256 = row!.change_file_sha256;
+      const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
+      const again = mode === 'again';
+      const run = kept(register)?.publisher.run;
+      const input = {
+        register,
+        edition,
+        changeFile,
+        again,
+        ...(acknowledged && { acknowledged }),
+        ...(run && { run }),
+      };
+      await publishInChild(stream, input, report, signal);
+    },
+    isMaterialised: async (register, edition) =>
+      (await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'materialised',
+    isNotified: (register, edition) => groupPassed(stream, watchGroup(prefix), register, edition),
+    async verify(register, report, signal) {
+      const plan = await planVerification({ pool, archive, clickhouseUrl, workDir }, register);
+      return plan.kind === 'ready' ? await verifyInChild(plan.input, report, signal) : null;
+    },
+  };
+}
+
+/** The change files that an edition's state is folded from, as local files, oldest first. */
+async function localChangeFiles({ stream, archive }: PublicationDependencies, register: RegisterName, last: number) {
+  const editions = await changeFilesFromLastFull(stream.pool, register, last);
+  return await Promise.all(
+    editions.map(async ({ edition, sha256 }) => ({
+      edition,
+      sha256,
+      path: await archive.localFile({ register, kind: 'changes', sha256 }),
+    })),
+  );
 }

@@ -7,7 +7,7 @@ import type { Notice } from '../../../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { makeWebhookSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { sendAttempt } from '../../../../workflows/delivery/attempt.ts';
-import { defaultDeliverySettings } from '../../../../workflows/delivery/settings.ts';
+import { defaultDeliverySettings } from '../../../../workflows/delivery/worker.ts';
 import { claimedDelivery, targetAt } from '../../../support/claimed-delivery.ts';
 import { type Python, pythonWithPackages } from '../../../support/python-packages.ts';
 import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/receiver.ts';

@@ -8,7 +8,7 @@ import { listEditions } from '../../../../pipelines/editions/editions.ts';
 import { readHead } from '../../../../pipelines/editions/heads.ts';
 import { findPublication } from '../../../../pipelines/editions/publications.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import { wakePublish } from '../../../../workflows/publication/wake.ts';
+import { wakePublish } from '../../../../workflows/publication/schedule.ts';
 import { type Fault, writeFault } from '../../../fixtures/padron-reducido/faults.ts';
 import { PublicationBench, register } from '../../../support/publication-bench.ts';
 import { type Rows, readState } from '../../../support/register-state.ts';

@@ -13,8 +13,8 @@ import type { SmallFormat } from '../../../../pipelines/registers/module.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { registers } from '../../../../schemas/registers.ts';
-import { comparePublication } from '../../../../workflows/publication/compare-step.ts';
-import { verifyPublication } from '../../../../workflows/publication/publish-steps.ts';
+import { comparePublication } from '../../../../workflows/publication/compare.ts';
+import { verifyPublication } from '../../../../workflows/publication/judge.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/list-days.ts';
 import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
 

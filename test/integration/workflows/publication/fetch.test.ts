@@ -13,8 +13,7 @@ import { PartFile } from '../../../../pipelines/registers/part-file.ts';
 import { addressesOf } from '../../../../pipelines/registers/settings.ts';
 import { type RegisterName, registerNames } from '../../../../schemas/registers.ts';
 import { checkDigit } from '../../../../schemas/ruc.ts';
-import { fetchPublication } from '../../../../workflows/publication/fetch-steps.ts';
-import { probe } from '../../../../workflows/publication/probe-step.ts';
+import { fetchPublication, probe } from '../../../../workflows/publication/fetch.ts';
 import type { Fault } from '../../../support/official-site.ts';
 import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
 

@@ -14,7 +14,7 @@ import {
   type ReconcileInput,
   type ReconcileResult,
 } from '../../../../workflows/publication/messages.ts';
-import { wakePublish } from '../../../../workflows/publication/wake.ts';
+import { wakePublish } from '../../../../workflows/publication/schedule.ts';
 import { PublicationBench, register } from '../../../support/publication-bench.ts';
 import { readPublication, readState } from '../../../support/register-state.ts';
 

@@ -8,7 +8,7 @@ import { pauseRegister, readHead, resumeRegister } from '../../../../pipelines/e
 import { findPublication } from '../../../../pipelines/editions/publications.ts';
 import type { VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { makePublicationMetrics } from '../../../../workflows/publication/metrics.ts';
-import { reconcileRegister } from '../../../../workflows/publication/reconcile-step.ts';
+import { reconcileRegister } from '../../../../workflows/publication/publish.ts';
 import { LateWatch } from '../../../../workflows/publication/sweeper.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/list-days.ts';
 import { keepLines } from '../../../support/log-lines.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FeedSource, feed } from '../../../../api/event-stream/feed.ts';
-import { Bell } from '../../../../workflows/delivery/bell.ts';
+import { Bell } from '../../../../workflows/delivery/underway.ts';
 
 const limits = { pageRows: 3, commentMs: 15_000, retryMs: 1_000 };
 const event = (position: number) => ({ position, payload: `{"posicion":${position}}` });

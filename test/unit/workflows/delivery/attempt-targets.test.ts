@@ -1,7 +1,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { sendAttempt } from '../../../../workflows/delivery/attempt.ts';
-import { defaultDeliverySettings } from '../../../../workflows/delivery/settings.ts';
+import { defaultDeliverySettings } from '../../../../workflows/delivery/worker.ts';
 import { claimedDelivery, targetAt } from '../../../support/claimed-delivery.ts';
 import { refusedTargets, resolveInside } from '../../../support/egress-rows.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Bell } from '../../../../workflows/delivery/bell.ts';
+import { Bell } from '../../../../workflows/delivery/underway.ts';
 
 const longMs = 60_000;
 

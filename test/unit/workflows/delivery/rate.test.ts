@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { allowance, type RateState, spend, waitMs } from '../../../../workflows/delivery/rate.ts';
+import { allowance, type RateState, spend, waitMs } from '../../../../workflows/delivery/messages.ts';
 
 it('never lets more leave in any stretch of time than the rate and a tenth of a second allow', () => {
   const perSecond = fc.integer({ min: 1, max: 200 });

@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { makeDeliveryMetrics } from '../../../../workflows/delivery/metrics.ts';
-import { reportAttempt } from '../../../../workflows/delivery/report.ts';
+import { makeDeliveryMetrics, reportAttempt } from '../../../../workflows/delivery/metrics.ts';
 import { claimedDelivery } from '../../../support/claimed-delivery.ts';
 import { silentLog } from '../../../support/watch-bench.ts';
 

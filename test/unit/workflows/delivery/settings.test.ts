@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { heartbeatEveryMs } from '../../../../workflows/delivery/activities.ts';
-import { defaultDeliverySettings } from '../../../../workflows/delivery/settings.ts';
+import { defaultDeliverySettings } from '../../../../workflows/delivery/worker.ts';
 
 const { round, exchange, egress, stopMs } = defaultDeliverySettings;
 const recordMs = 5_000;

@@ -9,10 +9,10 @@ import { type Edition, findEdition } from '../../pipelines/editions/editions.ts'
 import { freezeCorrection as freeze } from '../../pipelines/editions/freeze.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { archiveComparison, baseOf, type CompareParts, orRebuild, type Report } from './comparing.ts';
+import { archiveComparison, baseOf, type CompareParts, orRebuild, type Report } from './compare.ts';
 import { differenceOf, stillStands } from './comparison.ts';
+import { faultOf, type PublishParts } from './judge.ts';
 import type { FreezeOutcome, StepOutcome } from './messages.ts';
-import { faultOf, type PublishParts } from './publish-steps.ts';
 
 /**
  * `pedida → comparada`: the undone edition's change file, turned around against today's head. No gates: it is an operator's
