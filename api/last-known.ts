@@ -1,4 +1,4 @@
-import { within } from './stores.ts';
+import { within } from './problems.ts';
 
 /**
  * Keeps what was last read of a slow or fallible store, by key. A value is fresh for `freshMs`, counted from the moment

@@ -1,25 +1,78 @@
-import type {
-  BusinessDayAnswer,
-  CalendarMeta,
-  DeadlineAnswer,
-  Digit,
-  HolidayAnswer,
-  ScheduleAnswer,
-  ScheduleMeta,
-  Sector,
-  UpcomingDueDate,
-  UpcomingSummary,
-  YearRange,
+import {
+  type BusinessDayAnswer,
+  type CalendarMeta,
+  type DeadlineAnswer,
+  type Digit,
+  digits,
+  type HolidayAnswer,
+  type ScheduleAnswer,
+  type ScheduleMeta,
+  type Sector,
+  type UpcomingDueDate,
+  type UpcomingSummary,
+  type YearRange,
 } from '../../schemas/http/calendar.ts';
-import { listedDays, shownDay, shownDueDate, shownPeriod } from './answers.ts';
-import { countDays, makeReasonOf } from './business-days.ts';
-import { toDate, toDayNumber, yearOf } from './days.ts';
+import { type DayNumber, toDate, toDayNumber, weekdayOf, yearOf } from './days.ts';
 import { groupOf } from './due-dates.ts';
-import { type HolidayOn, holidayYears, makeHolidayOn } from './holidays.ts';
-import { type Metas, makeMetas } from './meta.ts';
-import { nonWorkingDays } from './non-working-days.ts';
-import { makeSchedule, type Schedule } from './schedule.ts';
+import {
+  completeDays,
+  countDays,
+  type HolidayOn,
+  holidaysIn,
+  holidayYears,
+  isTaxBusinessDay,
+  makeHolidayOn,
+  makeReasonOf,
+  type NonWorkingDay,
+  nonWorkingDays,
+  type ReasonOf,
+} from './holidays.ts';
+import { makeSchedule, type Schedule, type ScheduledPeriod } from './schedule.ts';
 import type { Answered, CalendarData, DueDate } from './types.ts';
+
+const days = {
+  origen: 'El Peruano - Feriados nacionales y días no laborables',
+  atribucion:
+    'Feriados: D. Leg. 713 y sus leyes modificatorias. Días no laborables del sector público: decretos supremos ' +
+    'publicados en el diario oficial El Peruano. Solo días de alcance nacional.',
+};
+const schedule = {
+  origen: 'SUNAT - Cronograma de obligaciones mensuales',
+  atribucion:
+    'Cronograma de vencimientos de las obligaciones mensuales de SUNAT, Resolución de Superintendencia ' +
+    'N.° 000281-2022/SUNAT, Anexo I.',
+  prorrogas:
+    'Un decreto de emergencia o una resolución de SUNAT puede prorrogar estas fechas para algunos contribuyentes ' +
+    '(por domicilio fiscal o por ingresos). Esas prórrogas no están incluidas.',
+};
+
+interface Metas {
+  /** `touched`: first and last day that a public-sector answer depends on; null for the general calendar. */
+  ofDays(covers: YearRange, touched: { first: string; last: string } | null): CalendarMeta;
+  ofSchedule(covers: YearRange): ScheduleMeta;
+}
+
+function makeMetas({ decrees, updatedAt }: CalendarData): Metas {
+  const complete = completeDays(decrees);
+  const no_laborables = { ...complete, actualizado_en: updatedAt.decrees };
+  return {
+    ofDays: (cubre, touched) => ({
+      ...days,
+      cubre,
+      no_laborables,
+      provisional: touched !== null && (touched.first < complete.desde || touched.last > complete.hasta),
+      actualizado_en: updatedAt.decrees,
+    }),
+    // No decree moves a due date, so the schedule never depends on those still missing.
+    ofSchedule: (cubre) => ({
+      ...schedule,
+      cubre,
+      no_laborables,
+      provisional: false,
+      actualizado_en: updatedAt.tables,
+    }),
+  };
+}
 
 export interface DueDatesQuestion {
   digit: Digit;
@@ -119,4 +172,42 @@ function dueDateFunctions(schedule: Schedule, metas: Metas): DueDateFunctions {
 
 function isWithin(year: number, { desde, hasta }: YearRange): boolean {
   return year >= desde && year <= hasta;
+}
+
+/** The calendar's facts under the API's names. */
+
+/** Holidays and non-working days of a year, ascending. A day that is both is a holiday: that one everybody keeps. */
+function listedDays(
+  year: number,
+  { holidays }: CalendarData,
+  nonWorking: ReadonlyMap<DayNumber, NonWorkingDay>,
+  holidayOn: HolidayOn,
+): HolidayAnswer[] {
+  const ambito = 'nacional' as const;
+  const kept = [...holidaysIn(year, holidays)].map(([day, { name, law }]): HolidayAnswer => {
+    return { fecha: toDate(day), nombre: name, norma: law, tipo: 'feriado', ambito, habil_tributario: false };
+  });
+  const decreed = [...nonWorking]
+    .filter(([day, { date }]) => yearOf(date) === year && holidayOn(day) === undefined)
+    .map(([day, { date, name, decree }]): HolidayAnswer => {
+      const habil_tributario = isTaxBusinessDay(day, holidayOn);
+      return { fecha: date, nombre: name, norma: decree, tipo: 'no_laborable', ambito, habil_tributario };
+    });
+  return [...kept, ...decreed].sort((one, other) => (one.fecha < other.fecha ? -1 : 1));
+}
+
+function shownDay(date: string, sector: Sector, reasonOf: ReasonOf): BusinessDayAnswer {
+  const day = toDayNumber(date);
+  const motivo = reasonOf(day, sector);
+  return { fecha: date, habil: motivo === null, motivo, dia_semana: weekdayOf(day) };
+}
+
+function shownPeriod({ period, state, dates }: ScheduledPeriod): ScheduleAnswer['periodos'][number] {
+  const byDigit = Object.fromEntries(digits.map((digit) => [digit, dates[groupOf(digit, false)]]));
+  const vencimientos = { ...byDigit, buenos_contribuyentes: dates.good_taxpayers };
+  return { periodo: period, estado: state, vencimientos } as ScheduleAnswer['periodos'][number];
+}
+
+function shownDueDate({ period, due, state }: DueDate, from: string): UpcomingDueDate {
+  return { periodo: period, vence: due, estado: state, dias_restantes: toDayNumber(due) - toDayNumber(from) };
 }

@@ -1,6 +1,7 @@
 import pascua from 'pascua';
-import { type DayNumber, dayNumberOf, isWeekend, yearOfDay } from './days.ts';
-import type { Holiday } from './types.ts';
+import type { Sector, YearRange } from '../../schemas/http/calendar.ts';
+import { type DayNumber, dayNumberOf, isWeekend, toDayNumber, weekdayOf, yearOfDay } from './days.ts';
+import type { Decree, Holiday } from './types.ts';
 
 /**
  * From 1995, the first whole year after Ley 26331 (June 1994) ended the moves to Monday; the end is a limit of reason.
@@ -48,4 +49,71 @@ function dayIn(year: number, { on }: Holiday): DayNumber {
   if ('month' in on) return dayNumberOf(year, on.month, on.day);
   const easter = pascua(year);
   return dayNumberOf(year, easter.month, easter.day) + on.fromEasterDays;
+}
+
+/** Why a day does not count, as the API says it; null: it counts. */
+export type ReasonOf = (day: DayNumber, sector: Sector) => string | null;
+
+/**
+ * Two calendars (TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII): both leave out weekends and
+ * holidays, the public sector's also the non-working days.
+ */
+export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNumber, NonWorkingDay>): ReasonOf {
+  return (day, sector) => {
+    const holiday = holidayOn(day);
+    if (holiday !== undefined) return holiday.name;
+    const decreed = sector === 'publico' ? nonWorking.get(day) : undefined;
+    if (decreed !== undefined) return decreed.name;
+    return isWeekend(day) ? weekdayOf(day) : null;
+  };
+}
+
+export interface CountedDeadline {
+  due: DayNumber;
+  /** Days not counted after the start and before `due`, ascending. */
+  skipped: { day: DayNumber; reason: string }[];
+}
+
+/** Counts business days from the day after `from` (TUO Ley 27444 art. 144.1): the last one counted is the day due. */
+export function countDays(from: DayNumber, days: number, sector: Sector, reasonOf: ReasonOf): CountedDeadline {
+  const skipped: CountedDeadline['skipped'] = [];
+  let due = from;
+  for (let counted = 0; counted < days; ) {
+    due += 1;
+    const reason = reasonOf(due, sector);
+    if (reason === null) counted += 1;
+    else skipped.push({ day: due, reason });
+  }
+  return { due, skipped };
+}
+
+/** A public sector's non-working day with the decree that set it. */
+export interface NonWorkingDay {
+  date: string;
+  name: string;
+  decree: string;
+}
+
+/** Of decrees that name the same day the one loaded later. */
+export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumber, NonWorkingDay> {
+  return new Map(
+    decrees.flatMap(({ decree, days }) =>
+      days.map(({ date, name }): [DayNumber, NonWorkingDay] => [toDayNumber(date), { date, name, decree }]),
+    ),
+  );
+}
+
+/**
+ * The days for which all decrees are loaded, first and last included: the longest run of complete years, the later of two
+ * as long, so that a year loaded far away from the others does not take these back. Without any, `hasta` precedes `desde`.
+ */
+export function completeDays(decrees: readonly Decree[]): { desde: string; hasta: string } {
+  const complete = new Set(decrees.map((decree) => decree.completesYear).filter((year) => year !== null));
+  let best: YearRange = { desde: holidayYears.desde, hasta: holidayYears.desde - 1 };
+  for (const desde of [...complete].sort((one, other) => one - other)) {
+    let hasta = desde;
+    while (complete.has(hasta + 1)) hasta += 1;
+    if (hasta - desde >= best.hasta - best.desde) best = { desde, hasta };
+  }
+  return { desde: `${best.desde}-01-01`, hasta: `${best.hasta}-12-31` };
 }

@@ -1,5 +1,9 @@
+import { hash } from 'node:crypto';
+import type { Logger } from '../../pipelines/runtime/log.ts';
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
-import type { Decree, PublishedTable } from './types.ts';
+import { limaTime } from '../../schemas/lima-time.ts';
+import { type Calendar, makeCalendar } from './calendar.ts';
+import type { CalendarData, Decree, PublishedTable } from './types.ts';
 
 /** What an operator adds between releases, already judged by the parsers of `operator-files.ts`. */
 export type NewAddition = { kind: 'decree'; value: Decree } | { kind: 'table'; value: PublishedTable };
@@ -65,4 +69,132 @@ export async function readAdditions(pool: Pool): Promise<Addition[]> {
     ({ id, kind, document, added_by, reason, added_at }) =>
       ({ id, kind, value: document, addedBy: added_by, reason, addedAt: added_at }) as Addition,
   );
+}
+
+/**
+ * The text made before for the same name and moment (data's version and date), else a new one. Writing a feed takes some
+ * milliseconds, and all subscribers of a group get the same bytes all day. A new moment forgets the old one's, so no more
+ * is held than there are names.
+ */
+export type KeptText = (moment: string, name: string, write: () => string) => string;
+
+export function makeKeptTexts(): KeptText {
+  const texts = new Map<string, string>();
+  let keptMoment = '';
+  return (moment, name, write) => {
+    if (moment !== keptMoment) texts.clear();
+    keptMoment = moment;
+    let text = texts.get(name);
+    if (text === undefined) {
+      text = write();
+      texts.set(name, text);
+    }
+    return text;
+  };
+}
+
+/** The calendar that is served at this moment. */
+export interface CurrentCalendar {
+  calendar: Calendar;
+  /** Changes with the data, and with nothing else. */
+  version: string;
+  updatedAt: CalendarData['updatedAt'];
+}
+
+export interface CalendarSource {
+  current(): CurrentCalendar;
+  /** Reads once and goes on reading. Resolves when the first read ended, well or not, or after `startWaitMs`. */
+  start(): Promise<void>;
+  stop(): void;
+}
+
+export interface CalendarSourceLimits {
+  /** From the end of one read to the start of the next. */
+  pollMs: number;
+  /** A start does not wait longer for PostgreSQL: the release's own data serve. */
+  startWaitMs: number;
+}
+
+/**
+ * The release's calendar with operators' additions, read anew all the time. When PostgreSQL does not answer, the last known
+ * one serves without limit: a calendar without the newest decree is better than none, and `actualizado_en` says its age.
+ */
+export function makeCalendarSource(
+  shipped: CalendarData,
+  read: () => Promise<readonly Addition[]>,
+  { pollMs, startWaitMs }: CalendarSourceLimits,
+  log: Logger,
+): CalendarSource {
+  let current = describe(shipped);
+  let isFailing = false;
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const take = (additions: readonly Addition[]) => {
+    const next = describe(withAdditions(shipped, additions));
+    if (next.version !== current.version) {
+      log.info({ version: next.version, additions: additions.length }, 'the calendar has changed');
+      current = next;
+    }
+    if (isFailing) log.info('additions to the calendar are read again');
+    isFailing = false;
+  };
+  const fail = (error: unknown) => {
+    if (!isFailing) log.warn({ err: error }, 'additions to the calendar cannot be read: the last known ones serve');
+    isFailing = true;
+  };
+  const poll = async (): Promise<void> => {
+    await read().then(take).catch(fail);
+    if (!isStopped) timer = setTimeout(() => void poll(), pollMs).unref();
+  };
+
+  return {
+    current: () => current,
+    async start() {
+      let waiting: NodeJS.Timeout | undefined;
+      const longEnough = new Promise<void>((resolve) => {
+        waiting = setTimeout(resolve, startWaitMs);
+      });
+      await Promise.race([poll(), longEnough]);
+      clearTimeout(waiting);
+    },
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function describe(data: CalendarData): CurrentCalendar {
+  const version = hash('sha256', JSON.stringify(data), 'base64url').slice(0, 22);
+  return { calendar: makeCalendar(data), version, updatedAt: data.updatedAt };
+}
+
+/**
+ * The release's data with what operators added. A decree is replaced by a later file of the same number, so that a wrong
+ * one can be put right; tables are all kept in the order of loading, since a feed counts how often a date has moved.
+ */
+export function withAdditions(shipped: CalendarData, additions: readonly Addition[]): CalendarData {
+  const decrees = new Map<string, Decree>();
+  for (const decree of shipped.decrees) decrees.set(decree.decree, decree);
+  const tables: PublishedTable[] = [...shipped.tables];
+  const updatedAt = { ...shipped.updatedAt };
+  for (const addition of additions) {
+    const addedAt = limaTime(addition.addedAt);
+    if (addition.kind === 'decree') {
+      // Put at the end: of two decrees that name the same day the one loaded later wins.
+      decrees.delete(addition.value.decree);
+      decrees.set(addition.value.decree, addition.value);
+      updatedAt.decrees = later(updatedAt.decrees, addedAt);
+    } else {
+      tables.push(addition.value);
+      updatedAt.tables = later(updatedAt.tables, addedAt);
+    }
+  }
+  return { holidays: shipped.holidays, decrees: [...decrees.values()], tables, updatedAt };
+}
+
+// Both have the offset of Lima, so their order is that of their text.
+function later(one: string, other: string): string {
+  return one > other ? one : other;
 }

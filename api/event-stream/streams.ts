@@ -3,13 +3,12 @@ import type { ServerResponse } from 'node:http';
 import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from '../../pipelines/watch/stream-seats.ts';
 import type { WorkNews } from '../../pipelines/webhooks/work.ts';
 import { Bell } from '../../workflows/delivery/underway.ts';
 import { type Caller, planRanks } from '../accounts/callers.ts';
-import { ApiProblem } from '../problems.ts';
-import { within } from '../stores.ts';
+import { ApiProblem, within } from '../problems.ts';
 import type { FeedLimits } from './feed.ts';
+import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from './seats.ts';
 
 export interface StreamLimits extends FeedLimits {
   maxPerAccount: number;

@@ -1,6 +1,5 @@
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
-import { decideGrant, type Funds, freeUnits, type Grant } from './grant.ts';
-import type { Lease } from './lease.ts';
+import { decideGrant, type Funds, freeUnits, type Grant, type Lease } from './grant.ts';
 
 /** How long a lease lives after each report of its owner, by PostgreSQL's clock. */
 export const leaseMs = 65_000;

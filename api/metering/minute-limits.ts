@@ -1,9 +1,10 @@
+import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { within } from '../stores.ts';
-import { minuteMs, minuteOf } from './periods.ts';
+import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
+import type { Caller } from '../accounts/callers.ts';
+import { within } from '../problems.ts';
 import type { Questions } from './questions.ts';
-import type { MinuteSubject } from './subjects.ts';
 
 export interface MinuteStanding {
   /** false: the minute's requests are used up; this one is not counted. */
@@ -163,4 +164,66 @@ function counterKeyOf({ subject, minute }: Share): string {
 
 function leftOf({ free, subject, taken }: Share): number {
   return free + Math.max(0, subject.limit - taken);
+}
+
+export interface Clock {
+  /** Milliseconds since 1970: says which month it is. */
+  wallMs(): number;
+  /** Never set back: says how old a lease is. */
+  monotonicMs(): number;
+}
+export const systemClock: Clock = { wallMs: Date.now, monotonicMs: () => performance.now() };
+
+/** A calendar month in Lima: quotas begin anew at its 00:00. */
+export interface Month {
+  /** Its first day, YYYY-MM-01. */
+  firstDay: string;
+  startsAtMs: number;
+  endsAtMs: number;
+}
+
+export function monthOf(nowMs: number): Month {
+  const [year, month] = limaDay(new Date(nowMs)).split('-').map(Number) as [number, number];
+  const firstDay = dayOne(year, month);
+  const next = month === 12 ? dayOne(year + 1, 1) : dayOne(year, month + 1);
+  return { firstDay, startsAtMs: startOfLimaDay(firstDay).getTime(), endsAtMs: startOfLimaDay(next).getTime() };
+}
+
+function dayOne(year: number, month: number): string {
+  return `${year}-${String(month).padStart(2, '0')}-01`;
+}
+
+export const minuteMs = 60_000;
+
+/** Minutes begin with the clock's: the same ones for every process. */
+export function minuteOf(nowMs: number): { number: number; endsAtMs: number } {
+  const number = Math.floor(nowMs / minuteMs);
+  return { number, endsAtMs: (number + 1) * minuteMs };
+}
+
+/** Whole seconds until then, rounded up: one who waits them finds it past. At least 1. */
+export function secondsUntil(atMs: number, nowMs: number): number {
+  return Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
+}
+
+/** Whose requests are counted together: an account, or an address that uses the sandbox token. */
+export interface MinuteSubject {
+  key: string;
+  /** Requests per clock minute. */
+  limit: number;
+}
+
+/** Requests per minute of one address with the sandbox token, or with a token that cannot be looked up. */
+const addressRequestsPerMinute = 60;
+
+export function accountSubject({ accountId, requestsPerMinute }: Caller): MinuteSubject {
+  return { key: `account:${accountId}`, limit: requestsPerMinute };
+}
+
+/** Of IPv6 the network of 64 bits, since that is what one customer is given. */
+export function addressSubject(ip: string): MinuteSubject {
+  const address = ipaddr.isValid(ip) ? ipaddr.process(ip) : null;
+  const counted =
+    address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : (address?.toString() ?? 'unknown');
+  return { key: `address:${counted}`, limit: addressRequestsPerMinute };
 }

@@ -1,5 +1,5 @@
 import type { Caller } from '../accounts/callers.ts';
-import type { Month } from './periods.ts';
+import type { Month } from './minute-limits.ts';
 
 /** Who pays: the account and its plan's requests per minute, which say how large its blocks are. */
 export type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;

@@ -1,4 +1,4 @@
-import { Lease, type Part, takeUnits } from './lease.ts';
+import { Lease, type Part, takeUnits } from './grant.ts';
 import { type GrantAnswer, leaseUsableMs, leftOver } from './ledger.ts';
 
 /** After a refusal the account is not asked about again for so long, however many requests come; new credit works after it. */

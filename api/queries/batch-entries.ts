@@ -1,6 +1,6 @@
 import type { BatchEntry } from '../../schemas/http/batch.ts';
 import { checkRuc, isCompany } from '../../schemas/ruc.ts';
-import { contractRequired, rucProblem } from '../rucs.ts';
+import { contractRequired, rucProblem } from '../request.ts';
 import type { FoundRecord } from './record-found.ts';
 
 /** What a batch asks, before anything is looked up. */

@@ -1,6 +1,6 @@
 import type { HistoryEntry } from '../../schemas/http/history.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
-import type { FactsOf, PastEditions } from '../past-editions.ts';
+import type { FactsOf, PastEditions } from '../catalogue.ts';
 import { storeUnavailable } from '../problems.ts';
 import { entriesOf } from './history-entries.ts';
 import { cellsByName } from './record-cells.ts';

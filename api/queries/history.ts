@@ -1,8 +1,7 @@
 import type { HistoryEntry } from '../../schemas/http/history.ts';
 import type { Source } from '../../schemas/http/taxpayer.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import type { Catalogue, ServedRegister, ServedRegisters } from '../catalogue.ts';
-import type { PastEditions } from '../past-editions.ts';
+import type { Catalogue, PastEditions, ServedRegister, ServedRegisters } from '../catalogue.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
 import { makeHeldRegisters } from './held-registers.ts';
 import { type HistoryPlace, inOrder, pageOf } from './history-page.ts';

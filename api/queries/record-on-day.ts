@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { padronReducido } from '../../schemas/registers.ts';
-import type { ServedRegisters } from '../catalogue.ts';
-import type { EditionName, FactsOf, PastEditions } from '../past-editions.ts';
+import type { EditionName, FactsOf, PastEditions, ServedRegisters } from '../catalogue.ts';
 import { ApiProblem, registerNotLoaded, storeUnavailable } from '../problems.ts';
 import { makeHeldRegisters } from './held-registers.ts';
 import { cellsByName } from './record-cells.ts';

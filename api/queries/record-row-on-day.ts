@@ -1,4 +1,4 @@
-import type { FactsOf } from '../past-editions.ts';
+import type { FactsOf } from '../catalogue.ts';
 import type { RecordRegister } from './record-sources.ts';
 import type { EarlierRow } from './register-changes.ts';
 import type { StoredRow } from './taxpayer-rows.ts';

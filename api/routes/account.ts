@@ -7,7 +7,7 @@ import type { Caller, Identify } from '../accounts/callers.ts';
 import { answerPrivately } from '../answers.ts';
 import type { Catalogue } from '../catalogue.ts';
 import { readUse, type Use } from '../metering/ledger.ts';
-import { type Month, monthOf } from '../metering/periods.ts';
+import { type Month, monthOf } from '../metering/minute-limits.ts';
 import { notFound } from '../problems.ts';
 import { type ApiRouter, access, callerOf, refuseQuery } from '../request.ts';
 import { maxLists } from './lists.ts';

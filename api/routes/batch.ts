@@ -2,20 +2,26 @@ import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { type BatchMeta, batchRequest, maxBatchRucs } from '../../schemas/http/batch.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerBytes, successBody } from '../answers.ts';
-import { bodyOf, readBody } from '../body.ts';
 import type { Catalogue } from '../catalogue.ts';
-import { type IdempotentAnswers, type Run, RunLost } from '../idempotency/answers.ts';
-import { readIdempotencyKey } from '../idempotency/key.ts';
-import { metered, reserve } from '../metering/metered.ts';
-import { chargeInTransaction } from '../metering/reservation.ts';
+import { type IdempotentAnswers, type Run, RunLost, readIdempotencyKey } from '../idempotency/answers.ts';
+import { chargeInTransaction } from '../metering/meter.ts';
+import { metered, reserve } from '../metering/middleware.ts';
 import type { Meter, Reservation } from '../metering/types.ts';
 import { ApiProblem, methodNotAllowed, registerNotLoaded, storeUnavailable } from '../problems.ts';
 import type { RecordAnswers } from '../queries/audit.ts';
 import { type BatchPlan, batchEntries, planBatch } from '../queries/batch-entries.ts';
 import type { FindRecord } from '../queries/find-record.ts';
 import { recordSourcesOf } from '../queries/record-sources.ts';
-import { type ApiContext, type ApiRouter, access, callerOf, refuseQuery } from '../request.ts';
-import { requireContract } from '../rucs.ts';
+import {
+  type ApiContext,
+  type ApiRouter,
+  access,
+  bodyOf,
+  callerOf,
+  readBody,
+  refuseQuery,
+  requireContract,
+} from '../request.ts';
 
 export const batchPath = '/id/v1/ruc/batch';
 /** Name of the layer that refuses what is no POST. */

@@ -1,6 +1,6 @@
-import type { IdentifyReader } from '../accounts/calendar-callers.ts';
-import type { CurrentCalendar } from '../calendar/store-current.ts';
-import { accountSubject, addressSubject } from '../metering/subjects.ts';
+import type { IdentifyReader } from '../accounts/callers.ts';
+import type { CurrentCalendar } from '../calendar/store.ts';
+import { accountSubject, addressSubject } from '../metering/minute-limits.ts';
 import { ApiProblem } from '../problems.ts';
 import type { ApiContext, ApiMiddleware } from '../request.ts';
 

@@ -1,7 +1,7 @@
 import { upcomingQuery } from '../../schemas/http/calendar.ts';
 import { answerForAMinute } from '../answers.ts';
 import { dueDatesFeed, holidaysFeed } from '../calendar/feeds.ts';
-import { makeKeptTexts } from '../calendar/kept-texts.ts';
+import { makeKeptTexts } from '../calendar/store.ts';
 import { type ApiRouter, parseInput } from '../request.ts';
 import { daysPath, dueDatesPath, momentOf } from './calendar.ts';
 import { type CalendarParts, feedAccess } from './calendar-access.ts';

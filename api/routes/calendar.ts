@@ -1,7 +1,7 @@
 import { dayQuery, deadlineQuery, upcomingQuery } from '../../schemas/http/calendar.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { answerForAMinute } from '../answers.ts';
-import type { CurrentCalendar } from '../calendar/store-current.ts';
+import type { CurrentCalendar } from '../calendar/store.ts';
 import { type ApiContext, type ApiRouter, parseInput, refuseQuery } from '../request.ts';
 import { type CalendarParts, readerAccess } from './calendar-access.ts';
 import { refuseWholeRuc, requireCovered, requireDay, requireDigit, requireYear } from './calendar-input.ts';

@@ -2,8 +2,7 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { EventFilter } from '../../pipelines/watch/history.ts';
 import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
 import type { EventsQuery } from '../../schemas/http/events.ts';
-import { writeCursor } from '../cursors.ts';
-import { dayOf, instantAfter, instantFrom } from '../moments.ts';
+import { dayOf, instantAfter, instantFrom, writeCursor } from '../input.ts';
 import { ApiProblem } from '../problems.ts';
 
 export type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;

@@ -5,7 +5,7 @@ import { type EventPayload, eventsQuery } from '../../schemas/http/events.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately } from '../answers.ts';
 import type { Catalogue } from '../catalogue.ts';
-import { notOfThisList, readCursor, writeCursor } from '../cursors.ts';
+import { notOfThisList, readCursor, writeCursor } from '../input.ts';
 import { type ApiRouter, callerOf, parseInput } from '../request.ts';
 import { filterOf, requireKept } from './event-filter.ts';
 import { mayReadWatch } from './watch-access.ts';

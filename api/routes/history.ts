@@ -3,14 +3,13 @@ import { padronReducido } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately, answerRevalidated } from '../answers.ts';
-import { readCursor, writeCursor } from '../cursors.ts';
-import { charge, metered, reserve } from '../metering/metered.ts';
+import { readCursor, writeCursor } from '../input.ts';
+import { charge, metered, reserve } from '../metering/middleware.ts';
 import type { Meter } from '../metering/types.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
 import type { FindHistory } from '../queries/history.ts';
 import type { HistoryPlace } from '../queries/history-page.ts';
-import { type ApiRouter, access, callerOf, parseInput } from '../request.ts';
-import { requireContract, requireRuc } from '../rucs.ts';
+import { type ApiRouter, access, callerOf, parseInput, requireContract, requireRuc } from '../request.ts';
 import { noteAnswer, notInRegister } from './taxpayer-answers.ts';
 
 export interface HistoryParts {

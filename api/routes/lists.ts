@@ -12,11 +12,10 @@ import { listPatch, listsQuery, newList } from '../../schemas/http/lists.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';
-import { bodyOf, readBody } from '../body.ts';
 import type { Catalogue } from '../catalogue.ts';
-import { readCursor, writeCursor } from '../cursors.ts';
+import { readCursor, writeCursor } from '../input.ts';
 import { ApiProblem, notFound } from '../problems.ts';
-import { type ApiContext, type ApiRouter, callerOf, parseInput, refuseQuery } from '../request.ts';
+import { type ApiContext, type ApiRouter, bodyOf, callerOf, parseInput, readBody, refuseQuery } from '../request.ts';
 import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 

@@ -3,14 +3,21 @@ import { membersQuery, newMembers } from '../../schemas/http/lists.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';
-import { bodyOf, readBody } from '../body.ts';
-import { readCursor, writeCursor } from '../cursors.ts';
+import { readCursor, writeCursor } from '../input.ts';
 import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts';
 import { statusOf } from '../queries/taxpayer-record.ts';
 import type { StoredRow } from '../queries/taxpayer-rows.ts';
 import type { Taxpayers } from '../queries/taxpayers.ts';
-import { type ApiRouter, callerOf, parseInput, refuseQuery } from '../request.ts';
-import { refusalOfMember, requireCompany } from '../rucs.ts';
+import {
+  type ApiRouter,
+  bodyOf,
+  callerOf,
+  parseInput,
+  readBody,
+  refusalOfMember,
+  refuseQuery,
+  requireCompany,
+} from '../request.ts';
 import { type ListParts, listIdOf, listsPath, requireList } from './lists.ts';
 import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';

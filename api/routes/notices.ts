@@ -2,7 +2,7 @@ import { pageNotices, type StoredNotice } from '../../pipelines/webhooks/owner-n
 import { noticesQuery } from '../../schemas/http/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { answerPrivately } from '../answers.ts';
-import { readCursor, writeCursor } from '../cursors.ts';
+import { readCursor, writeCursor } from '../input.ts';
 import { type ApiRouter, callerOf, parseInput } from '../request.ts';
 import type { EventParts } from './events.ts';
 import { mayReadWatch } from './watch-access.ts';

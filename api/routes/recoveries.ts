@@ -8,10 +8,9 @@ import {
 import { newRecovery } from '../../schemas/http/deliveries.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';
-import { bodyOf, readBody } from '../body.ts';
-import { instantAfter } from '../moments.ts';
+import { instantAfter } from '../input.ts';
 import { ApiProblem, notFound } from '../problems.ts';
-import { type ApiRouter, refuseQuery } from '../request.ts';
+import { type ApiRouter, bodyOf, readBody, refuseQuery } from '../request.ts';
 import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 import type { WebhookParts } from './webhook-actions.ts';

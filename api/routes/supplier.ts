@@ -8,11 +8,19 @@ import type { Identify } from '../accounts/callers.ts';
 import { answerBytes, successBody } from '../answers.ts';
 import { toDate, toDayNumber } from '../calendar/days.ts';
 import { keepCheck, readCheck } from '../evidence/supplier-checks.ts';
-import { charge, metered, reserve } from '../metering/metered.ts';
+import { charge, metered, reserve } from '../metering/middleware.ts';
 import type { Meter } from '../metering/types.ts';
 import { ApiProblem, notFound, storeUnavailable } from '../problems.ts';
-import { type ApiContext, type ApiRouter, access, callerOf, parseInput, refuseQuery } from '../request.ts';
-import { requireContract, requireRuc } from '../rucs.ts';
+import {
+  type ApiContext,
+  type ApiRouter,
+  access,
+  callerOf,
+  parseInput,
+  refuseQuery,
+  requireContract,
+  requireRuc,
+} from '../request.ts';
 import { supplierCheckOf } from '../supplier/check.ts';
 import type { FindSupplier } from '../supplier/find-supplier.ts';
 import type { FindRecentChanges } from '../supplier/recent-changes.ts';

@@ -3,14 +3,13 @@ import { limaDay } from '../../schemas/lima-time.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately, answerRevalidated } from '../answers.ts';
-import { charge, metered, reserve } from '../metering/metered.ts';
+import { charge, metered, reserve } from '../metering/middleware.ts';
 import type { Meter } from '../metering/types.ts';
 import { ApiProblem } from '../problems.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
 import type { FindRecord } from '../queries/find-record.ts';
 import type { FindRecordOnDay } from '../queries/record-on-day.ts';
-import { type ApiRouter, access, callerOf, parseInput } from '../request.ts';
-import { requireContract, requireRuc } from '../rucs.ts';
+import { type ApiRouter, access, callerOf, parseInput, requireContract, requireRuc } from '../request.ts';
 import { requireDay } from './calendar-input.ts';
 import { noteAnswer, notInRegister } from './taxpayer-answers.ts';
 

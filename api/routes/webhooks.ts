@@ -5,9 +5,8 @@ import { type CreateResult, changeWebhook, createWebhook, listWebhooks } from '.
 import { newWebhook, webhookPatch } from '../../schemas/http/webhooks.ts';
 import { watchPlan } from '../accounts/callers.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';
-import { bodyOf, readBody } from '../body.ts';
 import { ApiProblem, notFound } from '../problems.ts';
-import { type ApiRouter, callerOf, refuseQuery } from '../request.ts';
+import { type ApiRouter, bodyOf, callerOf, readBody, refuseQuery } from '../request.ts';
 import { mayReadWatch, mayWatch } from './watch-access.ts';
 import { registerMetaOf } from './watch-meta.ts';
 import type { WebhookParts } from './webhook-actions.ts';

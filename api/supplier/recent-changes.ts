@@ -1,5 +1,5 @@
 import type { HistoryEntry } from '../../schemas/http/history.ts';
-import type { PastEditions } from '../past-editions.ts';
+import type { PastEditions } from '../catalogue.ts';
 import { storeUnavailable } from '../problems.ts';
 import type { FindHistory } from '../queries/history.ts';
 import type { RegisterChanges } from '../queries/register-changes.ts';

@@ -1,17 +1,18 @@
 import type { Command } from 'commander';
 import {
+  type CreditOutcome,
   changeEmail,
   changePlan,
   createAccount,
+  creditUnits,
   listAccounts,
   planNames,
   readAccount,
 } from '../../api/accounts/accounts.ts';
 import { listContracts } from '../../api/accounts/contracts.ts';
-import { type CreditOutcome, creditUnits } from '../../api/accounts/credits.ts';
 import { listTokens } from '../../api/accounts/tokens.ts';
 import { readUse } from '../../api/metering/ledger.ts';
-import { monthOf } from '../../api/metering/periods.ts';
+import { monthOf } from '../../api/metering/minute-limits.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { checkDays, dayOf, emailOf, filled, noAccount, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { createAccount } from '../../api/accounts/accounts.ts';
 import { makeMeter, type RunningMeter } from '../../api/metering/meter.ts';
-import { type Clock, systemClock } from '../../api/metering/periods.ts';
+import { type Clock, systemClock } from '../../api/metering/minute-limits.ts';
 import { makeQuestions, type Questions } from '../../api/metering/questions.ts';
 import type { Payer } from '../../api/metering/types.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';

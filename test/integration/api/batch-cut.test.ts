@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readUse } from '../../../api/metering/ledger.ts';
-import { monthOf } from '../../../api/metering/periods.ts';
+import { monthOf } from '../../../api/metering/minute-limits.ts';
 import { batchAnswer } from '../../../schemas/http/batch.ts';
 import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } from '../../support/api.ts';
 import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { endContract, listContracts } from '../../../api/accounts/contracts.ts';
-import { removeExpired } from '../../../api/evidence/expired.ts';
+import { removeExpired } from '../../../api/expired.ts';
 import { readUse } from '../../../api/metering/ledger.ts';
-import { monthOf } from '../../../api/metering/periods.ts';
+import { monthOf } from '../../../api/metering/minute-limits.ts';
 import { batchAnswer } from '../../../schemas/http/batch.ts';
 import {
   expectProblem,

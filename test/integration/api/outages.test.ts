@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readUse } from '../../../api/metering/ledger.ts';
-import { monthOf } from '../../../api/metering/periods.ts';
+import { monthOf } from '../../../api/metering/minute-limits.ts';
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
 import { company, person, startLoadedApi } from '../../support/loaded-api.ts';
 import { type MovableApis, startMovableApis } from '../../support/movable-api.ts';

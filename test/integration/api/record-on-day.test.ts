@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeCatalogue } from '../../../api/catalogue.ts';
-import { makePastEditions } from '../../../api/past-editions.ts';
+import { makeCatalogue, makePastEditions } from '../../../api/catalogue.ts';
 import { type FindHistory, makeFindHistory } from '../../../api/queries/history.ts';
 import { entriesOf } from '../../../api/queries/history-entries.ts';
 import type { HistoryPlace } from '../../../api/queries/history-page.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readUse } from '../../../api/metering/ledger.ts';
-import { monthOf } from '../../../api/metering/periods.ts';
+import { monthOf } from '../../../api/metering/minute-limits.ts';
 import type { Operation } from '../../../api/openapi/operation.ts';
 import { operations } from '../../../api/openapi/routes.ts';
 import { maxHits } from '../../../api/routes/search.ts';

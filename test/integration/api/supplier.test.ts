@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readUse } from '../../../api/metering/ledger.ts';
-import { monthOf } from '../../../api/metering/periods.ts';
+import { monthOf } from '../../../api/metering/minute-limits.ts';
 import { supplierAnswer } from '../../../schemas/http/supplier.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';

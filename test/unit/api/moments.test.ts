@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayOf, instantAfter, instantFrom } from '../../../api/moments.ts';
+import { dayOf, instantAfter, instantFrom } from '../../../api/input.ts';
 
 // A day is the whole day in Lima; an instant the whole second, or the whole millisecond where it names one.
 test.each([

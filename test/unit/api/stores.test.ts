@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isUnavailable } from '../../../api/stores.ts';
+import { isUnavailable } from '../../../api/problems.ts';
 
 const failure = (code: string) => Object.assign(new Error('no'), { code });
 

@@ -1,9 +1,9 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { answerProblem } from '../../../api/koa-app.ts';
 import { storeUnavailable } from '../../../api/problems.ts';
 import type { ApiContext } from '../../../api/request.ts';
-import { answerProblem } from '../../../api/unexpected.ts';
 
 /** What is logged and answered when a route fails with the error. */
 function answerTo(error: unknown): { line: string; body: string } {

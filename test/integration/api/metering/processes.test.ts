@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { creditUnits } from '../../../../api/accounts/credits.ts';
+import { creditUnits } from '../../../../api/accounts/accounts.ts';
 import { createToken } from '../../../../api/accounts/tokens.ts';
 import { leaseMs } from '../../../../api/metering/ledger.ts';
-import { monthOf } from '../../../../api/metering/periods.ts';
-import { renewEveryMs } from '../../../../api/metering/reporter.ts';
+import { monthOf } from '../../../../api/metering/minute-limits.ts';
+import { renewEveryMs } from '../../../../api/metering/reports.ts';
 import type { Payer } from '../../../../api/metering/types.ts';
 import { refusalMs } from '../../../../api/metering/wallet.ts';
 import { accountAnswer } from '../../../../schemas/http/account.ts';

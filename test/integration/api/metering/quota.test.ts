@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest';
-import { creditUnits } from '../../../../api/accounts/credits.ts';
+import { creditUnits } from '../../../../api/accounts/accounts.ts';
 import { leaseUsableMs, readUse } from '../../../../api/metering/ledger.ts';
-import { monthOf, secondsUntil, systemClock } from '../../../../api/metering/periods.ts';
-import { chargeInTransaction } from '../../../../api/metering/reservation.ts';
+import { chargeInTransaction } from '../../../../api/metering/meter.ts';
+import { monthOf, secondsUntil, systemClock } from '../../../../api/metering/minute-limits.ts';
 import type { Payer, Reservation } from '../../../../api/metering/types.ts';
 import { refusalMs } from '../../../../api/metering/wallet.ts';
 import { ApiProblem } from '../../../../api/problems.ts';

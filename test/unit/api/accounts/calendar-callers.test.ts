@@ -1,7 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { makeIdentifyReader } from '../../../../api/accounts/calendar-callers.ts';
-import { makeIdentify } from '../../../../api/accounts/callers.ts';
+import { makeIdentify, makeIdentifyReader } from '../../../../api/accounts/callers.ts';
 import { ApiProblem } from '../../../../api/problems.ts';
 import { makePool } from '../../../../pipelines/runtime/postgres.ts';
 import { sandboxToken, strangerToken } from '../../../support/calendar-app.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { holidays } from '../../../../api/calendar/data/holidays.ts';
+import { holidays } from '../../../../api/calendar/data/shipped.ts';
 import { isDay, toDate, toDayNumber, weekdayOf } from '../../../../api/calendar/days.ts';
 import { holidaysIn, isTaxBusinessDay, makeHolidayOn } from '../../../../api/calendar/holidays.ts';
 

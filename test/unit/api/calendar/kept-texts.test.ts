@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { makeKeptTexts } from '../../../../api/calendar/kept-texts.ts';
+import { makeKeptTexts } from '../../../../api/calendar/store.ts';
 
 it('a text is written once per name and moment, and anew for a new version or date', () => {
   const kept = makeKeptTexts();

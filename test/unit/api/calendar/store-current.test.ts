@@ -1,9 +1,12 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { shippedCalendar } from '../../../../api/calendar/data/shipped.ts';
-import type { Addition } from '../../../../api/calendar/store.ts';
-import { type CalendarSource, makeCalendarSource } from '../../../../api/calendar/store-current.ts';
-import { withAdditions } from '../../../../api/calendar/store-merge.ts';
+import {
+  type Addition,
+  type CalendarSource,
+  makeCalendarSource,
+  withAdditions,
+} from '../../../../api/calendar/store.ts';
 
 const limits = { pollMs: 20_000, startWaitMs: 2_000 };
 

@@ -1,7 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import type { NoticePayload } from '../../../../api/client/notices.ts';
-import { verifyNotice, type WebhookError } from '../../../../api/client/webhooks.ts';
+import { type NoticePayload, verifyNotice, type WebhookError } from '../../../../api/client/webhooks.ts';
 import type { Change } from '../../../../pipelines/changes/record.ts';
 import { eventsOf, payloadOf } from '../../../../pipelines/watch/match.ts';
 import { eventPayload } from '../../../../schemas/http/events.ts';

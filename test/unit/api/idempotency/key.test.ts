@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readIdempotencyKey } from '../../../../api/idempotency/key.ts';
+import { readIdempotencyKey } from '../../../../api/idempotency/answers.ts';
 import { makeDocument } from '../../../../api/openapi/document.ts';
 import { ApiProblem } from '../../../../api/problems.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Lease, takeUnits } from '../../../../api/metering/lease.ts';
-import { LeasedReservation } from '../../../../api/metering/reservation.ts';
+import { Lease, takeUnits } from '../../../../api/metering/grant.ts';
+import { LeasedReservation } from '../../../../api/metering/meter.ts';
 import { Wallet } from '../../../../api/metering/wallet.ts';
 
 const month = '2026-11-01';

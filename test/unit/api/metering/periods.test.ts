@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { minuteOf, monthOf, secondsUntil } from '../../../../api/metering/periods.ts';
+import { minuteOf, monthOf, secondsUntil } from '../../../../api/metering/minute-limits.ts';
 
 test('a month begins and ends at 00:00 in Lima, five hours after UTC', () => {
   const lastSecond = monthOf(Date.parse('2027-01-01T04:59:59.999Z'));

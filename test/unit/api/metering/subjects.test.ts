@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressSubject } from '../../../../api/metering/subjects.ts';
+import { addressSubject } from '../../../../api/metering/minute-limits.ts';
 
 test('addresses of the sandbox: IPv4 as it is, also inside IPv6; of IPv6 the network of 64 bits', () => {
   const key = (ip: string) => addressSubject(ip).key;

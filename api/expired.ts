@@ -1,6 +1,6 @@
-import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
-import type { Logger } from '../../pipelines/runtime/log.ts';
-import type { Pool } from '../../pipelines/runtime/postgres.ts';
+import { startRepeating } from '../pipelines/runtime/lifecycle.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
+import type { Pool } from '../pipelines/runtime/postgres.ts';
 
 /** What one look removes at most: a short statement beside look-ups, and the next one goes on. */
 const maxRowsPerTable = 1_000;

@@ -1,5 +1,5 @@
-import { inTransaction, type Pool } from '../runtime/postgres.ts';
-import { lockAccount } from './lists.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { lockAccount } from '../../pipelines/watch/lists.ts';
 
 /*
  * How many streams of events an account has open, over all API processes. Each is a row with a lease that its process

@@ -1,0 +1,99 @@
+import { Counter, type Registry } from 'prom-client';
+import type { Caller } from '../accounts/callers.ts';
+import { ApiProblem } from '../problems.ts';
+import { type ApiContext, type ApiMiddleware, callerOf } from '../request.ts';
+import { type MinuteLimits, type MinuteStanding, type MinuteSubject, minuteMs, secondsUntil } from './minute-limits.ts';
+import type { Meter, Reservation, Standing } from './types.ts';
+
+/**
+ * Counts the request, whatever its route, and says in the headers what is left of the minute.
+ * @throws ApiProblem limite_por_minuto, with the seconds to the next minute as Retry-After
+ */
+export async function countRequest(context: ApiContext, limits: MinuteLimits, subject: MinuteSubject): Promise<void> {
+  const standing = await limits.count(subject);
+  const nowMs = Date.now();
+  showMinute(context, standing, nowMs);
+  if (standing.isWithin) return;
+  const seconds = secondsUntil(standing.endsAtMs, nowMs);
+  throw new ApiProblem(
+    'limite_por_minuto',
+    `Se admiten ${subject.limit} solicitudes por minuto; el siguiente minuto empieza en ${seconds} s.`,
+    {},
+    { 'Retry-After': String(seconds) },
+  );
+}
+
+/**
+ * RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers: structured fields, `q` units of a window of `w`
+ * seconds, `r` left, `t` seconds until it begins anew), and for the minute the older three. Both windows are fixed, not rolling.
+ */
+function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: MinuteStanding, nowMs: number): void {
+  const resetSeconds = secondsUntil(endsAtMs, nowMs);
+  context.set({
+    'RateLimit-Policy': `"minuto";q=${limit};w=${minuteMs / 1_000}`,
+    RateLimit: `"minuto";r=${remaining};t=${resetSeconds}`,
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': String(resetSeconds),
+  });
+}
+
+/** Beside what `showMinute` said. */
+function showMonth(context: ApiContext, { month, limit, remaining }: Standing, nowMs: number): void {
+  const windowSeconds = (month.endsAtMs - month.startsAtMs) / 1_000;
+  const monthly = {
+    policy: `"mes";q=${limit};w=${windowSeconds}`,
+    left: `"mes";r=${remaining};t=${secondsUntil(month.endsAtMs, nowMs)}`,
+  };
+  context.append('RateLimit-Policy', monthly.policy);
+  context.append('RateLimit', monthly.left);
+}
+
+/**
+ * Stands after `access` on every metered route. The route calls `reserve` once its input is judged and before it looks
+ * anything up, then `charge` once it has what costs; what it did not charge goes back however it ends. Also says what is left
+ * of the month in the headers.
+ */
+export function metered(meter: Meter): ApiMiddleware {
+  return async (context, next) => {
+    try {
+      await next();
+    } finally {
+      context.state.reservation?.release();
+      const standing = await meter.standing(callerOf(context));
+      if (standing !== null) showMonth(context, standing, Date.now());
+    }
+  };
+}
+
+/** @throws ApiProblem cuota_agotada, servicio_no_disponible */
+export async function reserve(context: ApiContext, meter: Meter, units: number): Promise<Reservation> {
+  const reservation = await meter.reserve(callerOf(context), units);
+  context.state.reservation = reservation;
+  return reservation;
+}
+
+/** One unit: a record was found, a page has content. */
+export function charge(context: ApiContext): void {
+  const { reservation } = context.state;
+  if (reservation === undefined) throw new Error('a route charges without having reserved');
+  reservation.charge(1);
+}
+
+/** Counts a request that a limit refused; any other problem is passed over. No caller: its token was not looked up. */
+export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
+
+const tooMany = 429;
+
+/** By plan and never by account: a metric's labels are kept for as long as the process lives, and read by many. */
+export function makeRefusalCounter(metrics: Registry): CountRefusal {
+  const refusals = new Counter({
+    name: 'padron_api_limit_refusals_total',
+    help: 'Requests refused by a limit (429), by code of the problem and plan of the account; plan none: the sandbox token, or a token that cannot be looked up.',
+    labelNames: ['code', 'plan'] as const,
+    registers: [metrics],
+  });
+  return ({ code, status }, caller) => {
+    if (status === tooMany) refusals.inc({ code, plan: caller?.plan ?? 'none' });
+  };
+}
