@@ -27,21 +27,20 @@ import { makeMeter } from './metering/meter.ts';
 import { makeMinuteLimits } from './metering/minute-limits.ts';
 import { makeQuestions } from './metering/questions.ts';
 import { makeAudit, makeAudits } from './queries/audit.ts';
-import { makeFindRecord } from './queries/find-record.ts';
+import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';
+import { makeTaxpayers } from './queries/look-up.ts';
+import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
 import { makeRegisterChanges } from './queries/register-changes.ts';
-import { makeTaxpayers } from './queries/taxpayers.ts';
-import { makeUnknownUbigeoCounter } from './queries/unknown-ubigeos.ts';
 import type { WebhookParts } from './routes/webhook-actions.ts';
-import { makeRequireNames } from './search/complete-names.ts';
 import { makeFindCompanies } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
-import { makeNameStore } from './search/store.ts';
+import { makeNameStore, makeRequireNames } from './search/store.ts';
 import { makeReadiness, serve } from './serve.ts';
-import { makeFindSupplier } from './supplier/find-supplier.ts';
+import { supplierThresholdsOf } from './supplier/bars.ts';
+import { makeFindSupplier } from './supplier/check.ts';
 import { makeFindRecentChanges } from './supplier/recent-changes.ts';
-import { supplierThresholdsOf } from './supplier/thresholds.ts';
 
 /** Of a statement: every one of them is short, and a request waits for it. */
 const statementTimeoutMs = 15_000;

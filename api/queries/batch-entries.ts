@@ -1,7 +1,7 @@
 import type { BatchEntry } from '../../schemas/http/batch.ts';
 import { checkRuc, isCompany } from '../../schemas/ruc.ts';
 import { contractRequired, rucProblem } from '../request.ts';
-import type { FoundRecord } from './record-found.ts';
+import type { FoundRecord } from './record.ts';
 
 /** What a batch asks, before anything is looked up. */
 export interface BatchPlan {

@@ -1,14 +1,13 @@
 import type { HistoryEntry } from '../../schemas/http/history.ts';
 import type { Source } from '../../schemas/http/taxpayer.ts';
-import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import type { Catalogue, PastEditions, ServedRegister, ServedRegisters } from '../catalogue.ts';
+import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
+import type { Catalogue, FactsOf, PastEditions, ServedRegister, ServedRegisters } from '../catalogue.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
-import { makeHeldRegisters } from './held-registers.ts';
-import { type HistoryPlace, inOrder, pageOf } from './history-page.ts';
-import { rowsByRegister } from './record-found.ts';
-import { sourcesOf } from './record-sources.ts';
-import type { ChangeKey, RegisterChanges } from './register-changes.ts';
-import type { Taxpayers } from './taxpayers.ts';
+import { makeHeldRegisters } from './current-rows.ts';
+import { entriesOf } from './history-entries.ts';
+import type { Taxpayers } from './look-up.ts';
+import { cellsByName, rowsByRegister, sourcesOf } from './record.ts';
+import type { ChangeKey, RegisterChanges, StoredChange } from './register-changes.ts';
 
 /** `daily` is the edition of the daily register that the answer is of. */
 export type FoundHistory =
@@ -89,4 +88,124 @@ async function editionsOf(
 
 function unavailable(error: unknown): never {
   throw storeUnavailable(error);
+}
+
+/** Where an entry stands: the day, register and edition of its change, and its place among that change's entries, from 0. */
+export interface HistoryPlace {
+  day: string;
+  /** Register.code */
+  register: number;
+  edition: number;
+  entry: number;
+}
+
+export interface DatedChange extends ChangeKey {
+  day: string;
+  /** Where the RUC comes back: the change with which it left the register. */
+  left: ChangeKey | null;
+}
+
+/**
+ * Newest first: by the day of the data, then by register, then by edition. A change that comes later never moves those that are there, so
+ * a cursor neither skips nor repeats.
+ */
+export function inOrder(keys: readonly ChangeKey[], facts: FactsOf): DatedChange[] {
+  const oldestFirst = [...keys].sort((one, other) => one.edition - other.edition);
+  const left = new Map<RegisterName, ChangeKey | null>();
+  const dated = oldestFirst.map((key) => {
+    const change = {
+      ...key,
+      day: facts(key.register, key.edition).fechaDato,
+      left: key.operation === 'c' ? (left.get(key.register) ?? null) : null,
+    };
+    left.set(key.register, key.operation === 'd' ? key : null);
+    return change;
+  });
+  return dated.sort((one, other) => compare(placeOf(one, 0), placeOf(other, 0)));
+}
+
+/** Texts of rows may be long: so many changes are read at once. */
+const changesPerRead = 100;
+
+/** Entries after a place, up to a number of them, and the place from which the next page goes on; null: there is none. */
+export async function pageOf(
+  ruc: string,
+  ordered: readonly DatedChange[],
+  { after, maxEntries }: { after: HistoryPlace | null; maxEntries: number },
+  { read, past }: { read(keys: readonly ChangeKey[]): Promise<readonly StoredChange[]>; past: PastEditions },
+): Promise<{ entries: HistoryEntry[]; next: HistoryPlace | null }> {
+  const isLeft = (place: HistoryPlace) => after === null || compare(place, after) > 0;
+  const rest = ordered.filter((change) => isLeft(placeOf(change, Number.MAX_SAFE_INTEGER)));
+  const found: { place: HistoryPlace; entry: HistoryEntry }[] = [];
+  for (let at = 0; at < rest.length && found.length <= maxEntries; at += changesPerRead) {
+    const changes = rest.slice(at, at + changesPerRead);
+    for (const { change, entries } of await readEntries(ruc, changes, read, past))
+      entries.forEach((entry, index) => {
+        const place = placeOf(change, index);
+        if (isLeft(place)) found.push({ place, entry });
+      });
+  }
+  const page = found.slice(0, maxEntries);
+  const next = found.length > maxEntries ? page.at(-1)!.place : null;
+  return { entries: page.map(({ entry }) => entry), next };
+}
+
+async function readEntries(
+  ruc: string,
+  changes: readonly DatedChange[],
+  read: (keys: readonly ChangeKey[]) => Promise<readonly StoredChange[]>,
+  past: PastEditions,
+): Promise<{ change: DatedChange; entries: HistoryEntry[] }[]> {
+  const stored = await read(changes.flatMap((change) => (change.left === null ? [change] : [change, change.left])));
+  const found = new Map(stored.map((change) => [nameOf(change), change]));
+  const numbers = stored.flatMap(({ register, edition, corrects }) =>
+    (corrects === null ? [edition] : [edition, corrects]).map((number) => ({ register, number })),
+  );
+  const facts = await past.facts(numbers);
+  const cells = (change: StoredChange, side: 'before' | 'after') => {
+    const row = change[side];
+    const { register, edition } = change;
+    return row === null ? null : cellsByName(register, row, facts(register, edition).columns);
+  };
+  return changes.map((change) => {
+    const row = found.get(nameOf(change));
+    const last = change.left === null ? undefined : found.get(nameOf(change.left));
+    // Gone between two queries: a rebuild is exchanging the tables.
+    if (row === undefined) throw storeUnavailable(new Error(`a change of ${change.register} is no longer there`));
+    const fields = entriesOf(ruc, {
+      ...change,
+      before: cells(row, 'before'),
+      after: cells(row, 'after'),
+      lastKnown: last === undefined ? null : cells(last, 'before'),
+    });
+    const { register, corrects } = row;
+    const correccion =
+      corrects === null ? null : { edicion: corrects, fecha_dato: facts(register, corrects).fechaDato };
+    const entries = fields.map(({ operacion, campo, antes, despues }) => ({
+      fecha_dato: change.day,
+      registro: register,
+      operacion,
+      campo,
+      antes,
+      despues,
+      correccion,
+    }));
+    return { change, entries };
+  });
+}
+
+function nameOf({ register, edition }: ChangeKey): string {
+  return `${register}:${edition}`;
+}
+
+function placeOf({ day, register, edition }: DatedChange, entry: number): HistoryPlace {
+  return { day, register: registers[register].code, edition, entry };
+}
+
+/** Below 0: `one` comes first. */
+function compare(one: HistoryPlace, other: HistoryPlace): number {
+  if (one.day !== other.day) return one.day > other.day ? -1 : 1;
+  if (one.register !== other.register) return one.register - other.register;
+  if (one.edition !== other.edition) return other.edition - one.edition;
+  return one.entry - other.entry;
 }

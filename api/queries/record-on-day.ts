@@ -2,21 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { EditionName, FactsOf, PastEditions, ServedRegisters } from '../catalogue.ts';
 import { ApiProblem, registerNotLoaded, storeUnavailable } from '../problems.ts';
-import { makeHeldRegisters } from './held-registers.ts';
-import { cellsByName } from './record-cells.ts';
+import { makeHeldRegisters } from './current-rows.ts';
+import type { StoredRow, Taxpayers } from './look-up.ts';
 import {
   absentFrom,
   type CellsByRegister,
+  cellsByName,
   type FoundRecord,
   type RecordParts,
+  type RecordRegister,
   type RowsByRegister,
   recordFound,
+  recordRegisters,
   rowsByRegister,
-} from './record-found.ts';
-import { type RowOnDay, rowOnDay, type WantedRow } from './record-row-on-day.ts';
-import { type RecordRegister, recordRegisters } from './record-sources.ts';
+} from './record.ts';
 import type { EarlierRow, RegisterChanges } from './register-changes.ts';
-import type { Taxpayers } from './taxpayers.ts';
 
 /**
  * A taxpayer's record as of a day (YYYY-MM-DD, not in the future): of each register the highest-numbered complete edition dated
@@ -100,4 +100,37 @@ function namedEditions(wanted: readonly WantedRow[], earlier: readonly EarlierRo
 
 function unavailable(error: unknown): never {
   throw storeUnavailable(error);
+}
+
+/** A register's row of a RUC, wanted as it stood in an edition. */
+interface WantedRow {
+  register: RecordRegister;
+  /** As it stands now. */
+  row: StoredRow;
+  edition: number;
+}
+
+/** `cells` as `edition` wrote or found them; null: the register did not have the RUC. */
+type RowOnDay = { edition: number; cells: readonly string[] | null } | 'unknown';
+
+/**
+ * The current row where no later edition wrote it; else what the first later change found. A row that only a re-baseline wrote
+ * later was said again and not changed: it stands as today's parser reads it, which is also how a change after the re-baseline
+ * tells it. So a RUC that the old parser missed is there on the days before as well: that it was missing was never the register's word.
+ * `unknown`: a later change wrote the row and is not in the history that was read.
+ */
+export function rowOnDay(
+  { register, row, edition }: WantedRow,
+  earlier: readonly EarlierRow[],
+  facts: FactsOf,
+): RowOnDay {
+  const current = { edition: row.version, cells: row.isDeleted ? null : row.cells };
+  if (row.version <= edition) return current;
+  let first: EarlierRow | undefined;
+  for (const change of earlier) {
+    if (change.register !== register || change.edition <= edition) continue;
+    if (first === undefined || change.edition < first.edition) first = change;
+  }
+  if (first !== undefined) return { edition: first.edition, cells: first.before };
+  return facts(register, row.version).isFull ? current : 'unknown';
 }

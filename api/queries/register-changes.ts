@@ -1,11 +1,8 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
-import { makeBatchGate } from './batch-gate.ts';
-import { queryBytes } from './query-bytes.ts';
-import { recordRegisters } from './record-sources.ts';
-import { makeSharedQuery } from './shared-query.ts';
-import type { LookupLimits } from './taxpayers.ts';
+import { type LookupLimits, makeBatchGate, makeSharedQuery, queryBytes } from './look-up.ts';
+import { recordRegisters } from './record.ts';
 
 /** What stood before an edition changed a RUC's row; cells in the order of that edition's columns. */
 export interface EarlierRow {

@@ -10,8 +10,8 @@ import type { Meter, Reservation } from '../metering/types.ts';
 import { ApiProblem, methodNotAllowed, registerNotLoaded, storeUnavailable } from '../problems.ts';
 import type { RecordAnswers } from '../queries/audit.ts';
 import { type BatchPlan, batchEntries, planBatch } from '../queries/batch-entries.ts';
-import type { FindRecord } from '../queries/find-record.ts';
-import { recordSourcesOf } from '../queries/record-sources.ts';
+import type { FindRecord } from '../queries/current-rows.ts';
+import { recordSourcesOf } from '../queries/record.ts';
 import {
   type ApiContext,
   type ApiRouter,

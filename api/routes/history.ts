@@ -7,8 +7,7 @@ import { readCursor, writeCursor } from '../input.ts';
 import { charge, metered, reserve } from '../metering/middleware.ts';
 import type { Meter } from '../metering/types.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
-import type { FindHistory } from '../queries/history.ts';
-import type { HistoryPlace } from '../queries/history-page.ts';
+import type { FindHistory, HistoryPlace } from '../queries/history.ts';
 import { type ApiRouter, access, callerOf, parseInput, requireContract, requireRuc } from '../request.ts';
 import { noteAnswer, notInRegister } from './taxpayer-answers.ts';
 

@@ -5,9 +5,8 @@ import { padronReducido } from '../../schemas/registers.ts';
 import { answerNothing, answerPrivately } from '../answers.ts';
 import { readCursor, writeCursor } from '../input.ts';
 import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts';
-import { statusOf } from '../queries/taxpayer-record.ts';
-import type { StoredRow } from '../queries/taxpayer-rows.ts';
-import type { Taxpayers } from '../queries/taxpayers.ts';
+import type { StoredRow, Taxpayers } from '../queries/look-up.ts';
+import { statusOf } from '../queries/record.ts';
 import {
   type ApiRouter,
   bodyOf,

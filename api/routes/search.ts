@@ -11,9 +11,9 @@ import type { Meter } from '../metering/types.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
 import { clean } from '../queries/address.ts';
 import { type ApiRouter, access, parseInput } from '../request.ts';
-import { NamesIncomplete, type RequireNames } from '../search/complete-names.ts';
 import type { FindCompanies, Hit } from '../search/find-companies.ts';
 import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
+import { NamesIncomplete, type RequireNames } from '../search/store.ts';
 
 export interface SearchParts {
   identify: Identify;

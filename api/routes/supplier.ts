@@ -7,7 +7,6 @@ import { isCompany } from '../../schemas/ruc.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerBytes, successBody } from '../answers.ts';
 import { toDate, toDayNumber } from '../calendar/days.ts';
-import { keepCheck, readCheck } from '../evidence/supplier-checks.ts';
 import { charge, metered, reserve } from '../metering/middleware.ts';
 import type { Meter } from '../metering/types.ts';
 import { ApiProblem, notFound, storeUnavailable } from '../problems.ts';
@@ -21,10 +20,10 @@ import {
   requireContract,
   requireRuc,
 } from '../request.ts';
-import { supplierCheckOf } from '../supplier/check.ts';
-import type { FindSupplier } from '../supplier/find-supplier.ts';
+import type { SupplierThresholds } from '../supplier/bars.ts';
+import { type FindSupplier, supplierCheckOf } from '../supplier/check.ts';
+import { keepCheck, readCheck } from '../supplier/evidence.ts';
 import type { FindRecentChanges } from '../supplier/recent-changes.ts';
-import type { SupplierThresholds } from '../supplier/thresholds.ts';
 import { requireDay } from './calendar-input.ts';
 import { getOnly } from './get-only.ts';
 import { notInRegister } from './taxpayer-answers.ts';

@@ -7,7 +7,7 @@ import { charge, metered, reserve } from '../metering/middleware.ts';
 import type { Meter } from '../metering/types.ts';
 import { ApiProblem } from '../problems.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
-import type { FindRecord } from '../queries/find-record.ts';
+import type { FindRecord } from '../queries/current-rows.ts';
 import type { FindRecordOnDay } from '../queries/record-on-day.ts';
 import { type ApiRouter, access, callerOf, parseInput, requireContract, requireRuc } from '../request.ts';
 import { requireDay } from './calendar-input.ts';

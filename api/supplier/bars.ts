@@ -1,8 +1,16 @@
+import type { z } from 'zod';
 import type { Bar, ProcurementStanding } from '../../schemas/http/supplier.ts';
-import { sancionados } from '../../schemas/registers.ts';
+import { type RegisterName, sancionados } from '../../schemas/registers.ts';
 import { inForce, type Sanction, sanctionsOf } from '../../schemas/sanctions.ts';
-import type { CellsByRegister } from '../queries/record-found.ts';
-import { type BarRegister, barRegisters } from './registers.ts';
+import type { apiConfiguration } from '../config.ts';
+import { type CellsByRegister, recordRegisters } from '../queries/record.ts';
+
+/** The registers of bars from state contracting. They name suppliers by their RUC, among other ids. */
+export const barRegisters = ['sancionados', 'inhabilitaciones_judiciales', 'inhabilitaciones_administrativas'] as const;
+type BarRegister = (typeof barRegisters)[number];
+
+/** All that a supplier check looks at. */
+export const supplierRegisters = [...recordRegisters, ...barRegisters] as const;
 
 /** A sanction and the register that names it. */
 export interface NamedSanction extends Sanction {
@@ -46,4 +54,34 @@ export function shownBar(sanction: NamedSanction, day: string): Bar {
 function reasonOf({ motivo, organo }: NamedSanction): string | null {
   if (motivo !== undefined && motivo !== '') return motivo;
   return organo === undefined || organo === '' ? null : `Mandato judicial: ${organo}`;
+}
+
+/** Where a supplier check begins to warn. Settings: SUPPLIER_… of api/config.ts. */
+export interface SupplierThresholds {
+  /** A check without one of these is not determined. */
+  required: readonly RegisterName[];
+  /** A change of the record this many days old, or newer, is told. */
+  recentChangeDays: number;
+  /** As long after its last day a bar is still told. */
+  recentBarDays: number;
+  /** Data older than this are told as late. */
+  maxDataAgeDays: { daily: number; monthly: number; lists: number };
+}
+
+export function maxAgeDays(register: RegisterName, { maxDataAgeDays }: SupplierThresholds): number {
+  if (register === 'padron_reducido') return maxDataAgeDays.daily;
+  return register === 'padron_mensual' ? maxDataAgeDays.monthly : maxDataAgeDays.lists;
+}
+
+export function supplierThresholdsOf(config: z.output<typeof apiConfiguration>): SupplierThresholds {
+  return {
+    required: config.SUPPLIER_REQUIRED_REGISTERS,
+    recentChangeDays: config.SUPPLIER_RECENT_CHANGE_DAYS,
+    recentBarDays: config.SUPPLIER_RECENT_BAR_DAYS,
+    maxDataAgeDays: {
+      daily: config.SUPPLIER_MAX_DAILY_AGE_DAYS,
+      monthly: config.SUPPLIER_MAX_MONTHLY_AGE_DAYS,
+      lists: config.SUPPLIER_MAX_LIST_AGE_DAYS,
+    },
+  };
 }

@@ -1,11 +1,17 @@
 import type { ListStanding, ProcurementStanding, SupplierCheck, SupplierResult } from '../../schemas/http/supplier.ts';
 import { agentesRetencion, type RegisterName } from '../../schemas/registers.ts';
 import type { ServedRegisters } from '../catalogue.ts';
-import type { CurrentRows } from '../queries/current-rows.ts';
-import { procurementResult, sanctionsIn, shownBar } from './bars.ts';
+import { type CurrentRows, type FindRecordParts, makeReadCurrentRows } from '../queries/current-rows.ts';
+import { type FoundRecord, recordFound } from '../queries/record.ts';
+import {
+  barRegisters,
+  procurementResult,
+  type SupplierThresholds,
+  sanctionsIn,
+  shownBar,
+  supplierRegisters,
+} from './bars.ts';
 import type { RecentChange } from './recent-changes.ts';
-import { barRegisters } from './registers.ts';
-import type { SupplierThresholds } from './thresholds.ts';
 import { type SupplierFacts, warningsOf } from './warnings.ts';
 
 /** All that a check is made of. */
@@ -74,4 +80,18 @@ function loadedOnly(cells: CurrentRows['cells'], editions: ServedRegisters): Cur
 
 function isBarRegister(name: RegisterName): boolean {
   return (barRegisters as readonly RegisterName[]).includes(name);
+}
+
+/** The record and what the lists and bars say, all of one read. */
+export type FoundSupplier = CurrentRows & { record: FoundRecord };
+
+/** @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible */
+export type FindSupplier = (ruc: string) => Promise<FoundSupplier>;
+
+export function makeFindSupplier(parts: FindRecordParts): FindSupplier {
+  const read = makeReadCurrentRows(parts, supplierRegisters);
+  return async (ruc) => {
+    const { editions, cells } = await read(ruc);
+    return { editions, cells, record: recordFound(ruc, editions, cells, parts) };
+  };
 }

@@ -3,10 +3,8 @@ import type { TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { inForce } from '../../schemas/sanctions.ts';
 import { isDay, toDate, toDayNumber } from '../calendar/days.ts';
-import type { NamedSanction } from './bars.ts';
+import { maxAgeDays, type NamedSanction, type SupplierThresholds, supplierRegisters } from './bars.ts';
 import type { RecentChange } from './recent-changes.ts';
-import { supplierRegisters } from './registers.ts';
-import { maxAgeDays, type SupplierThresholds } from './thresholds.ts';
 
 /** What is known of a supplier when it is judged. Days are YYYY-MM-DD. */
 export interface SupplierFacts {

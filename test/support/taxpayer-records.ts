@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type TaxpayerRows, taxpayerRecordOf } from '../../api/queries/taxpayer-record.ts';
+import { type TaxpayerRows, taxpayerRecordOf } from '../../api/queries/record.ts';
 import type { TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
 import { padronMensual, padronReducido } from '../../schemas/registers.ts';
 import { readUbigeoCatalogue, ubigeoListUrl } from '../../schemas/ubigeo/catalogue.ts';

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeCatalogue, makePastEditions } from '../../../api/catalogue.ts';
-import { type FindHistory, makeFindHistory } from '../../../api/queries/history.ts';
+import { type FindHistory, type HistoryPlace, makeFindHistory } from '../../../api/queries/history.ts';
 import { entriesOf } from '../../../api/queries/history-entries.ts';
-import type { HistoryPlace } from '../../../api/queries/history-page.ts';
+import { makeTaxpayers } from '../../../api/queries/look-up.ts';
+import { taxpayerRecordOf } from '../../../api/queries/record.ts';
 import { type FindRecordOnDay, makeFindRecordOnDay } from '../../../api/queries/record-on-day.ts';
 import { makeRegisterChanges } from '../../../api/queries/register-changes.ts';
-import { taxpayerRecordOf } from '../../../api/queries/taxpayer-record.ts';
-import { makeTaxpayers } from '../../../api/queries/taxpayers.ts';
 import { type Change, encodeChange, type Row } from '../../../pipelines/changes/record.ts';
 import { insertRows } from '../../../pipelines/consumers/materialize.ts';
 import { TaxpayerRows } from '../../../pipelines/consumers/taxpayer-rows.ts';

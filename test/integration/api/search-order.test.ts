@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeTaxpayers } from '../../../api/queries/taxpayers.ts';
+import { makeTaxpayers } from '../../../api/queries/look-up.ts';
 import { type FindCompanies, makeFindCompanies } from '../../../api/search/find-companies.ts';
 import { compareRanks, type Rank } from '../../../api/search/rank.ts';
 import { makeNameStore } from '../../../api/search/store.ts';

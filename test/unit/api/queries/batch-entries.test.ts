@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ServedRegister } from '../../../../api/catalogue.ts';
 import { batchEntries, planBatch } from '../../../../api/queries/batch-entries.ts';
-import type { FoundRecord } from '../../../../api/queries/record-found.ts';
+import type { FoundRecord } from '../../../../api/queries/record.ts';
 import { batchEntry } from '../../../../schemas/http/batch.ts';
 import { recordOf } from '../../../support/taxpayer-records.ts';
 

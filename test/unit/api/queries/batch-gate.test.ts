@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader';
 import { expect, test } from 'vitest';
-import { makeBatchGate } from '../../../../api/queries/batch-gate.ts';
+import { makeBatchGate } from '../../../../api/queries/look-up.ts';
 
 /** Loads numbers through the gate; a query takes `queryMs`. Remembers each batch and how many ran at once. */
 function makeBench(limits: { waitMs: number; maxKeys: number; inFlight: number }, queryMs: number) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ServedRegister, ServedRegisters } from '../../../../api/catalogue.ts';
-import { makeFindRecord } from '../../../../api/queries/find-record.ts';
-import type { StoredRow } from '../../../../api/queries/taxpayer-rows.ts';
+import { makeFindRecord } from '../../../../api/queries/current-rows.ts';
+import type { StoredRow } from '../../../../api/queries/look-up.ts';
 import { type RegisterName, registers } from '../../../../schemas/registers.ts';
 import { monthlyCells, ubigeos } from '../../../support/taxpayer-records.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { makeHeldRegisters } from '../../../../api/queries/held-registers.ts';
-import type { StoredRow } from '../../../../api/queries/taxpayer-rows.ts';
+import { makeHeldRegisters } from '../../../../api/queries/current-rows.ts';
+import type { StoredRow } from '../../../../api/queries/look-up.ts';
 
 /** A store with rows of register 3 (agentes_retencion) by RUC, and counts of what it was asked. */
 function makeBench(rucs: string[]) {

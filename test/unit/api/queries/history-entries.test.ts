@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { inOrder, pageOf } from '../../../../api/queries/history.ts';
 import { entriesOf, type HistoryChange } from '../../../../api/queries/history-entries.ts';
-import { inOrder, pageOf } from '../../../../api/queries/history-page.ts';
 import type { ChangeKey } from '../../../../api/queries/register-changes.ts';
 import type { EditionFacts } from '../../../../pipelines/editions/editions.ts';
 import { padronReducido, type RegisterName, registers } from '../../../../schemas/registers.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { cellsByName } from '../../../../api/queries/record-cells.ts';
-import { rowOnDay } from '../../../../api/queries/record-row-on-day.ts';
+import { cellsByName } from '../../../../api/queries/record.ts';
+import { rowOnDay } from '../../../../api/queries/record-on-day.ts';
 import type { EarlierRow } from '../../../../api/queries/register-changes.ts';
 import type { EditionFacts } from '../../../../pipelines/editions/editions.ts';
 import { agentesRetencion, type RegisterName, registers } from '../../../../schemas/registers.ts';

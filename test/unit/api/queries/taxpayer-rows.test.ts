@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readTaxpayerRows } from '../../../../api/queries/taxpayer-rows.ts';
+import { readTaxpayerRows } from '../../../../api/queries/look-up.ts';
 
 function rowBytes(ruc: bigint, version: bigint, isDeleted: number, cells: string[]): Buffer {
   const text = Buffer.from(JSON.stringify(cells));

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { editsBetween } from '../../../../api/search/edits.ts';
+import { editsBetween } from '../../../../api/search/vocabulary.ts';
 
 /** The definition, without a limit or a short cut. */
 function defined(one: string, other: string): number {

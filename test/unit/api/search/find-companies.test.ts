@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { StoredRow } from '../../../../api/queries/taxpayer-rows.ts';
-import type { CurrentRows } from '../../../../api/search/confirm.ts';
-import { makeFindCompanies } from '../../../../api/search/find-companies.ts';
+import type { StoredRow } from '../../../../api/queries/look-up.ts';
+import { type CurrentRows, makeFindCompanies } from '../../../../api/search/find-companies.ts';
 import { compareRanks } from '../../../../api/search/rank.ts';
 import type { NearWords, Tier } from '../../../../api/search/statements.ts';
 import type { Candidate, NameStore } from '../../../../api/search/store.ts';

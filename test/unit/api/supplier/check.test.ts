@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ServedRegister, ServedRegisters } from '../../../../api/catalogue.ts';
-import type { CellsByRegister } from '../../../../api/queries/record-found.ts';
+import type { CellsByRegister } from '../../../../api/queries/record.ts';
+import { type SupplierThresholds, supplierRegisters } from '../../../../api/supplier/bars.ts';
 import { type CheckInput, supplierCheckOf } from '../../../../api/supplier/check.ts';
-import { supplierRegisters } from '../../../../api/supplier/registers.ts';
-import type { SupplierThresholds } from '../../../../api/supplier/thresholds.ts';
 import { supplierCheck } from '../../../../schemas/http/supplier.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 import type { Sanction } from '../../../../schemas/sanctions.ts';
