@@ -4,23 +4,17 @@ import { type KoaAppParts, makeKoaApp } from './koa-app.ts';
 import type { ApiRouter, RequestState } from './request.ts';
 import { type AccountParts, registerAccountRoutes } from './routes/account.ts';
 import { type BatchParts, registerBatchRoutes } from './routes/batch.ts';
-import { registerCalendarRoutes } from './routes/calendar.ts';
-import type { CalendarParts } from './routes/calendar-access.ts';
-import { registerCalendarFeeds } from './routes/calendar-feeds.ts';
-import { registerDeliveryRoutes } from './routes/deliveries.ts';
+import { type CalendarParts, registerCalendarFeeds, registerCalendarRoutes } from './routes/calendar.ts';
+import { registerDeliveryRoutes, registerRecoveryRoutes } from './routes/deliveries.ts';
 import { registerDocumentationRoutes } from './routes/documentation.ts';
 import { registerEventStreamRoutes, type StreamParts } from './routes/event-stream.ts';
-import { registerEventRoutes } from './routes/events.ts';
+import { registerEventRoutes, registerNoticeRoutes } from './routes/events.ts';
 import { type HistoryParts, registerHistoryRoutes } from './routes/history.ts';
-import { registerListRoutes } from './routes/lists.ts';
-import { type MemberParts, registerMemberRoutes } from './routes/members.ts';
-import { registerNoticeRoutes } from './routes/notices.ts';
-import { registerRecoveryRoutes } from './routes/recoveries.ts';
+import { type MemberParts, registerListRoutes, registerMemberRoutes } from './routes/lists.ts';
 import { registerSearchRoutes, type SearchParts } from './routes/search.ts';
 import { registerSupplierRoutes, type SupplierParts } from './routes/supplier.ts';
 import { registerTaxpayerRoutes, type TaxpayerParts } from './routes/taxpayer.ts';
-import { registerWebhookActionRoutes, type WebhookParts } from './routes/webhook-actions.ts';
-import { registerWebhookRoutes } from './routes/webhooks.ts';
+import { registerWebhookActionRoutes, registerWebhookRoutes, type WebhookParts } from './routes/webhooks.ts';
 
 export interface ApiParts
   extends AccountParts,

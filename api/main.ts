@@ -33,7 +33,7 @@ import { makeTaxpayers } from './queries/look-up.ts';
 import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
 import { makeRegisterChanges } from './queries/register-changes.ts';
-import type { WebhookParts } from './routes/webhook-actions.ts';
+import type { WebhookParts } from './routes/webhooks.ts';
 import { makeFindCompanies } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
 import { makeNameStore, makeRequireNames } from './search/store.ts';

@@ -10,9 +10,8 @@ import { readUse, type Use } from '../metering/ledger.ts';
 import { type Month, monthOf } from '../metering/minute-limits.ts';
 import { notFound } from '../problems.ts';
 import { type ApiRouter, access, callerOf, refuseQuery } from '../request.ts';
-import { maxLists } from './lists.ts';
-import { maxWatchedRucs } from './members.ts';
-import { registerMetaOf } from './watch-meta.ts';
+import { registerMetaOf } from './access.ts';
+import { maxLists, maxWatchedRucs } from './lists.ts';
 import { maxWebhooks } from './webhooks.ts';
 
 export interface AccountParts {

@@ -4,9 +4,8 @@ import { createRequire } from 'node:module';
 import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
 import { answerPublicly } from '../answers.ts';
 import { makeDocument } from '../openapi/document.ts';
-import { documentationPage, documentationStart } from '../openapi/documentation-page.ts';
-import { readExamples } from '../openapi/examples.ts';
-import { problemIndexPage, problemPage } from '../openapi/pages.ts';
+import { documentationPage, documentationStart, problemIndexPage, problemPage } from '../openapi/pages.ts';
+import { readExamples } from '../openapi/texts.ts';
 import { notFound } from '../problems.ts';
 import { type ApiContext, type ApiRouter, refuseQuery } from '../request.ts';
 

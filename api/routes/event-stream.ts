@@ -5,11 +5,9 @@ import { streamHeaders, streamQuery } from '../../schemas/http/events.ts';
 import { feed } from '../event-stream/feed.ts';
 import type { EventStreams } from '../event-stream/streams.ts';
 import { ApiProblem } from '../problems.ts';
-import { type ApiContext, type ApiRouter, callerOf, parseInput } from '../request.ts';
-import { filterOf, requireKept } from './event-filter.ts';
-import { type EventParts, eventsPath } from './events.ts';
-import { getOnly } from './get-only.ts';
-import { mayWatch } from './watch-access.ts';
+import { type ApiContext, type ApiMiddleware, type ApiRouter, callerOf, parseInput } from '../request.ts';
+import { mayWatch } from './access.ts';
+import { type EventParts, eventsPath, filterOf, requireKept } from './events.ts';
 
 export interface StreamParts extends EventParts {
   streams: EventStreams;
@@ -56,4 +54,13 @@ function readLastEventId(context: ApiContext): number | null {
 function notOfThisStream(): ApiProblem {
   const mensaje = 'no es de este flujo';
   return new ApiProblem('parametro_invalido', `${header}: ${mensaje}.`, { errors: [{ campo: header, mensaje }] });
+}
+
+/**
+ * A GET without HEAD, which the router adds to every GET: where an answer writes something or never ends, its head alone has no
+ * use. HEAD is then refused like any other method.
+ */
+export function getOnly(router: ApiRouter, path: string, ...middleware: ApiMiddleware[]): void {
+  router.get(path, ...middleware);
+  router.stack.at(-1)!.methods = ['GET'];
 }

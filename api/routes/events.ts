@@ -1,15 +1,17 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { lastPosition, pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
+import { type EventFilter, lastPosition, pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
+import { pageNotices, type StoredNotice } from '../../pipelines/webhooks/owner-notices.ts';
 import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
-import { type EventPayload, eventsQuery } from '../../schemas/http/events.ts';
+import { type EventPayload, type EventsQuery, eventsQuery } from '../../schemas/http/events.ts';
+import { noticesQuery } from '../../schemas/http/webhooks.ts';
+import { limaTime } from '../../schemas/lima-time.ts';
 import type { Identify } from '../accounts/callers.ts';
 import { answerPrivately } from '../answers.ts';
 import type { Catalogue } from '../catalogue.ts';
-import { notOfThisList, readCursor, writeCursor } from '../input.ts';
+import { dayOf, instantAfter, instantFrom, notOfThisList, readCursor, writeCursor } from '../input.ts';
+import { ApiProblem } from '../problems.ts';
 import { type ApiRouter, callerOf, parseInput } from '../request.ts';
-import { filterOf, requireKept } from './event-filter.ts';
-import { mayReadWatch } from './watch-access.ts';
-import { registerMetaOf } from './watch-meta.ts';
+import { mayReadWatch, registerMetaOf } from './access.ts';
 
 export interface EventParts {
   identify: Identify;
@@ -54,4 +56,55 @@ function placeOf(cursor: string, last: number): number {
 
 function shownEvent({ payload, deliveries }: StoredEvent) {
   return { ...(JSON.parse(payload) as EventPayload), entregas: deliveries };
+}
+
+export type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;
+
+/** The filter of the history and of the stream. An event's partition is its day in Lima. */
+export function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventFilter, 'after'> {
+  return {
+    ruc,
+    evento,
+    list: lista,
+    ...(desde === undefined ? {} : { fromDay: dayOf(desde), from: instantFrom(desde) }),
+    ...(hasta === undefined ? {} : { toDay: dayOf(hasta), before: instantAfter(hasta) }),
+  };
+}
+
+/**
+ * Asked after the events were read, never before: what the retention removes in between would be a gap that nobody is
+ * told of.
+ * @throws ApiProblem cursor_vencido when events after the position may be gone
+ */
+export async function requireKept(pool: Pool, accountId: number, after: number): Promise<void> {
+  const oldest = await oldestCursor(pool, accountId);
+  if (after >= oldest) return;
+  throw new ApiProblem(
+    'cursor_vencido',
+    'Los eventos que siguen a este cursor ya no se conservan. `cursor` trae el más antiguo que aún se sirve.',
+    { cursor: writeCursor('eventos', oldest) },
+  );
+}
+
+/** GET /id/v1/watch/avisos: what the account is told about its webhooks, newest first. */
+export function registerNoticeRoutes(router: ApiRouter, { identify, catalogue, pool }: EventParts): void {
+  router.get('/id/v1/watch/avisos', mayReadWatch(identify, pool), async (context) => {
+    const { limite, cursor } = parseInput(noticesQuery, context.query);
+    const before = cursor === undefined ? null : Number(readCursor('avisos', cursor, ''));
+    const notices = await pageNotices(pool, callerOf(context).accountId, before, limite + 1);
+    const page = notices.slice(0, limite);
+    const next = notices.length > limite ? writeCursor('avisos', page.at(-1)!.id) : null;
+    answerPrivately(context, 200, page.map(shownNotice), { ...(await registerMetaOf(catalogue)), cursor: next });
+  });
+}
+
+function shownNotice({ id, kind, webhookId, detail, at }: StoredNotice) {
+  const { primer_fallo_en: since } = detail;
+  return {
+    id,
+    aviso: kind,
+    webhook: webhookId,
+    ocurrido_en: limaTime(at),
+    detalle: { ...detail, ...(typeof since === 'string' ? { primer_fallo_en: limaTime(new Date(since)) } : {}) },
+  };
 }

@@ -9,7 +9,7 @@ import type { Meter } from '../metering/types.ts';
 import type { RecordAnswer } from '../queries/audit.ts';
 import type { FindHistory, HistoryPlace } from '../queries/history.ts';
 import { type ApiRouter, access, callerOf, parseInput, requireContract, requireRuc } from '../request.ts';
-import { noteAnswer, notInRegister } from './taxpayer-answers.ts';
+import { noteAnswer, notInRegister } from './taxpayer.ts';
 
 export interface HistoryParts {
   identify: Identify;

@@ -25,8 +25,8 @@ import { type FindSupplier, supplierCheckOf } from '../supplier/check.ts';
 import { keepCheck, readCheck } from '../supplier/evidence.ts';
 import type { FindRecentChanges } from '../supplier/recent-changes.ts';
 import { requireDay } from './calendar-input.ts';
-import { getOnly } from './get-only.ts';
-import { notInRegister } from './taxpayer-answers.ts';
+import { getOnly } from './event-stream.ts';
+import { notInRegister } from './taxpayer.ts';
 
 export interface SupplierParts {
   identify: Identify;

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Example } from '../../api/openapi/examples.ts';
-import { examplesUrl } from '../../api/openapi/examples.ts';
+import { ofNoOperation, problemsOf } from '../../api/openapi/document.ts';
 import type { Operation } from '../../api/openapi/operation.ts';
-import { ofNoOperation, problemsOf } from '../../api/openapi/problems-of.ts';
 import { type OperationName, operations } from '../../api/openapi/routes.ts';
+import { type Example, examplesUrl } from '../../api/openapi/texts.ts';
 import { problems } from '../../schemas/http/problem.ts';
 import { expectProblem, type TestCaller } from '../support/api.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../support/api-examples.ts';

@@ -9,8 +9,7 @@ import { type Addition, makeCalendarSource } from '../../api/calendar/store.ts';
 import { makeKoaApp } from '../../api/koa-app.ts';
 import type { MinuteLimits } from '../../api/metering/minute-limits.ts';
 import type { ApiRouter, RequestState } from '../../api/request.ts';
-import { registerCalendarRoutes } from '../../api/routes/calendar.ts';
-import { registerCalendarFeeds } from '../../api/routes/calendar-feeds.ts';
+import { registerCalendarFeeds, registerCalendarRoutes } from '../../api/routes/calendar.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';
 
 export const sandboxToken = 'pad_sandbox_publico';

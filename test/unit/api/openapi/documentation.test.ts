@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { planRanks } from '../../../../api/accounts/callers.ts';
 import { makeDocument } from '../../../../api/openapi/document.ts';
-import { pythonCheck } from '../../../../api/openapi/document-texts.ts';
-import { documentationPage, spanishTexts } from '../../../../api/openapi/documentation-page.ts';
+import { documentationPage, spanishTexts } from '../../../../api/openapi/pages.ts';
+import { pythonCheck } from '../../../../api/openapi/texts.ts';
 import { repositoryRoot } from '../../../../deploy/local/config.ts';
 import { sign } from '../../../../workflows/delivery/signature.ts';
 

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { type ApiParts, makeRouter } from '../../../../api/app.ts';
-import { makeDocument } from '../../../../api/openapi/document.ts';
-import { readExamples } from '../../../../api/openapi/examples.ts';
+import { makeDocument, ofNoOperation, problemsOf } from '../../../../api/openapi/document.ts';
 import type { Operation } from '../../../../api/openapi/operation.ts';
-import { ofNoOperation, problemsOf } from '../../../../api/openapi/problems-of.ts';
 import { operations } from '../../../../api/openapi/routes.ts';
+import { readExamples } from '../../../../api/openapi/texts.ts';
 import { otherMethods } from '../../../../api/routes/batch.ts';
 import { type ProblemCode, problems } from '../../../../schemas/http/problem.ts';
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Operation } from './operation.ts';
 
 /** The check of a notice's signature without any library, as the documentation and the README show it. A test runs it. */
@@ -93,3 +94,17 @@ export const tagTexts: Readonly<Record<Operation['tag'], string>> = {
   Vigilancia: 'Listas de RUC, cambios detectados y avisos firmados',
   Cuenta: 'Plan, cuota y límites',
 };
+
+/** What the document shows of an operation: a request's body and the answer to it. */
+export interface Example {
+  body?: unknown;
+  answer?: unknown;
+}
+export type Examples = Readonly<Record<string, Example>>;
+
+/** Real answers: the end-to-end suite asks for each again and compares (`vitest -u` writes them anew). */
+export const examplesUrl = new URL('examples.json', import.meta.url);
+
+export function readExamples(): Examples {
+  return JSON.parse(readFileSync(examplesUrl, 'utf8')) as Examples;
+}

@@ -1,4 +1,4 @@
-import { eventsAnswer, eventsQuery, streamHeaders, streamQuery } from '../../../schemas/http/events.ts';
+import { eventsAnswer, eventsQuery, streamHeaders, streamQuery } from '../../schemas/http/events.ts';
 import {
   listAnswer,
   listPatch,
@@ -9,9 +9,8 @@ import {
   membersQuery,
   newList,
   newMembers,
-} from '../../../schemas/http/lists.ts';
-import type { Operation } from '../operation.ts';
-import { listParameter, memberParameters } from '../parameters.ts';
+} from '../../schemas/http/lists.ts';
+import { listParameter, memberParameters, type Operation } from './operation.ts';
 
 const tag = 'Vigilancia';
 const access = 'crecimiento';
