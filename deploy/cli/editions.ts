@@ -8,8 +8,14 @@ import { inTransaction, type PoolClient } from '../../pipelines/runtime/postgres
 import type { RegisterName } from '../../schemas/registers.ts';
 import { defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
-import { type EditionFacts, editionLine, editionLines } from './edition-output.ts';
-import { type Listed, openConfiguredArchive, readListed } from './listed-lines.ts';
+import {
+  type EditionFacts,
+  editionLine,
+  editionLines,
+  type Listed,
+  openConfiguredArchive,
+  readListed,
+} from './output.ts';
 
 interface RevertOptions extends OutputOptions {
   by: string;
@@ -160,7 +166,7 @@ async function decide<Result>(
 async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
   // Loaded here: listing editions asks no Temporal.
   const [{ connectTemporal }, { wakePublish }] = await Promise.all([
-    import('./temporal.ts'),
+    import('./publication-follow.ts'),
     import('../../workflows/publication/schedule.ts'),
   ]);
   const client = await connectTemporal(context);
@@ -172,7 +178,7 @@ async function carryOut(context: CommandContext, requested: Correction, options:
   const client = await wake(context, requested.register);
   if (!options.wait) return context.show(options, requested, correctionLine(requested));
   const [{ followOf }, { followCorrection }] = await Promise.all([
-    import('./temporal.ts'),
+    import('./publication-follow.ts'),
     import('./publication-follow.ts'),
   ]);
   const done = await followCorrection(await followOf(context, client, options.timeout), requested.id);

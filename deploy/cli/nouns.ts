@@ -8,17 +8,17 @@ const nouns: Readonly<Record<string, () => Promise<RegisterCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).registerMigrateCommand,
   accounts: async () => (await import('./accounts.ts')).registerAccountsCommands,
   contracts: async () => (await import('./contracts.ts')).registerContractsCommands,
-  tokens: async () => (await import('./tokens.ts')).registerTokensCommands,
+  tokens: async () => (await import('./accounts.ts')).registerTokensCommands,
   registers: async () => (await import('./registers.ts')).registerRegistersCommand,
   publications: async () => (await import('./publications.ts')).registerPublicationsCommands,
-  schemas: async () => (await import('./schemas.ts')).registerSchemasCommands,
+  schemas: async () => (await import('./migrate.ts')).registerSchemasCommands,
   editions: async () => (await import('./editions.ts')).registerEditionsCommands,
   verify: async () => (await import('./verify.ts')).registerVerifyCommand,
-  rebuild: async () => (await import('./rebuild.ts')).registerRebuildCommand,
+  rebuild: async () => (await import('./verify.ts')).registerRebuildCommand,
   replay: async () => (await import('./replay.ts')).registerReplayCommand,
   deliveries: async () => (await import('./deliveries.ts')).registerDeliveriesCommands,
   calendar: async () => (await import('./calendar.ts')).registerCalendarCommands,
-  rejects: async () => (await import('./rejects.ts')).registerRejectsCommand,
+  rejects: async () => (await import('./registers.ts')).registerRejectsCommand,
 };
 
 /** The commands of the noun that stands first on the command line; of all nouns when it is none of them (--help, a typing error). */

@@ -7,9 +7,8 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { wakePublish } from '../../workflows/publication/schedule.ts';
 import { dayOf, defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
-import { followPublication } from './publication-follow.ts';
-import { lineOf, showSettled } from './publication-output.ts';
-import { connectTemporal, followOf } from './temporal.ts';
+import { lineOf, showSettled } from './output.ts';
+import { connectTemporal, followOf, followPublication } from './publication-follow.ts';
 
 interface DecisionOptions extends OutputOptions {
   by: string;

@@ -1,15 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from '@temporalio/client';
+import { type Client, ServiceError } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { z } from 'zod';
 import { type Correction, findCorrection } from '../../pipelines/editions/corrections.ts';
 import { type Edition, findEdition } from '../../pipelines/editions/editions.ts';
 import { finalStates, findPublication, type Publication } from '../../pipelines/editions/publications.ts';
+import { temporalBlock } from '../../pipelines/runtime/config.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { type FetchResult, publishWorkflowId } from '../../workflows/publication/messages.ts';
+import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
+import { type FetchResult, publicationQueue, publishWorkflowId } from '../../workflows/publication/messages.ts';
 import type { ScheduledRun } from '../../workflows/publication/schedule.ts';
-import { CommandError } from './context.ts';
-import { progressText } from './progress-line.ts';
+import { type CommandContext, CommandError } from './context.ts';
+import { progressText } from './output.ts';
 
 const pollMs = 250;
 const progressEveryMs = 1_000;
@@ -172,4 +174,39 @@ function megabytes(bytes: number): string {
 
 function number(value: number): string {
   return value.toLocaleString('en');
+}
+
+/** TASK_QUEUE_TYPE_WORKFLOW of the server's interface. */
+const workflowTasks = 1;
+const exitInterrupted = 130;
+
+/** A client of the configuration's server; closed when the command ends. @throws CommandError when it does not answer */
+export async function connectTemporal(context: CommandContext): Promise<Client> {
+  const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = context.configuration(temporalBlock);
+  try {
+    const client = await makeTemporal(TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE);
+    context.onEnd(() => client.connection.close());
+    return client;
+  } catch (error) {
+    if (!(error instanceof ServiceError) && !(error instanceof Error)) throw error;
+    throw new CommandError(`Temporal does not answer at ${TEMPORAL_ADDRESS}.`, 'Start the stack with `npm start`.');
+  }
+}
+
+/** For a person who waits: says when nobody is there to do the work, and on Ctrl-C that it goes on. */
+export async function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Promise<Follow> {
+  const deadline = Date.now() + timeoutSeconds * 1000;
+  const leave = () => {
+    context.note('The work goes on without this command. See it with: npx padron publications list');
+    process.exit(exitInterrupted);
+  };
+  process.once('SIGINT', leave);
+  context.onEnd(() => process.off('SIGINT', leave));
+  const { pollers } = await client.workflowService.describeTaskQueue({
+    namespace: client.options.namespace,
+    taskQueue: { name: publicationQueue },
+    taskQueueType: workflowTasks,
+  });
+  if (!pollers?.length) context.note('No worker runs: the work waits for one. `npm start` has one.');
+  return { pool: context.pool(), client, note: (text) => context.note(text), deadline };
 }

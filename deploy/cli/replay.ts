@@ -12,8 +12,7 @@ import { connectRegistry } from '../../pipelines/stream/registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { dayOf, registerArgument, registerOf, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
-import { openConfiguredArchive } from './listed-lines.ts';
-import { ProgressLine } from './progress-line.ts';
+import { openConfiguredArchive, ProgressLine } from './output.ts';
 
 interface ReplayOptions extends OutputOptions {
   register: RegisterName;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProgressLine, progressText } from '../../../../deploy/cli/progress-line.ts';
+import { ProgressLine, progressText } from '../../../../deploy/cli/output.ts';
 
 test('rows, share, rate and time left; what is not known is left out', () => {
   expect(progressText('replay', 250_000, 1_000_000, 50_000)).toBe(
