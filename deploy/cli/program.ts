@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { readLocalConfig } from '../local/config.ts';
-import { runningEndpointsFile } from '../local/paths.ts';
+import { readLocalConfig, runningEndpointsFile } from '../local/config.ts';
 import { makeContext } from './context.ts';
 import { explain } from './failures.ts';
 import { registerNouns } from './nouns.ts';

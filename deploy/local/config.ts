@@ -1,7 +1,10 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { parseConfiguration } from '../../pipelines/runtime/config.ts';
+import { readJsonFile, writeJsonFile } from './process.ts';
 
 /** The checkout that this file belongs to: programs are fetched below it and processes start in it. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
@@ -54,4 +57,90 @@ export function readLocalConfig(environment: Record<string, string | undefined> 
     addresses,
     environment: Object.fromEntries(present),
   };
+}
+
+const credentialsSchema = z.object({
+  postgresPassword: z.string().min(1),
+  clickhousePassword: z.string().min(1),
+  /** 32 bytes in base64: what the product encrypts webhooks' secrets with. */
+  encryptionKey: z.string().min(1),
+});
+
+/** Made at the first start of a folder and kept with its data: PostgreSQL and the encrypted rows know them. */
+export type Credentials = z.infer<typeof credentialsSchema>;
+
+export function readOrMakeCredentials(directory: string): Credentials {
+  const file = path.join(directory, 'credentials.json');
+  const kept = readJsonFile(file, credentialsSchema);
+  if (kept) return kept;
+  const made: Credentials = {
+    postgresPassword: randomBytes(18).toString('hex'),
+    clickhousePassword: randomBytes(18).toString('hex'),
+    encryptionKey: randomBytes(32).toString('base64'),
+  };
+  writeJsonFile(file, made, 0o600);
+  return made;
+}
+
+/** Where the engines answer. The keys are the environment names that the product's processes read. */
+export const endpointsSchema = z.object({
+  /** `host:port`, comma-separated when there are several. */
+  KAFKA_BROKERS: z.string(),
+  /** Confluent-compatible base address, without a slash at its end. */
+  SCHEMA_REGISTRY_URL: z.string(),
+  /** `http://user:password@host:port/database`. */
+  CLICKHOUSE_URL: z.string(),
+  /** `postgres://user:password@host:port/database`. */
+  DATABASE_URL: z.string(),
+  /** `host:port`. */
+  TEMPORAL_ADDRESS: z.string(),
+  TEMPORAL_UI_URL: z.string(),
+  /** `file://` folder. */
+  ARCHIVE_URL: z.string(),
+  /** A folder for what can be rebuilt. */
+  WORK_DIR: z.string(),
+});
+export type Endpoints = z.infer<typeof endpointsSchema>;
+
+/** What `endpoints.json` holds: the product's addresses are there when `npm start` or the demo runs it. */
+const endpointsFileSchema = endpointsSchema.extend({
+  PADRON_API_URL: z.string().optional(),
+  PADRON_CONSUMERS_URL: z.string().optional(),
+  PADRON_WORKER_URL: z.string().optional(),
+});
+export type EndpointsFile = z.infer<typeof endpointsFileSchema>;
+
+// It names passwords of loopback engines: readable by its owner alone.
+export function writeEndpoints(file: string, endpoints: EndpointsFile): void {
+  writeJsonFile(file, endpoints, 0o600);
+}
+
+export function readEndpoints(file: string): EndpointsFile | undefined {
+  return readJsonFile(file, endpointsFileSchema);
+}
+
+export function removeEndpoints(file: string): void {
+  rmSync(file, { force: true });
+}
+
+/** The folders of a stack, below `.local` or another folder like it. */
+export function stackPaths(localDirectory: string) {
+  return {
+    /** Data, logs, ports and passwords of the engines. */
+    data: path.join(localDirectory, 'data'),
+    /** What runs now. */
+    run: path.join(localDirectory, 'run'),
+    endpointsFile: path.join(localDirectory, 'run', 'endpoints.json'),
+  };
+}
+
+/** A folder like `.local` of the demo's own: it never takes the place of what `npm start` runs. */
+export function demoDirectory(localDirectory: string): string {
+  return path.join(localDirectory, 'demo');
+}
+
+/** Where the addresses of what runs here stand: those of `npm start`, which win, else the demo's. */
+export function runningEndpointsFile(localDirectory: string): string {
+  const [started, demo] = [localDirectory, demoDirectory(localDirectory)].map((at) => stackPaths(at).endpointsFile);
+  return !existsSync(started!) && existsSync(demo!) ? demo! : started!;
 }

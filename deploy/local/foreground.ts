@@ -1,3 +1,5 @@
+import pc from 'picocolors';
+
 /** What a command that runs until it is told to stop can use. */
 export interface Foreground {
   /** Called in reverse order of registration when the command ends. Register as soon as there is something to stop. Is a `goOn`. */
@@ -71,4 +73,11 @@ export async function runInForeground(start: (foreground: Foreground) => Promise
     }
   }
   return exitCode;
+}
+
+/** Two columns for a terminal. */
+export function addressTable(rows: readonly (readonly [string, string | undefined])[]): string {
+  const present = rows.filter((row): row is [string, string] => row[1] !== undefined && row[1] !== '');
+  const width = Math.max(...present.map(([name]) => name.length));
+  return present.map(([name, value]) => `  ${pc.bold(name.padEnd(width))}  ${value}`).join('\n');
 }

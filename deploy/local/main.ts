@@ -1,11 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readLocalConfig } from './config.ts';
-import { removeEndpoints, writeEndpoints } from './endpoints.ts';
-import { runInForeground } from './foreground.ts';
-import { stackPaths } from './paths.ts';
+import { readLocalConfig, removeEndpoints, stackPaths, writeEndpoints } from './config.ts';
+import { addressTable, runInForeground } from './foreground.ts';
 import { startStack } from './stack.ts';
-import { addressTable } from './table.ts';
 
 const help = `npm run local: starts the engines alone (PostgreSQL, Kafka, schema registry, ClickHouse, Temporal) and waits.
 

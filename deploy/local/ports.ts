@@ -4,8 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
-import { readJsonFile, writeJsonFile } from './files.ts';
-import { LockHeldError, takeLock } from './lock.ts';
+import { LockHeldError, readJsonFile, takeLock, writeJsonFile } from './process.ts';
 
 export const portNames = [
   'postgres',

@@ -2,12 +2,10 @@ import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { readLocalConfig, repositoryRoot } from './config.ts';
-import { readOrMakeCredentials } from './credentials.ts';
-import type { Endpoints } from './endpoints.ts';
+import { type Endpoints, readLocalConfig, readOrMakeCredentials, repositoryRoot } from './config.ts';
 import { answersOk } from './engines/context.ts';
+import type { Log } from './fetch.ts';
 import { type ChosenPorts, choosePorts, type Ports } from './ports.ts';
-import type { Log } from './programs.ts';
 import { type Launch, SupervisedProcess, type SuperviseOptions } from './supervise.ts';
 
 export const processNames = ['api', 'consumers', 'worker'] as const;

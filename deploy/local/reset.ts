@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readLocalConfig } from './config.ts';
-import { lockOwner } from './lock.ts';
-import { stackPaths } from './paths.ts';
+import { readLocalConfig, stackPaths } from './config.ts';
+import { lockOwner } from './process.ts';
 import { stackLockFile } from './stack.ts';
 
 const help =

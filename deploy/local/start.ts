@@ -1,12 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readLocalConfig } from './config.ts';
-import { removeEndpoints, writeEndpoints } from './endpoints.ts';
-import { type Foreground, runInForeground } from './foreground.ts';
-import { stackPaths } from './paths.ts';
+import { readLocalConfig, removeEndpoints, stackPaths, writeEndpoints } from './config.ts';
+import { addressTable, type Foreground, runInForeground } from './foreground.ts';
 import { startProduct } from './product.ts';
 import { startStack } from './stack.ts';
-import { addressTable } from './table.ts';
 
 const help = `npm start: starts the engines, runs the migrations, starts api, consumers and worker, and waits.
 

@@ -1,10 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeJsonFile } from './files.ts';
-import { descendantsOf, identify, isAlive, type ProcessIdentity, signalProcess } from './identity.ts';
-import { findProgram } from './prerequisites.ts';
+import { z } from 'zod';
+import { findProgram, type Log } from './fetch.ts';
+import {
+  descendantsOf,
+  identify,
+  isAlive,
+  type ProcessIdentity,
+  readJsonFile,
+  signalProcess,
+  writeJsonFile,
+} from './process.ts';
 
 /** How to start one process and how to tell that it serves. */
 export interface Launch {
@@ -136,7 +144,7 @@ function pidFileOf(runDirectory: string, name: string): string {
 }
 
 /** Sends the signal to all and waits until none is left. */
-export async function endAll(processes: readonly ProcessIdentity[], signal: NodeJS.Signals): Promise<void> {
+async function endAll(processes: readonly ProcessIdentity[], signal: NodeJS.Signals): Promise<void> {
   for (const one of processes) signalProcess(one, signal);
   while (processes.some(isAlive)) await sleep(20);
 }
@@ -161,4 +169,34 @@ function lastLines(file: string): string {
   } catch {
     return '(no log)';
   }
+}
+
+const identitySchema = z.object({ pid: z.number().int(), startedAt: z.string() });
+const orderlyEndMs = 5000;
+
+/**
+ * Ends the processes that a crashed stack of this folder left behind. They are known by their pid files and by their
+ * start times, so a number that the system has given to somebody else since is left alone. Call it with the stack's
+ * lock held: then no pid file belongs to a living stack.
+ */
+export async function endLeftovers(runDirectory: string, log: Log): Promise<void> {
+  const files = readdirSync(runDirectory).filter((name) => name.endsWith('.pid'));
+  await Promise.all(files.map((file) => endLeftover(path.join(runDirectory, file), log)));
+}
+
+async function endLeftover(file: string, log: Log): Promise<void> {
+  const left = readJsonFile(file, identitySchema);
+  if (left && isAlive(left)) {
+    log(`${path.basename(file, '.pid')}: process ${left.pid} is left from a stack that crashed, ending it`);
+    const all = [left, ...descendantsOf(left.pid)];
+    signalProcess(left, 'SIGTERM');
+    await endsWithin(left, orderlyEndMs);
+    await endAll(all, 'SIGKILL');
+  }
+  rmSync(file, { force: true });
+}
+
+async function endsWithin(left: ProcessIdentity, timeoutMs: number): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (isAlive(left) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 import { compareInChild } from '../../pipelines/diff/child.ts';
 import type { CompareResult } from '../../pipelines/diff/types.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';

@@ -1,4 +1,4 @@
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';

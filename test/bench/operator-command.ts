@@ -1,5 +1,4 @@
-import type { Chain } from '../../deploy/local/demo/chain.ts';
-import { padron } from '../../deploy/local/demo/operator.ts';
+import { type Chain, padron } from '../../deploy/local/demo/chain.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 /**

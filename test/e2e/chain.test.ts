@@ -2,12 +2,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Chain, startChain } from '../../deploy/local/demo/chain.ts';
-import { padron } from '../../deploy/local/demo/operator.ts';
+import { type Chain, padron, startChain } from '../../deploy/local/demo/chain.ts';
+import { waitUntil } from '../../deploy/local/demo/output.ts';
 import type { Notice } from '../../deploy/local/demo/receiver.ts';
 import { faultsOfFields, fieldsOf } from '../../deploy/local/demo/record-fields.ts';
 import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
-import { waitUntil } from '../../deploy/local/demo/waiting.ts';
 import { faultsOf, type Watched } from '../../deploy/local/demo/watched.ts';
 import { processNames } from '../../deploy/local/product.ts';
 import { taxpayerAnswer } from '../../schemas/http/taxpayer.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { makeAuthority } from '../../deploy/local/demo/authority.ts';
+import { makeAuthority } from '../../deploy/local/demo/receiver.ts';
 import type { Arrival, TakenArrivals } from './delivery-receivers-process.ts';
 
 /** Customers' receivers as a process of their own, that note when what arrived. */

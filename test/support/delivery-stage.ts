@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import { makeWake, type Wake } from '../../pipelines/webhooks/work.ts';
 import { forkProcess, killProcess, type Receivers, startReceivers } from './delivery-receivers.ts';

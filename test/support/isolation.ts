@@ -4,7 +4,7 @@ import { createClient } from '@clickhouse/client';
 import { Connection, WorkflowClient } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 
 // Suites share one stack. Each takes names of its own, so that none sees another's data and none has to clean up first.
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sitePaths } from '../../deploy/local/demo/register/day.ts';
-import { listPage } from '../../deploy/local/demo/register/pages.ts';
+import { listPage } from '../../deploy/local/demo/register/lists.ts';
 import { writeZip } from '../../deploy/local/demo/register/publication.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
 import type { FaultyOfficialSite } from './official-site.ts';

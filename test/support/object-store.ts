@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
-import { waitUntil } from '../../deploy/local/demo/waiting.ts';
-import { rcloneExecutable } from '../../deploy/local/object-store.ts';
+import { waitUntil } from '../../deploy/local/demo/output.ts';
+import { rcloneExecutable } from '../../deploy/local/test-programs.ts';
 
 /** A real S3 server over a folder of its own. Credentials stand in the environment while it runs, as in production. */
 export interface ObjectStore {

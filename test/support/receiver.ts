@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { Authority } from '../../deploy/local/demo/authority.ts';
-import { type Answer, type Notice, type Receiver, startReceiver } from '../../deploy/local/demo/receiver.ts';
+import {
+  type Answer,
+  type Authority,
+  type Notice,
+  type Receiver,
+  startReceiver,
+} from '../../deploy/local/demo/receiver.ts';
 
 export interface ProgrammedReceiver extends Receiver {
   /** How requests are answered from now on: by path (with a leading slash), else by `*`. */

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { sha256OfFile } from '../../pipelines/archive/local-copies.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';

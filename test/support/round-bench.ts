@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import type { Dispatcher } from 'undici';
-import { type Authority, makeAuthority } from '../../deploy/local/demo/authority.ts';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
+import { type Authority, makeAuthority } from '../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../pipelines/runtime/egress/dispatcher.ts';
 import { makeDeliveryMetrics } from '../../workflows/delivery/metrics.ts';
 import { Round, type RoundDependencies } from '../../workflows/delivery/round.ts';

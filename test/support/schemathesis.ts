@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readLocalConfig } from '../../deploy/local/config.ts';
-import { findProgram, missing } from '../../deploy/local/prerequisites.ts';
-import { fetchOnce, type ProgramStore } from '../../deploy/local/programs.ts';
-import { fetchWheel } from '../../deploy/local/wheels.ts';
+import { fetchOnce, fetchWheel, findProgram, missing, type ProgramStore } from '../../deploy/local/fetch.ts';
 
 const version = '4.32.5';
 /** It and all that it needs, so that every machine runs the same. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { z } from 'zod';
-import { type Endpoints, readEndpoints } from '../../deploy/local/endpoints.ts';
+import { type Endpoints, readEndpoints } from '../../deploy/local/config.ts';
 import { engineNames } from '../../deploy/local/engines/context.ts';
 import { startStack } from '../../deploy/local/stack.ts';
 

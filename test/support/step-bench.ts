@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 import type { Archive } from '../../pipelines/archive/archive.ts';
 import { openArchive } from '../../pipelines/archive/open.ts';
 import { engineOf } from '../../pipelines/diff/engine.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Kafka } from 'kafkajs';
 import { Registry } from 'prom-client';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 import { type Change, encodeChange, headerBytes } from '../../pipelines/changes/record.ts';
 import { changeSchema } from '../../pipelines/changes/schema.ts';
 import { type BatchHandler, type LoopLimits, makeLoopMetrics } from '../../pipelines/consumers/batch.ts';

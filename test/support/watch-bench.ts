@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import type { Endpoints } from '../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../deploy/local/config.ts';
 import { type Change, encodeChange, type Row } from '../../pipelines/changes/record.ts';
 import type { BatchHandler, ChangeBatch } from '../../pipelines/consumers/batch.ts';
 import { makeWatchHandler, makeWatchMetrics, type WatchDependencies } from '../../pipelines/consumers/watch.ts';

@@ -1,4 +1,6 @@
-import type { Connection, Native } from './native.ts';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { failure } from './reply.ts';
 
 /** What a connection was set up with; queries that agree in all of it may share one. */
 export type ConnectionKey = { database: string; settings: ReadonlyMap<string, string> };
@@ -81,3 +83,105 @@ export class Connections {
 function keyOf({ database, settings }: ConnectionKey): string {
   return JSON.stringify([database, [...settings].sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
+
+/**
+ * The engine's own entry points, as chdb 3.4.0 ships them (its index.js calls the same ones). Used directly because the
+ * package's Session serialises all parameterised queries, hides written rows, and its `connection` leaks settings.
+ */
+export interface Native {
+  /** A connection is serial; several to one path run in parallel. One process may have one path only. */
+  CreateConnection(dataPath: string, settings?: string[]): Connection;
+  /** Only when nothing runs on it: otherwise the engine aborts the process. */
+  CloseConnection(connection: Connection): void;
+  /** Runs on a libuv thread. Parameters are ClickHouse's own text form, bound by the engine. */
+  QueryAsyncConnection(
+    connection: Connection,
+    sql: string,
+    format: string,
+    parameters?: Record<string, string>,
+  ): Promise<NativeResult>;
+  /** The only call that reports written rows. The data argument is always empty here: inline data is unsafe (README). */
+  InsertRawAsyncConnection(
+    connection: Connection,
+    sql: string,
+    data: Uint8Array,
+    countLines: boolean,
+  ): Promise<NativeInsert>;
+}
+
+export type Connection = { readonly __connection: unique symbol };
+export type NativeResult = { bytes: Buffer; elapsed: number; rowsRead: number; bytesRead: number };
+export type NativeInsert = { elapsed: number; rowsWritten: number; bytesWritten: number };
+
+/** @throws when the package has no engine for this platform (it says which) */
+export function loadNative(): Native {
+  const require = createRequire(import.meta.url);
+  const loader = path.join(path.dirname(require.resolve('chdb/package.json')), 'dist', 'loader.js');
+  return (require(loader) as { loadNative(): Native }).loadNative();
+}
+
+/** A counted gate: first come, first served, with a bounded queue and a bounded wait. */
+export class Slots {
+  readonly #name: string;
+  readonly #limit: number;
+  readonly #queue: { maxWaiting: number; maxWaitMs: number };
+  readonly #waiting: { enter: () => void; refuse: (error: Error) => void }[] = [];
+  #taken = 0;
+
+  constructor(name: string, limit: number, queue: { maxWaiting: number; maxWaitMs: number }) {
+    this.#name = name;
+    this.#limit = limit;
+    this.#queue = queue;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  tryEnter(): boolean {
+    if (this.#taken >= this.#limit) return false;
+    this.#taken += 1;
+    return true;
+  }
+
+  /** @throws QueryFailure 202 when too many wait or the wait is over; 735 when the caller has gone */
+  async enter(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) throw gone();
+    if (this.#waiting.length === 0 && this.tryEnter()) return;
+    if (this.#waiting.length >= this.#queue.maxWaiting) throw this.#tooMany('wait already');
+    const entry = { enter: () => {}, refuse: (_: Error) => {} };
+    const entered = new Promise<void>((resolve, reject) => {
+      entry.enter = resolve;
+      entry.refuse = reject;
+    });
+    const timer = setTimeout(() => entry.refuse(this.#tooMany('ran all the time')), this.#queue.maxWaitMs);
+    const onAbort = () => entry.refuse(gone());
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#waiting.push(entry);
+    try {
+      await entered;
+    } catch (error) {
+      const at = this.#waiting.indexOf(entry);
+      // Not in the queue any more: the slot was handed over in the very moment of the refusal, and goes to the next.
+      if (at < 0) this.leave();
+      else this.#waiting.splice(at, 1);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#taken -= 1;
+    else next.enter();
+  }
+
+  #tooMany(why: string) {
+    const text = `Too many simultaneous queries: ${this.#limit} ${this.#name} run and others ${why}`;
+    return failure(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', text);
+  }
+}
+
+const gone = () => failure(735, 'QUERY_WAS_CANCELLED_BY_CLIENT', 'The client has closed the connection');

@@ -1,15 +1,148 @@
-import { mkdir } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { Connections } from './connections.ts';
-import { asFailure } from './errors.ts';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { chunksOf } from './body.ts';
+import { type Connection, Connections, loadNative, type Native, Slots, setStatement } from './connections.ts';
 import type { Limits } from './limits.ts';
-import { type Connection, loadNative, type Native } from './native.ts';
-import { Pipes } from './pipes.ts';
+import { asFailure, failure } from './reply.ts';
 import type { QueryRequest } from './request.ts';
-import { Runs } from './runs.ts';
-import { Sessions } from './sessions.ts';
-import { Slots } from './slots.ts';
-import { Spool } from './spool.ts';
+import { Pipes, Runs } from './runs.ts';
+
+type Session = { connection: Connection; busy: boolean; expiry: NodeJS.Timeout | undefined; timeoutMs: number };
+
+/** session_id: one engine connection of its own, with its temporary tables and SETs, until it has been idle for its time. */
+class Sessions {
+  readonly #native: Native;
+  readonly #connections: Connections;
+  readonly #limits: Limits;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(native: Native, connections: Connections, limits: Limits) {
+    this.#native = native;
+    this.#connections = connections;
+    this.#limits = limits;
+  }
+
+  /** @throws QueryFailure 373 while the session runs another query, 372 when it must exist and does not */
+  async use<T>(request: QueryRequest, run: (connection: Connection) => Promise<T>): Promise<T> {
+    const session = await this.#lock(request);
+    const { connection } = session;
+    try {
+      if (request.settings.size > 0)
+        await this.#native.QueryAsyncConnection(connection, setStatement(request.settings), 'Null');
+      return await run(connection);
+    } catch (error) {
+      // The remains of a failed query would begin the next result; this swallows them.
+      await this.#native.QueryAsyncConnection(connection, 'SELECT 1', 'Null').catch(() => undefined);
+      throw error;
+    } finally {
+      await this.#reset(connection, request.settings);
+      this.#unlock(request.session!.id, session);
+    }
+  }
+
+  close(): void {
+    for (const id of [...this.#sessions.keys()]) this.#end(id);
+  }
+
+  async #lock(request: QueryRequest): Promise<Session> {
+    const { id, timeoutMs, mustExist } = request.session!;
+    const existing = this.#sessions.get(id);
+    if (existing?.busy) throw failure(373, 'SESSION_IS_LOCKED', 'Session is locked by a concurrent client');
+    if (existing === undefined && mustExist) throw failure(372, 'SESSION_NOT_FOUND', 'Session not found');
+    if (existing === undefined && this.#sessions.size >= this.#limits.maxSessions)
+      throw failure(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', `More than ${this.#limits.maxSessions} sessions`);
+    const wanted = Math.min(timeoutMs ?? this.#limits.sessionTimeoutMs, this.#limits.maxSessionTimeoutMs);
+    const session = existing ?? { connection: undefined!, busy: true, expiry: undefined, timeoutMs: wanted };
+    clearTimeout(session.expiry);
+    session.busy = true;
+    if (existing !== undefined) return existing;
+    this.#sessions.set(id, session);
+    try {
+      session.connection = await this.#connections.open({ database: request.database, settings: new Map() });
+      return session;
+    } catch (error) {
+      this.#sessions.delete(id);
+      throw error;
+    }
+  }
+
+  /** Settings of one request end with it. One that the session had SET itself falls back to the default: see the README. */
+  async #reset(connection: Connection, settings: ReadonlyMap<string, string>): Promise<void> {
+    for (const name of [...settings.keys()].reverse())
+      await this.#native.QueryAsyncConnection(connection, `SET ${name} = DEFAULT`, 'Null').catch(() => undefined);
+  }
+
+  #unlock(id: string, session: Session): void {
+    session.busy = false;
+    session.expiry = setTimeout(() => this.#end(id), session.timeoutMs);
+  }
+
+  #end(id: string): void {
+    const session = this.#sessions.get(id);
+    if (session === undefined || session.busy) return;
+    clearTimeout(session.expiry);
+    this.#sessions.delete(id);
+    this.#connections.drop(session);
+  }
+}
+
+/**
+ * Insert bodies on disk. Inline data is never given to the engine: it cuts it at the first blank line and runs the rest as
+ * SQL. The folder holds nothing that counts: a body is acknowledged only after the engine has taken it.
+ */
+class Spool {
+  readonly folder: string;
+  readonly #limits: Limits;
+  #count = 0;
+
+  constructor(folder: string, limits: Limits) {
+    this.folder = folder;
+    this.#limits = limits;
+  }
+
+  /** Also removes what a process that was killed has left behind: none of it had been acknowledged. */
+  async prepare(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+  }
+
+  /**
+   * Stores the whole body and answers the file's path. Whatever ends the upload early (cut connection, bad gzip, too many
+   * bytes) removes the file and throws, so half a body is never inserted.
+   */
+  async store(head: Uint8Array, body: Readable): Promise<string> {
+    this.#count += 1;
+    const file = path.join(this.folder, `body-${this.#count}`);
+    const target = createWriteStream(file, { mode: 0o600, highWaterMark: 1_048_576 });
+    try {
+      await pipeline(this.#limited(head, body), target);
+      return file;
+    } catch (error) {
+      await this.remove(file);
+      throw error;
+    }
+  }
+
+  /** Leaves the body open when it is too large, so that the caller can still be told. */
+  async *#limited(head: Uint8Array, body: Readable): AsyncGenerator<Uint8Array> {
+    const { maxBodyBytes, uploadIdleTimeoutMs } = this.#limits;
+    let bytes = head.length;
+    if (bytes > 0) yield head;
+    for await (const chunk of chunksOf(body, uploadIdleTimeoutMs)) {
+      bytes += chunk.length;
+      if (bytes > maxBodyBytes)
+        throw failure(307, 'TOO_MANY_BYTES', `The insert body is larger than ${maxBodyBytes} bytes`);
+      yield chunk;
+    }
+  }
+
+  async remove(file: string): Promise<void> {
+    await rm(file, { force: true });
+  }
+}
 
 /** The engine on one data directory, with all that queries share. */
 export type Engine = {

@@ -1,12 +1,9 @@
 import type { Incoming } from './body.ts';
-import { setStatement } from './connections.ts';
+import { type NativeInsert, setStatement } from './connections.ts';
 import { type Engine, onConnection } from './engine.ts';
-import { asFailure, failure } from './errors.ts';
-import type { NativeInsert } from './native.ts';
-import type { Reply } from './reply.ts';
+import { asFailure, failure, type Reply } from './reply.ts';
 import type { QueryRequest } from './request.ts';
-import type { Statement } from './statement.ts';
-import { tokens } from './tokens.ts';
+import { type Statement, tokens } from './statement.ts';
 
 const nothing = Buffer.alloc(0);
 

@@ -1,6 +1,6 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { failure } from './errors.ts';
+import { failure } from './reply.ts';
 
 /** One request, as its address and headers say it. */
 export type QueryRequest = {

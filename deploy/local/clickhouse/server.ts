@@ -1,13 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { readIncoming } from './body.ts';
-import { command, heldSelect, killQuery } from './command.ts';
-import type { Engine } from './engine.ts';
-import { asFailure } from './errors.ts';
+import { readIncoming, readToNowhere } from './body.ts';
+import type { Slots } from './connections.ts';
+import { type Engine, onConnection } from './engine.ts';
 import { checkInlineValues, insert, insertData } from './insert.ts';
-import { Reply } from './reply.ts';
+import { asFailure, Reply } from './reply.ts';
 import { type Account, authenticate, type QueryRequest, readRequest } from './request.ts';
 import { select } from './select.ts';
-import { readToNowhere } from './upload.ts';
+import { type Statement, tokens } from './statement.ts';
 
 /** The HTTP interface over an engine. Listening is the caller's business. */
 export function makeServer(engine: Engine, account: Account): Server {
@@ -71,5 +70,67 @@ async function serve(
       checkInlineValues(text);
       return command(engine, request, { text, format: undefined, changesConnection: false }, reply, signal);
     }
+  }
+}
+
+/** DDL, SHOW, EXPLAIN, SET and whatever else has a short result or none, or one that is to be held until it is whole. */
+async function command(
+  engine: Engine,
+  request: QueryRequest,
+  about: { text: string; format: string | undefined; changesConnection: boolean },
+  reply: Reply,
+  signal: AbortSignal,
+  slots: Slots = engine.slots.commands,
+): Promise<void> {
+  await slots.enter(signal);
+  const format = about.format ?? request.defaultFormat;
+  try {
+    const result = await onConnection(engine, request, about.changesConnection, async (connection) => {
+      const { runs, native } = engine;
+      return runs.during(request.queryId, signal, async ({ tag }) => {
+        try {
+          return await native.QueryAsyncConnection(connection, `${tag}${about.text}`, format, request.parameters);
+        } catch (error) {
+          throw asFailure(error, [tag]);
+        }
+      });
+    });
+    const { rowsRead, bytesRead, elapsed } = result;
+    const summary = { readRows: rowsRead, readBytes: bytesRead, writtenRows: 0, writtenBytes: 0, elapsedS: elapsed };
+    reply.whole(format, result.bytes, summary);
+  } finally {
+    slots.leave();
+  }
+}
+
+/**
+ * A SELECT whose caller waits for its end: the engine gives the whole result at once, which spares the way through a pipe.
+ * @throws QueryFailure 396 when it is larger than maxHeldResultBytes in the engine's memory
+ */
+async function heldSelect(
+  engine: Engine,
+  request: QueryRequest,
+  statement: Statement & { kind: 'select' },
+  reply: Reply,
+  signal: AbortSignal,
+): Promise<void> {
+  const limits = new Map([
+    ['max_result_bytes', String(engine.limits.maxHeldResultBytes)],
+    ['result_overflow_mode', 'throw'],
+  ]);
+  const limited = { ...request, settings: new Map([...limits, ...request.settings]) };
+  const text = `${statement.body}\n${statement.tail}`;
+  const about = { text, format: statement.format, changesConnection: false };
+  await command(engine, limited, about, reply, signal, engine.slots.reads);
+}
+
+/** Needs no slot: when all are taken is when queries must be killed. */
+async function killQuery(engine: Engine, request: QueryRequest, text: string, reply: Reply): Promise<void> {
+  const format = request.defaultFormat;
+  try {
+    const bytes = await engine.runs.ask(engine.runs.rewriteKill(text, tokens(text)), format, request.parameters);
+    reply.whole(format, bytes, { readRows: 0, readBytes: 0, writtenRows: 0, writtenBytes: 0, elapsedS: 0 });
+  } catch (error) {
+    throw asFailure(error);
   }
 }

@@ -2,10 +2,15 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
-import { readLocalConfig } from '../config.ts';
-import { removeEndpoints, writeEndpoints } from '../endpoints.ts';
+import {
+  demoDirectory,
+  readLocalConfig,
+  removeEndpoints,
+  runningEndpointsFile,
+  stackPaths,
+  writeEndpoints,
+} from '../config.ts';
 import { type Foreground, runInForeground } from '../foreground.ts';
-import { demoDirectory, runningEndpointsFile, stackPaths } from '../paths.ts';
 import { type Chain, startChain } from './chain.ts';
 import {
   printAsked,
@@ -16,11 +21,11 @@ import {
   printVerification,
   Steps,
   tellServed,
+  waitUntil,
 } from './output.ts';
 import { askAll } from './questions.ts';
 import { faultsOfFields, fieldsOf } from './record-fields.ts';
 import { type TwoDays, writeTwoDays } from './two-days.ts';
-import { waitUntil } from './waiting.ts';
 import { faultsOf, type Watched } from './watched.ts';
 
 const help = `npm run demo: the whole service on this machine, from an official publication to a signed notice.

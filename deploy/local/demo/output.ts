@@ -1,7 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
-import type { Chain, PublicationRow } from './chain.ts';
+import { type Chain, type PublicationRow, padron } from './chain.ts';
 import type { Lookup } from './customer.ts';
-import { padron } from './operator.ts';
 import type { Asked } from './questions.ts';
 import { fieldsOf } from './record-fields.ts';
 import type { PublishedDay } from './register/day.ts';
@@ -105,4 +105,14 @@ export function printLookup(steps: Steps, lookup: Lookup): void {
     const from = date === null ? source : `${source}, ${date}`;
     steps.line(`${field.padEnd(22)} ${String(value).padEnd(56)} ${pc.dim(from)}`);
   }
+}
+
+/** Waits until `holds` does, asking every 100 ms. False when it does not within the time. */
+export async function waitUntil(holds: () => boolean | Promise<boolean>, timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await holds())) {
+    if (Date.now() > deadline) return false;
+    await sleep(100);
+  }
+  return true;
 }

@@ -1,8 +1,10 @@
+import 'reflect-metadata';
+import type { webcrypto } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import * as x509 from '@peculiar/x509';
 import { Webhook } from 'standardwebhooks';
-import { type Authority, makeAuthority } from './authority.ts';
 
 /** A request as it arrived. `verified`: by the public Standard Webhooks library, with any of the receiver's secrets. */
 export interface Notice {
@@ -132,4 +134,73 @@ async function listen(server: Server, port: number): Promise<number> {
     server.listen(port, '127.0.0.1', resolve);
   });
   return (server.address() as AddressInfo).port;
+}
+
+// Must come first: the certificate library's injector refuses to load without it.
+
+/** A certificate authority made on the spot, for receivers on this machine. Nothing trusts it unless told to. */
+export interface Authority {
+  caPem: string;
+  issue: (options: CertificateOptions) => Promise<{ certificatePem: string; keyPem: string }>;
+}
+
+export interface CertificateOptions {
+  /** DNS names and IP addresses that the certificate is for. */
+  names: readonly string[];
+  notBefore?: Date;
+  notAfter?: Date;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const dayMs = 86_400_000;
+
+export async function makeAuthority(commonName: string): Promise<Authority> {
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const issuer = `CN=${commonName}`;
+  const root = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: serialNumber(),
+    name: issuer,
+    notBefore: new Date(Date.now() - dayMs),
+    notAfter: new Date(Date.now() + 30 * dayMs),
+    signingAlgorithm: algorithm,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+    ],
+  });
+  return { caPem: root.toString('pem'), issue: (options) => issue(issuer, keys.privateKey, options) };
+}
+
+async function issue(issuer: string, signingKey: webcrypto.CryptoKey, options: CertificateOptions) {
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const certificate = await x509.X509CertificateGenerator.create({
+    serialNumber: serialNumber(),
+    subject: `CN=${options.names[0]}`,
+    issuer,
+    notBefore: options.notBefore ?? new Date(Date.now() - dayMs),
+    notAfter: options.notAfter ?? new Date(Date.now() + 7 * dayMs),
+    signingAlgorithm: algorithm,
+    publicKey: keys.publicKey,
+    signingKey,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        options.names.map((name) => ({
+          type: /^[0-9.]+$|:/.test(name) ? ('ip' as const) : ('dns' as const),
+          value: name,
+        })),
+      ),
+    ],
+  });
+  const key = x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY');
+  return { certificatePem: certificate.toString('pem'), keyPem: key };
+}
+
+/** Sixteen random bytes, positive. */
+function serialNumber(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[0] = (bytes[0]! & 0x3f) | 0x40;
+  return Buffer.from(bytes).toString('hex');
 }

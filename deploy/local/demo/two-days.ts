@@ -3,9 +3,15 @@ import { isCompany } from '../../../schemas/ruc.ts';
 import { barredForGood } from './register/bars.ts';
 import { type DayOptions, type PublishedDay, writeDay } from './register/day.ts';
 import { agentsOf, goodTaxpayersOf, type ListKind } from './register/lists.ts';
-import { membershipChanges } from './register/membership.ts';
 import { type Month, monthlyCells } from './register/monthly.ts';
-import { type Population, populationOf, type TrueChange, taxpayerOn, trueChanges } from './register/population.ts';
+import {
+  membershipChanges,
+  type Population,
+  populationOf,
+  type TrueChange,
+  taxpayerOn,
+  trueChanges,
+} from './register/population.ts';
 import { chooseWatched, type Watched } from './watched.ts';
 
 export interface TwoDays {

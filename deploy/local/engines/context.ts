@@ -1,10 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Credentials } from '../credentials.ts';
-import type { Endpoints } from '../endpoints.ts';
+import type { Credentials, Endpoints } from '../config.ts';
+import type { ProgramStore } from '../fetch.ts';
 import type { Ports } from '../ports.ts';
-import type { ProgramStore } from '../programs.ts';
 import type { Launch } from '../supervise.ts';
 
 export const engineNames = ['postgres', 'kafka', 'registry', 'clickhouse', 'temporal'] as const;

@@ -3,10 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
-import { resolveJava } from '../java.ts';
-import { fetchArtifacts } from '../maven.ts';
-import { fetchOnce, type ProgramStore } from '../programs.ts';
-import { kafkaMinimumJava, kafkaScalaVersion, kafkaVersion, log4jVersion } from '../versions.ts';
+import {
+  fetchArtifacts,
+  fetchOnce,
+  kafkaMinimumJava,
+  kafkaScalaVersion,
+  kafkaVersion,
+  log4jVersion,
+  type ProgramStore,
+  resolveJava,
+} from '../fetch.ts';
 import { type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 
 const oneYearMinutes = 525_600;

@@ -1,11 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { resolveJava } from '../java.ts';
-import { fetchArtifacts } from '../maven.ts';
-import { findProgram, missing } from '../prerequisites.ts';
-import { fetchOnce, type ProgramStore } from '../programs.ts';
-import { registryMinimumJava, registryVersion } from '../versions.ts';
+import {
+  fetchArtifacts,
+  fetchOnce,
+  findProgram,
+  missing,
+  type ProgramStore,
+  registryMinimumJava,
+  registryVersion,
+  resolveJava,
+} from '../fetch.ts';
 import { answersOk, type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 import { createDatabase } from './postgres.ts';
 

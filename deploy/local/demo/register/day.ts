@@ -3,9 +3,8 @@ import path from 'node:path';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 import { type BarKind, barText } from './bars.ts';
-import { agentsOf, goodTaxpayersOf, type ListKind, listText } from './lists.ts';
+import { agentsOf, dailyRegisterPage, goodTaxpayersOf, type ListKind, listPage, listText } from './lists.ts';
 import { type Month, monthlyText } from './monthly.ts';
-import { dailyRegisterPage, listPage } from './pages.ts';
 import type { Population } from './population.ts';
 import { type Publication, writePublication, writeZip } from './publication.ts';
 

@@ -1,8 +1,7 @@
 import { listLayout } from '../../../../pipelines/registers/taxpayer-list.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
-import { type Member, type Membership, membersOn } from './membership.ts';
-import { hash, type Population } from './population.ts';
+import { hash, type Member, type Membership, membersOn, type Population } from './population.ts';
 
 const header = listLayout.names.join('|');
 const longestName = 100;
@@ -59,4 +58,34 @@ function resolutionOf(kind: ListKind, luck: number, year: string): string {
   if (kind === 'buenos_contribuyentes')
     return `${luck % 50 === 0 ? 'RS RS' : 'RS'} 02300503${10_000 + (luck % 80_000)}`;
   return luck % 3 === 0 ? `RS R.S. ${number}-${year}` : `RS R.S.${number}-${year}`;
+}
+
+/** Pages that name the day of publication beside a file, as the official ones do (dd/mm/yyyy). */
+const titles = {
+  agentes_retencion: 'Padrón de Agentes de Retención del IGV',
+  buenos_contribuyentes: 'Padrón de Buenos Contribuyentes',
+} as const;
+
+export function listPage(kind: keyof typeof titles, file: string, publishedAt: Date): string {
+  return page(`<h2>${titles[kind]}</h2>
+<p>Actualizado al : ${written(publishedAt)}</p>
+<p><a href="${file}">${file}</a></p>`);
+}
+
+export function dailyRegisterPage(publishedAt: Date): string {
+  return page(`<div class="titulo">Padrón Reducido del RUC <b>${written(publishedAt)}</b></div>
+<p><a href="padron_reducido_ruc.zip">padrón_reducido_RUC.zip</a></p>`);
+}
+
+function written(at: Date): string {
+  return limaDay(at).split('-').reverse().join('/');
+}
+
+function page(body: string): string {
+  return `<!DOCTYPE html>
+<html lang="es"><head><meta charset="utf-8"><title>SUNAT</title></head>
+<body>
+${body}
+</body></html>
+`;
 }

@@ -3,8 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { repositoryRoot } from '../../../../deploy/local/config.ts';
-import { readEndpoints } from '../../../../deploy/local/endpoints.ts';
+import { readEndpoints, repositoryRoot } from '../../../../deploy/local/config.ts';
 
 // `npm run local` and `npm run local:reset` as processes. Of the engines only PostgreSQL is started, the others are
 // given as running elsewhere: what is tested is the command, not the engines.

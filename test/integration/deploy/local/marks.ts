@@ -3,7 +3,7 @@ import { Connection, WorkflowClient } from '@temporalio/client';
 import { Kafka, logLevel } from 'kafkajs';
 import pg from 'pg';
 import { expect, vi } from 'vitest';
-import type { Endpoints } from '../../../../deploy/local/endpoints.ts';
+import type { Endpoints } from '../../../../deploy/local/config.ts';
 import type { EngineName } from '../../../../deploy/local/engines/context.ts';
 
 // Leaves something durable in each engine, acknowledged by it, and later asks whether it is still there.

@@ -4,7 +4,7 @@ import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeAuthority } from '../../../../deploy/local/demo/authority.ts';
+import { makeAuthority } from '../../../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { exchange } from '../../../../pipelines/runtime/egress/request.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { sitePaths } from '../../../../deploy/local/demo/register/day.ts';
-import { listPage } from '../../../../deploy/local/demo/register/pages.ts';
+import { listPage } from '../../../../deploy/local/demo/register/lists.ts';
 import { writeZip } from '../../../../deploy/local/demo/register/publication.ts';
 import { readHead } from '../../../../pipelines/editions/heads.ts';
 import { findPublication, listPublications } from '../../../../pipelines/editions/publications.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { sitePaths } from '../../../../deploy/local/demo/register/day.ts';
-import { listPage } from '../../../../deploy/local/demo/register/pages.ts';
+import { listPage } from '../../../../deploy/local/demo/register/lists.ts';
 import { writeZip } from '../../../../deploy/local/demo/register/publication.ts';
 import { openChangeFile, recordsOf } from '../../../../pipelines/changes/change-file.ts';
 import { listEditions } from '../../../../pipelines/editions/editions.ts';

@@ -4,10 +4,17 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { descendantsOf, identify, isAlive, signalProcess } from '../../../../deploy/local/identity.ts';
-import { endLeftovers } from '../../../../deploy/local/leftovers.ts';
-import { LockHeldError, lockOwner, takeLock } from '../../../../deploy/local/lock.ts';
 import { choosePorts, portNames } from '../../../../deploy/local/ports.ts';
+import {
+  descendantsOf,
+  identify,
+  isAlive,
+  LockHeldError,
+  lockOwner,
+  signalProcess,
+  takeLock,
+} from '../../../../deploy/local/process.ts';
+import { endLeftovers } from '../../../../deploy/local/supervise.ts';
 
 let folder: string;
 const started: ChildProcess[] = [];

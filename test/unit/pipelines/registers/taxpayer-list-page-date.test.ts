@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listPage } from '../../../../deploy/local/demo/register/pages.ts';
+import { listPage } from '../../../../deploy/local/demo/register/lists.ts';
 import { pageDate } from '../../../../pipelines/registers/taxpayer-list.ts';
 
 const now = new Date('2026-11-27T15:00:00Z');

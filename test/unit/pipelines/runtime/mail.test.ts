@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeAuthority } from '../../../../deploy/local/demo/authority.ts';
+import { makeAuthority } from '../../../../deploy/local/demo/receiver.ts';
 import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import { mailBlock, makeMailer } from '../../../../pipelines/runtime/mail.ts';
 import { type MailServer, startMailServer } from '../../../support/mail-server.ts';

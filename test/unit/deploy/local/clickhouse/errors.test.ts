@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { asFailure, failure, httpStatus } from '../../../../../deploy/local/clickhouse/errors.ts';
+import { asFailure, failure, httpStatus } from '../../../../../deploy/local/clickhouse/reply.ts';
 
 test("code and text of the engine's message", () => {
   const error = new Error("Code: 60. DB::Exception: Unknown table expression identifier 'x'. (UNKNOWN_TABLE)");

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Slots } from '../../../../../deploy/local/clickhouse/slots.ts';
+import { Slots } from '../../../../../deploy/local/clickhouse/connections.ts';
 
 const stays = new AbortController().signal;
 

