@@ -1,5 +1,4 @@
-import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
-import { lockAccount } from '../../pipelines/watch/lists.ts';
+import { inTransaction, lockAccount, type Pool } from '../../pipelines/runtime/postgres.ts';
 
 /*
  * How many streams of events an account has open, over all API processes. Each is a row with a lease that its process

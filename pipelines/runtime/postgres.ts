@@ -69,3 +69,11 @@ export async function inTransaction<Result>(
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
+
+/**
+ * Locks the account's row until the transaction ends, so that one call at a time counts a limit and uses it. The lock is
+ * weaker than FOR UPDATE: rows that only point to the account, such as events, can still be written meanwhile.
+ */
+export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
+  await client.query('SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
+}

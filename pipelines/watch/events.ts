@@ -1,8 +1,9 @@
 import type { EventKind } from '../../schemas/registers.ts';
 import type { PoolClient } from '../runtime/postgres.ts';
+import { deliveryId } from '../webhooks/delivery-id.ts';
 import { eventChannel } from '../webhooks/work.ts';
 import { correccionOf, mustHear, type TakenBack, takeBack } from './corrections.ts';
-import { deliveryId, type EventFacts, payloadOf } from './match.ts';
+import { type EventFacts, payloadOf } from './match.ts';
 
 /** An event that should stand in its account's history. */
 export interface AccountEvent extends Omit<EventFacts, 'correccion'> {

@@ -1,4 +1,4 @@
-import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
+import { inTransaction, lockAccount, type Pool } from '../runtime/postgres.ts';
 
 export interface WatchList {
   id: number;
@@ -103,14 +103,6 @@ export async function deleteList(pool: Pool, accountId: number, id: number): Pro
     await client.query('DELETE FROM watch_member WHERE list_id = $1', [id]);
     return true;
   });
-}
-
-/**
- * Holds the account until the transaction ends, so that a limit is counted and used by one call at a time. Weaker than
- * FOR UPDATE: rows that only point to the account (events) are still written meanwhile.
- */
-export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
-  await client.query('SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE', [accountId]);
 }
 
 async function whenNameIsFree(write: () => Promise<ListResult>): Promise<ListResult> {

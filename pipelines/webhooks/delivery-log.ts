@@ -1,6 +1,6 @@
 import type { DeliveryState } from '../../schemas/http/events.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import { dayInDeliveryId } from '../watch/match.ts';
+import { dayInDeliveryId } from './delivery-id.ts';
 
 export interface LoggedDelivery {
   day: string;

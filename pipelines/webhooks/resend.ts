@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { DeliveryState } from '../../schemas/http/events.ts';
 import { limaDay, limaTime } from '../../schemas/lima-time.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
-import { deliveryId } from '../watch/match.ts';
+import { deliveryId } from './delivery-id.ts';
 import { dayOfDelivery } from './delivery-log.ts';
 import { raiseWork } from './work.ts';
 

@@ -1,7 +1,6 @@
 import type { EventKind } from '../../schemas/registers.ts';
-import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
+import { inTransaction, lockAccount, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import type { SealedSecret } from '../runtime/secrets.ts';
-import { lockAccount } from '../watch/lists.ts';
 import { followPlan } from './pauses.ts';
 
 /** A field left out stays. Of `eventos` and `listas` null means all, of `descripcion` none. */

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { dayInDeliveryId, deliveryId, eventId, payloadOf } from '../../../../pipelines/watch/match.ts';
+import { eventId, payloadOf } from '../../../../pipelines/watch/match.ts';
+import { dayInDeliveryId, deliveryId } from '../../../../pipelines/webhooks/delivery-id.ts';
 
 it('ids are fixed for ever: the same change, column and list are the same event', () => {
   const id = eventId('padron_reducido', 2, '20990000019', 'estado', 7);
