@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { ClosingLine } from './test/support/closing-line.ts';
+import { ClosingLine } from './test/support/process/closing-line.ts';
 
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
 // their own. Files that share the stack take names of their own in it, and two run at a time, since much of their time is
@@ -34,7 +34,7 @@ export default defineConfig({
         test: {
           name: 'engines',
           include: ['test/{contract,integration}/**/*.test.ts', 'test/e2e/api*.test.ts'],
-          globalSetup: ['test/support/stack.ts'],
+          globalSetup: ['test/support/engines/stack.ts'],
           sequence: { groupOrder: 2 },
           ...oneFileAtATime,
           fileParallelism: true,

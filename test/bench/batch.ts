@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchPath } from '../../api/routes/batch.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
-import { startApi } from '../support/api.ts';
+import { startApi } from '../support/api/process.ts';
 import { describeMachine, numberOption, quantile } from './figures.ts';
 import { openConnection } from './look-up-callers.ts';
 import { rucOf } from './look-up-rows.ts';

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import { toDate, toDayNumber } from '../../api/calendar/days.ts';
-import { type CalendarApp, sandboxToken, startCalendarApp } from '../support/calendar-app.ts';
+import { type CalendarApp, sandboxToken, startCalendarApp } from '../support/api/calendar-app.ts';
 import { describeMachine, formatSpread, numberOption, type Spread, spreadOf } from './figures.ts';
 
 /** Of the server's time, every route. */

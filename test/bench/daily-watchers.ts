@@ -8,9 +8,9 @@ import { deliveryId } from '../../pipelines/webhooks/delivery-id.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type Column, padronReducido } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';
-import { type Customer, makeCustomers } from '../support/delivery-load.ts';
-import { type Receivers, startReceivers } from '../support/delivery-receivers.ts';
-import { keyRingText } from '../support/watch-bench.ts';
+import { type Customer, makeCustomers } from '../support/delivery/load.ts';
+import { type Receivers, startReceivers } from '../support/delivery/receivers.ts';
+import { keyRingText } from '../support/watch/harness.ts';
 
 /** What a customer is told of each day, where so many companies change. */
 const noticesOfCustomer = 200;

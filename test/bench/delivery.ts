@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type DeliveryStage, makeDeliveryStage } from '../support/delivery-stage.ts';
-import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery-work.ts';
+import { type DeliveryStage, makeDeliveryStage } from '../support/delivery/stage.ts';
+import { announceAtRate, holdDeliveries, makeWebhooks, resumeAll } from '../support/delivery/work.ts';
 import { run as runDays } from './daily.ts';
 import { describeMachine, formatSpread, numberOption, quantile, spreadOf } from './figures.ts';
 import { onOwnStack } from './own-stack.ts';

@@ -2,7 +2,7 @@ import type { Endpoints } from '../../deploy/local/config.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migrate.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';
-import { insertEdition } from '../support/served-register.ts';
+import { insertEdition } from '../support/registers/served-register.ts';
 import { loadedRegisters, loadTaxpayers } from './look-up-rows.ts';
 import { unlimitedToken } from './own-stack.ts';
 

@@ -1,5 +1,5 @@
 import type { Stack } from '../../deploy/local/stack.ts';
-import { type RunningApi, startApi } from '../support/api.ts';
+import { type RunningApi, startApi } from '../support/api/process.ts';
 import { describeMachine, numberOption } from './figures.ts';
 import { type CallFigures, callFor, type Look } from './look-up-callers.ts';
 import { nameOf, rucOf } from './look-up-rows.ts';

@@ -5,7 +5,7 @@ import { createToken } from '../../api/accounts/tokens.ts';
 import type { EngineName } from '../../deploy/local/engines/context.ts';
 import { type Stack, startStack } from '../../deploy/local/stack.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { liftLimits } from '../support/api.ts';
+import { liftLimits } from '../support/api/process.ts';
 
 /** Runs a bench's work on engines that nobody else uses, in a folder that it finds empty and that is removed after it. */
 export async function onOwnStack(

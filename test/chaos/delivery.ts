@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chain } from '../../deploy/local/demo/chain.ts';
 import type { ProcessName } from '../../deploy/local/product.ts';
-import { type DeliveryChain, startDeliveryChain } from '../support/delivery-chain.ts';
-import type { KillableReceiver } from '../support/delivery-killable-receiver.ts';
-import type { Load } from '../support/delivery-load.ts';
+import { type DeliveryChain, startDeliveryChain } from '../support/delivery/chain.ts';
+import type { KillableReceiver } from '../support/delivery/killable-receiver.ts';
+import type { Load } from '../support/delivery/load.ts';
 import { type DeliveryLedger, ledgerOf } from './delivery-ledger.ts';
 
 export const deliveryVictims = ['worker', 'consumers', 'kafka', 'postgres', 'temporal', 'receiver'] as const;

@@ -8,7 +8,7 @@ import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
 import { type TwoDays, writeTwoDays } from '../../deploy/local/demo/two-days.ts';
 import { faultsOf, type Watched, watchedInDailyRegister } from '../../deploy/local/demo/watched.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
-import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
+import { differences, readHistory, readPublication, readState } from '../support/registers/state.ts';
 
 export const victims = ['consumers', 'worker', 'kafka', 'clickhouse'] as const;
 type Victim = (typeof victims)[number];

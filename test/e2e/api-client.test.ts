@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeClient, PadronError } from '../../api/client/client.ts';
 import { repositoryRoot } from '../../deploy/local/config.ts';
 import { listAnswer } from '../../schemas/http/lists.ts';
-import type { TestCaller } from '../support/api.ts';
-import { company, startLoadedApi } from '../support/loaded-api.ts';
-import type { Surroundings } from '../support/surroundings.ts';
+import { company, startLoadedApi } from '../support/api/loaded-api.ts';
+import type { TestCaller } from '../support/api/process.ts';
+import type { Surroundings } from '../support/api/surroundings.ts';
 
 const run = promisify(execFile);
 

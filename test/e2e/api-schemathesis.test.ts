@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TestCaller } from '../support/api.ts';
-import { startLoadedApi } from '../support/loaded-api.ts';
-import { runSchemathesis } from '../support/schemathesis.ts';
-import type { Surroundings } from '../support/surroundings.ts';
+import { startLoadedApi } from '../support/api/loaded-api.ts';
+import type { TestCaller } from '../support/api/process.ts';
+import { runSchemathesis } from '../support/api/schemathesis.ts';
+import type { Surroundings } from '../support/api/surroundings.ts';
 
 let around: Surroundings;
 let caller: TestCaller;

@@ -4,11 +4,11 @@ import type { Operation } from '../../api/openapi/operation.ts';
 import { type OperationName, operations } from '../../api/openapi/routes.ts';
 import { type Example, examplesUrl } from '../../api/openapi/texts.ts';
 import { problems } from '../../schemas/http/problem.ts';
-import { expectProblem, type TestCaller } from '../support/api.ts';
-import { type ExampleRequest, exampleRequests, targetOf } from '../support/api-examples.ts';
-import { provocations } from '../support/api-problems.ts';
-import { insertEvent, startLoadedApi } from '../support/loaded-api.ts';
-import type { Surroundings } from '../support/surroundings.ts';
+import { type ExampleRequest, exampleRequests, targetOf } from '../support/api/examples.ts';
+import { insertEvent, startLoadedApi } from '../support/api/loaded-api.ts';
+import { provocations } from '../support/api/problems.ts';
+import { expectProblem, type TestCaller } from '../support/api/process.ts';
+import type { Surroundings } from '../support/api/surroundings.ts';
 
 // Every route is called with the document's example, and the document shows what it answered.
 

@@ -12,8 +12,8 @@ import { processNames } from '../../deploy/local/product.ts';
 import { taxpayerAnswer } from '../../schemas/http/taxpayer.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { registerNames } from '../../schemas/registers.ts';
-import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts';
-import { differences, readHistory, readPublication, readState } from '../support/register-state.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../support/process/collector.ts';
+import { differences, readHistory, readPublication, readState } from '../support/registers/state.ts';
 
 // The demo's chain, asserted in full: two days of all registers, the changes through Kafka, the state in ClickHouse, signed
 // notices at a customer's receiver, look-ups with every field, traces of all of it. And what no log, metric, error, notice or

@@ -8,7 +8,7 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { beforeAll, expect, it } from 'vitest';
-import { readHistory } from '../support/histories.ts';
+import { readHistory } from '../support/publication/histories.ts';
 
 // Histories recorded by record-delivery.ts with an earlier release: today's code must take the same decisions, or runs that
 // are open during a deploy would be stuck without a word.

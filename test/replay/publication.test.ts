@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkflowBundle } from '@temporalio/worker';
 import { beforeAll, expect, it } from 'vitest';
-import { readHistory } from '../support/histories.ts';
+import { readHistory } from '../support/publication/histories.ts';
 
 // Histories recorded by record-publication.ts with an earlier release: today's code must take the same decisions, or a
 // publication that is on its way during a deploy would be stuck.

@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { DeliveryActivities } from '../../workflows/delivery/activities.ts';
 import { type RoundResult, slowQueueName } from '../../workflows/delivery/messages.ts';
-import { writeHistory } from '../support/histories.ts';
+import { writeHistory } from '../support/publication/histories.ts';
 
 /**
  * Records the histories that delivery.test.ts replays, against a Temporal server with a real worker:

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
-import { writeHistory } from '../support/histories.ts';
-import { FakeSteps } from '../support/publication-steps.ts';
+import { writeHistory } from '../support/publication/histories.ts';
+import { FakeSteps } from '../support/publication/steps.ts';
 
 /**
  * Records histories of `fetch`, `publish` and `reconcile` on a Temporal server, for publication.test.ts:

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Archive, ObjectName } from '../../../pipelines/archive/archive.ts';
 import { openArchive, openTexts } from '../../../pipelines/archive/open.ts';
-import { type ObjectStore, startObjectStore } from '../../support/object-store.ts';
+import { type ObjectStore, startObjectStore } from '../../support/engines/object-store.ts';
 
 let server: ObjectStore;
 let buckets = 0;

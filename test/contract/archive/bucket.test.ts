@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ObjectName } from '../../../pipelines/archive/archive.ts';
 import { openArchive } from '../../../pipelines/archive/open.ts';
 import { openS3Bucket } from '../../../pipelines/archive/s3.ts';
-import { type ObjectStore, startObjectStore } from '../../support/object-store.ts';
+import { type ObjectStore, startObjectStore } from '../../support/engines/object-store.ts';
 
 /** What only a store beyond the network can do wrong. */
 let server: ObjectStore;

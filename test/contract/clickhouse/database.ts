@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { quietClient } from '../../support/clickhouse.ts';
-import { freshClickhouseDatabase } from '../../support/isolation.ts';
+import { quietClient } from '../../support/engines/clickhouse.ts';
+import { freshClickhouseDatabase } from '../../support/engines/isolation.ts';
 
 // What these suites prove holds for whoever serves ClickHouse's HTTP interface: run them with CLICKHOUSE_URL against a server.
 

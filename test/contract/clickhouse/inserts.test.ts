@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { quietClient, rawRequest } from '../../support/clickhouse.ts';
+import { quietClient, rawRequest } from '../../support/engines/clickhouse.ts';
 import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;

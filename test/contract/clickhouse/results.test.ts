@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { beforeAll, expect, test } from 'vitest';
-import { quietClient, rawRequest } from '../../support/clickhouse.ts';
+import { quietClient, rawRequest } from '../../support/engines/clickhouse.ts';
 import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;

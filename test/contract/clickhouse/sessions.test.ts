@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { expect, test } from 'vitest';
-import { rawRequest } from '../../support/clickhouse.ts';
+import { rawRequest } from '../../support/engines/clickhouse.ts';
 import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;

@@ -2,37 +2,37 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type ChunkSender, KafkaChunkSender, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
 import { PreparedChunk } from '../../../pipelines/stream/publisher/records.ts';
-import { makeStreamBench, type StreamBench } from '../../support/stream.ts';
+import { makeStreamHarness, type StreamHarness } from '../../support/engines/stream.ts';
 
 // What any client behind pipelines/stream/ports.ts must do; a second client is a second entry here.
 const clients = [
   {
     name: 'kafkajs',
-    sender: (bench: StreamBench): ChunkSender => new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 10_000 }),
-    offsets: (bench: StreamBench): StreamOffsets => bench.offsets,
+    sender: (harness: StreamHarness): ChunkSender => new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 10_000 }),
+    offsets: (harness: StreamHarness): StreamOffsets => harness.offsets,
   },
 ];
 
 describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) => {
-  let bench: StreamBench;
+  let harness: StreamHarness;
   let topic: string;
   let sender: ChunkSender;
   let offsets: StreamOffsets;
   beforeAll(async () => {
-    bench = await makeStreamBench(inject('endpoints'));
-    topic = `${bench.prefix}register.padron_reducido.changes`;
-    sender = makeSender(bench);
-    offsets = makeOffsets(bench);
+    harness = await makeStreamHarness(inject('endpoints'));
+    topic = `${harness.prefix}register.padron_reducido.changes`;
+    sender = makeSender(harness);
+    offsets = makeOffsets(harness);
   });
   afterAll(async () => {
     await sender.close();
-    await bench.close();
+    await harness.close();
   });
 
   const record = (partition: number, value: Buffer) => ({ key: Buffer.from('20100070970'), value, partition });
 
   async function read(count: number): Promise<{ partition: number; offset: number; key: string; value: Buffer }[]> {
-    const consumer = bench.kafka.consumer({ groupId: `${bench.prefix}reader-${count}` });
+    const consumer = harness.kafka.consumer({ groupId: `${harness.prefix}reader-${count}` });
     const found: { partition: number; offset: number; key: string; value: Buffer }[] = [];
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
@@ -49,7 +49,7 @@ describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) =
 
   test('a topic without records ends at 0, and a group that never committed stands at 0', async () => {
     expect(await offsets.ends(topic)).toEqual([0, 0, 0, 0, 0, 0]);
-    expect(await offsets.committed(`${bench.prefix}nobody`, topic)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(await offsets.committed(`${harness.prefix}nobody`, topic)).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
   test('records keep their bytes, key, partition and order; the ends tell how many there are', async () => {

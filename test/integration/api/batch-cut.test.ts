@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readUse } from '../../../api/metering/ledger.ts';
 import { monthOf } from '../../../api/metering/minute-limits.ts';
 import { batchAnswer } from '../../../schemas/http/batch.ts';
-import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } from '../../support/api.ts';
-import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
 // A batch under a key that is broken off anywhere, before, in or after the commit of its answer and charge: whoever repeats it
 // gets one answer, and is charged once.

@@ -14,9 +14,9 @@ import {
   requestsOf,
   startApi,
   type TestCaller,
-} from '../../support/api.ts';
-import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+} from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
 const company = '20990000019';
 const other = '20990000043';

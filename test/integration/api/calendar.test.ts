@@ -6,12 +6,12 @@ import { revokeToken } from '../../../api/accounts/tokens.ts';
 import { migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { businessDayAnswer, scheduleAnswer } from '../../../schemas/http/calendar.ts';
-import { expectProblem, makeCaller, type RunningApi, requestsOf, startApi } from '../../support/api.ts';
-import { sandboxToken, strangerToken } from '../../support/calendar-app.ts';
-import { tableOf2027 } from '../../support/calendar-table.ts';
-import { padronDocument, runCommand } from '../../support/command.ts';
-import { type FreshDatabase, freshDatabase } from '../../support/isolation.ts';
-import { makeTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { sandboxToken, strangerToken } from '../../support/api/calendar-app.ts';
+import { tableOf2027 } from '../../support/api/calendar-table.ts';
+import { expectProblem, makeCaller, type RunningApi, requestsOf, startApi } from '../../support/api/process.ts';
+import { type FreshDatabase, freshDatabase } from '../../support/engines/isolation.ts';
+import { makeTcpProxy, type TcpProxy } from '../../support/engines/tcp-proxy.ts';
+import { padronDocument, runCommand } from '../../support/process/command.ts';
 
 // Asked seldom: what the sandbox token may ask in a minute is limited by address.
 const soon = { timeout: 10_000, interval: 250 };

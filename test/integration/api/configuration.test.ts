@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { repositoryRoot } from '../../../deploy/local/config.ts';
-import { apiSecrets } from '../../support/api.ts';
+import { apiSecrets } from '../../support/api/process.ts';
 
 const stores = {
   DATABASE_URL: 'postgres://padron@127.0.0.1:1/padron',

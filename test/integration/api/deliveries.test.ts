@@ -18,10 +18,10 @@ import {
   webhookAnswer,
 } from '../../../schemas/http/webhooks.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
-import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
-import { makeWatchRows } from '../../support/watch-bench.ts';
-import { insertList, writeChanges } from '../../support/watch-events.ts';
+import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertList, writeChanges } from '../../support/watch/events.ts';
+import { makeWatchRows } from '../../support/watch/harness.ts';
 
 const webhooks = '/id/v1/watch/webhooks';
 const entregas = '/id/v1/watch/entregas';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventPayload } from '../../../schemas/http/events.ts';
-import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
-import { type EventStreamClient, openEventStream } from '../../support/event-stream-client.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
-import { insertList, writeChanges } from '../../support/watch-events.ts';
+import { type EventStreamClient, openEventStream } from '../../support/api/event-stream-client.ts';
+import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertList, writeChanges } from '../../support/watch/events.ts';
 
 const path = '/id/v1/watch/eventos/stream';
 const rucs = Array.from({ length: 5 }, (_, index) => `2000000000${index}`);

@@ -7,8 +7,8 @@ import { createToken } from '../../../api/accounts/tokens.ts';
 import { defaultStreamLimits, EventStreams } from '../../../api/event-stream/streams.ts';
 import { migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
-import { type FreshDatabase, freshDatabase } from '../../support/isolation.ts';
-import { silentLog } from '../../support/watch-bench.ts';
+import { type FreshDatabase, freshDatabase } from '../../support/engines/isolation.ts';
+import { silentLog } from '../../support/watch/harness.ts';
 
 // The end of streams by their time and by the end of their process; an hour is made short.
 const limits = { ...defaultStreamLimits, lookMs: 50, maxOpenMs: 700, endMs: 100 };

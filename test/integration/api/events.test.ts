@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventId } from '../../../pipelines/watch/match.ts';
 import { defaultRetentionRule, removeExpired } from '../../../pipelines/webhooks/retention.ts';
 import { eventsAnswer } from '../../../schemas/http/events.ts';
-import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { insertEdition } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
-import { insertList, writeChanges } from '../../support/watch-events.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertEdition } from '../../support/registers/served-register.ts';
+import { insertList, writeChanges } from '../../support/watch/events.ts';
 
 const path = '/id/v1/watch/eventos';
 const firstRuc = '20990000019';

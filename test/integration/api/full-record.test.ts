@@ -3,10 +3,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { confirmDate } from '../../../pipelines/editions/freshness.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
-import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { insertEdition, insertPublication, insertTaxpayers, type TestEdition } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
-import { monthlyCells } from '../../support/taxpayer-records.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { monthlyCells } from '../../support/api/taxpayer-records.ts';
+import {
+  insertEdition,
+  insertPublication,
+  insertTaxpayers,
+  type TestEdition,
+} from '../../support/registers/served-register.ts';
 
 // One story: registers are loaded one after another, then change, while the same companies are looked up.
 

@@ -4,9 +4,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type HistoryEntry, historyAnswer } from '../../../schemas/http/history.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
-import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { insertChanges, insertEdition, insertPublication, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import {
+  insertChanges,
+  insertEdition,
+  insertPublication,
+  insertTaxpayers,
+} from '../../support/registers/served-register.ts';
 
 // Four editions of the daily register, of which the fourth undoes the third, and two of a list.
 

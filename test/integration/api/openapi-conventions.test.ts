@@ -3,10 +3,10 @@ import type { Operation } from '../../../api/openapi/operation.ts';
 import { type OperationName, operations } from '../../../api/openapi/routes.ts';
 import { createdRecoveryAnswer, testAnswer } from '../../../schemas/http/deliveries.ts';
 import { createdWebhookAnswer } from '../../../schemas/http/webhooks.ts';
-import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
-import { type ExampleRequest, exampleRequests, targetOf } from '../../support/api-examples.ts';
-import { company, publicUrl, startLoadedApi } from '../../support/loaded-api.ts';
-import type { Surroundings } from '../../support/surroundings.ts';
+import { type ExampleRequest, exampleRequests, targetOf } from '../../support/api/examples.ts';
+import { company, publicUrl, startLoadedApi } from '../../support/api/loaded-api.ts';
+import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
+import type { Surroundings } from '../../support/api/surroundings.ts';
 
 // What the contract says of every route, asked of every route of the table.
 

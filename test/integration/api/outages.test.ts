@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readUse } from '../../../api/metering/ledger.ts';
 import { monthOf } from '../../../api/metering/minute-limits.ts';
-import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
-import { company, person, startLoadedApi } from '../../support/loaded-api.ts';
-import { type MovableApis, startMovableApis } from '../../support/movable-api.ts';
-import type { Surroundings } from '../../support/surroundings.ts';
+import { company, person, startLoadedApi } from '../../support/api/loaded-api.ts';
+import { type MovableApis, startMovableApis } from '../../support/api/movable-api.ts';
+import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
+import type { Surroundings } from '../../support/api/surroundings.ts';
 
 // One engine is away: which routes say so, which go on, and that all of them come back by themselves.
 

@@ -13,10 +13,10 @@ import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtim
 import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames, registers } from '../../../schemas/registers.ts';
-import { freshClickhouseDatabase, freshDatabase } from '../../support/isolation.ts';
-import { chanceOf, dayOf, type ModelEdition, makeModel, rucOf } from '../../support/register-model.ts';
-import { insertEdition, insertPublication } from '../../support/served-register.ts';
-import { ubigeos } from '../../support/taxpayer-records.ts';
+import { ubigeos } from '../../support/api/taxpayer-records.ts';
+import { freshClickhouseDatabase, freshDatabase } from '../../support/engines/isolation.ts';
+import { chanceOf, dayOf, type ModelEdition, makeModel, rucOf } from '../../support/registers/model.ts';
+import { insertEdition, insertPublication } from '../../support/registers/served-register.ts';
 
 // Thirty editions of every register, with repeats, confirmed dates, corrections and re-baselines, written by the consumers' own
 // writer: every RUC on every day is what somebody would tell who kept every edition whole. The last edition of each register is

@@ -2,9 +2,9 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { company, person, startLoadedApi } from '../../support/loaded-api.ts';
-import type { Surroundings } from '../../support/surroundings.ts';
+import { company, person, startLoadedApi } from '../../support/api/loaded-api.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import type { Surroundings } from '../../support/api/surroundings.ts';
 
 // Requests that no honest client makes, and the first one of an account.
 

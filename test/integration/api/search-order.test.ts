@@ -10,8 +10,8 @@ import { migrateClickhouse } from '../../../pipelines/runtime/migrate.ts';
 import { searchQuery } from '../../../schemas/http/search.ts';
 import { mayBeginForm } from '../../../schemas/legal-forms.ts';
 import { foldName } from '../../../schemas/names.ts';
-import { changeOf, materialize, rucOf, type TestCompany } from '../../support/companies.ts';
-import { freshClickhouseDatabase } from '../../support/isolation.ts';
+import { freshClickhouseDatabase } from '../../support/engines/isolation.ts';
+import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
 
 // Pages against the order as it is defined, computed name by name. Many names of few words, so that every way of reading is taken:
 // few names and more than are read at once, forms and Ñ that many have, few or none, beginnings that no name has.

@@ -6,10 +6,10 @@ import type { Operation } from '../../../api/openapi/operation.ts';
 import { operations } from '../../../api/openapi/routes.ts';
 import { maxHits } from '../../../api/routes/search.ts';
 import { searchAnswer } from '../../../schemas/http/search.ts';
-import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { changeOf, materialize, rucOf, type TestCompany } from '../../support/companies.ts';
-import { insertEdition } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
+import { insertEdition } from '../../support/registers/served-register.ts';
 
 // A crowd of companies of one word: more than a query gives, and enough to bury a company that is looked for by its name.
 

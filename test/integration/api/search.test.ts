@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { searchAnswer } from '../../../schemas/http/search.ts';
-import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { changeOf, materialize, rucOf, type TestCompany } from '../../support/companies.ts';
-import { insertEdition } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
+import { insertEdition } from '../../support/registers/served-register.ts';
 
 const baja = { estado: 'BAJA DEFINITIVA' };
 const nandu = { ruc: rucOf(1), nombre: 'INVERSIONES ÑANDU S.A.C.' };

@@ -5,9 +5,9 @@ import { monthOf } from '../../../api/metering/minute-limits.ts';
 import { supplierAnswer } from '../../../schemas/http/supplier.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import type { RegisterName } from '../../../schemas/registers.ts';
-import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { insertChanges, insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertChanges, insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
 // One story: registers are loaded one after another while the same companies are checked.
 

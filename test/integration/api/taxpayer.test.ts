@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeToken } from '../../../api/accounts/tokens.ts';
 import { taxpayerAnswer } from '../../../schemas/http/taxpayer.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
-import { apiSecrets, expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
-import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { apiSecrets, expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
 const company = '20990000019';
 const personName = 'ÑAHUIS QUISPE ÁNGEL PLANTADO';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeCaller, type TestCaller } from '../../support/api.ts';
-import { type CollectedSpan, type Collector, startCollector } from '../../support/collector.ts';
-import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../../support/process/collector.ts';
+import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
 const companies = ['20990000019', '20990000027', '20990000035', '20990000043', '20990000051', '20990000060'];
 const person = '10990000013';

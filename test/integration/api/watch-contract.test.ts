@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changePlan } from '../../../api/accounts/accounts.ts';
 import { listAnswer, membersAddedAnswer } from '../../../schemas/http/lists.ts';
 import { createdWebhookAnswer, noticesAnswer, webhookAnswer } from '../../../schemas/http/webhooks.ts';
-import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
-import { insertList, writeChanges } from '../../support/watch-events.ts';
+import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertList, writeChanges } from '../../support/watch/events.ts';
 
 // What the contract says of the watch routes as somebody reads it who means to find a gap.
 const watch = '/id/v1/watch';

@@ -4,9 +4,9 @@ import { openSecret, parseKeyRing } from '../../../pipelines/runtime/secrets.ts'
 import { listAnswer, listsAnswer, membersAddedAnswer, membersAnswer } from '../../../schemas/http/lists.ts';
 import { createdWebhookAnswer, webhookAnswer, webhooksAnswer } from '../../../schemas/http/webhooks.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
-import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { insertEdition, insertTaxpayers } from '../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { apiSecrets, expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
 const listas = '/id/v1/watch/listas';
 const webhooks = '/id/v1/watch/webhooks';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createdWebhookAnswer } from '../../../schemas/http/webhooks.ts';
-import { expectProblem, makeCaller, type TestCaller } from '../../support/api.ts';
-import { refusedTargets } from '../../support/egress-rows.ts';
-import { type Surroundings, startSurroundings } from '../../support/surroundings.ts';
+import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
+import { refusedTargets } from '../../support/delivery/refused-targets.ts';
 
 // Every forbidden target, on every path that takes or tries a URL. Row 31 alone asks public name servers: it is with
 // the unit tests (deploy/runtime/egress).

@@ -2,7 +2,12 @@ import { createClient } from '@clickhouse/client';
 import { Connection, WorkflowClient } from '@temporalio/client';
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
-import { freshClickhouseDatabase, freshDatabase, freshNamespace, freshTopicPrefix } from '../../support/isolation.ts';
+import {
+  freshClickhouseDatabase,
+  freshDatabase,
+  freshNamespace,
+  freshTopicPrefix,
+} from '../../support/engines/isolation.ts';
 
 const endpoints = inject('endpoints');
 

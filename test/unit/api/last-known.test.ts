@@ -3,7 +3,7 @@ import { makeLastKnown } from '../../../api/last-known.ts';
 
 const limits = { freshMs: 5_000, servesMs: 60_000, loadTimeoutMs: 50, retryAfterMs: 1_000, maxEntries: 2 };
 
-function makeBench() {
+function makeHarness() {
   const store = { at: 0, value: 'first', isDown: false, isSilent: false, reads: 0 };
   const known = makeLastKnown(
     async (key: string) => {
@@ -21,13 +21,13 @@ function makeBench() {
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 test('callers at the same time share one read', async () => {
-  const { store, get } = makeBench();
+  const { store, get } = makeHarness();
   await Promise.all([get(), get(), get()]);
   expect(store.reads).toBe(1);
 });
 
 test('renewed in the background from half of its time on; never served past it', async () => {
-  const { store, get } = makeBench();
+  const { store, get } = makeHarness();
   await get();
   store.value = 'second';
   store.at = 2_400;
@@ -43,7 +43,7 @@ test('renewed in the background from half of its time on; never served past it',
 });
 
 test('a store that is down: the last value for 60 s, then its error; asked once a second, not by each caller', async () => {
-  const { store, get } = makeBench();
+  const { store, get } = makeHarness();
   await get();
   store.isDown = true;
   store.at = 10_000;
@@ -61,19 +61,19 @@ test('a store that is down: the last value for 60 s, then its error; asked once 
 });
 
 test('a store that is silent counts as down after its deadline', async () => {
-  const { store, get } = makeBench();
+  const { store, get } = makeHarness();
   store.isSilent = true;
   await expect(get()).rejects.toThrow('did not answer within 50 ms');
 });
 
 test('what was never read has nothing to serve', async () => {
-  const { store, get } = makeBench();
+  const { store, get } = makeHarness();
   store.isDown = true;
   await expect(get()).rejects.toThrow('down');
 });
 
 test('bounded: the entry renewed longest ago goes first', async () => {
-  const { store, get } = makeBench();
+  const { store, get } = makeHarness();
   for (const key of ['a', 'b', 'c']) await get(key);
   store.isDown = true;
   store.at = 10_000;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Serving, serve } from '../../../api/serve.ts';
 import type { Logger } from '../../../pipelines/runtime/log.ts';
-import { expectProblem } from '../../support/api.ts';
-import { bytesOf, responseTo } from '../../support/raw-request.ts';
+import { expectProblem } from '../../support/api/process.ts';
+import { bytesOf, responseTo } from '../../support/api/raw-request.ts';
 
 // Bytes on a socket: what no HTTP client would send, and some programs do.
 const lines: Record<string, unknown>[] = [];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporalTestServerExecutable } from '../../../deploy/local/test-programs.ts';
 import type { PublicationActivities } from '../../../workflows/publication/activities.ts';
 import type { ReconcileInput, RegisterInput } from '../../../workflows/publication/messages.ts';
-import { FakeSteps } from '../../support/publication-steps.ts';
+import { FakeSteps } from '../../support/publication/steps.ts';
 
 const register = 'padron_reducido';
 let environment: TestWorkflowEnvironment;

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { type MinuteLimits, makeMinuteLimits } from '../../../../api/metering/minute-limits.ts';
 import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
-import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';
-import { type MeterProcess, startMeter } from '../../../support/meters.ts';
-import { makeTcpProxy } from '../../../support/tcp-proxy.ts';
+import { type MeterProcess, startMeter } from '../../../support/api/meters.ts';
+import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
+import { makeTcpProxy } from '../../../support/engines/tcp-proxy.ts';
 
 let database: FreshDatabase;
 const running: MeterProcess[] = [];

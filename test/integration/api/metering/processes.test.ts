@@ -9,6 +9,7 @@ import type { Payer } from '../../../../api/metering/types.ts';
 import { refusalMs } from '../../../../api/metering/wallet.ts';
 import { accountAnswer } from '../../../../schemas/http/account.ts';
 import { limaTime } from '../../../../schemas/lima-time.ts';
+import { makePayer } from '../../../support/api/meters.ts';
 import {
   expectProblem,
   makeCaller,
@@ -16,10 +17,9 @@ import {
   requestsOf,
   startApi,
   type TestCaller,
-} from '../../../support/api.ts';
-import { makePayer } from '../../../support/meters.ts';
-import { insertEdition, insertTaxpayers } from '../../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../../support/surroundings.ts';
+} from '../../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../../support/api/surroundings.ts';
+import { insertEdition, insertTaxpayers } from '../../../support/registers/served-register.ts';
 
 const quota = 10_000;
 const quotaOfKilled = 1_000;

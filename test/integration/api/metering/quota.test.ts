@@ -9,9 +9,9 @@ import { refusalMs } from '../../../../api/metering/wallet.ts';
 import { ApiProblem } from '../../../../api/problems.ts';
 import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { inTransaction, makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
-import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';
-import { type MeterProcess, makePayer, startMeter } from '../../../support/meters.ts';
-import { makeTcpProxy } from '../../../support/tcp-proxy.ts';
+import { type MeterProcess, makePayer, startMeter } from '../../../support/api/meters.ts';
+import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
+import { makeTcpProxy } from '../../../support/engines/tcp-proxy.ts';
 
 let database: FreshDatabase;
 let pool: Pool;

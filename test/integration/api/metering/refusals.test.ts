@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectProblem, requestsOf, type TestCaller } from '../../../support/api.ts';
-import { provocations } from '../../../support/api-problems.ts';
-import { sandboxToken } from '../../../support/calendar-app.ts';
-import { startLoadedApi } from '../../../support/loaded-api.ts';
-import type { Surroundings } from '../../../support/surroundings.ts';
+import { sandboxToken } from '../../../support/api/calendar-app.ts';
+import { startLoadedApi } from '../../../support/api/loaded-api.ts';
+import { provocations } from '../../../support/api/problems.ts';
+import { expectProblem, requestsOf, type TestCaller } from '../../../support/api/process.ts';
+import type { Surroundings } from '../../../support/api/surroundings.ts';
 
 let around: Surroundings;
 let caller: TestCaller;

@@ -4,11 +4,11 @@ import { createToken } from '../../../../api/accounts/tokens.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
 import { refusalMs } from '../../../../api/metering/wallet.ts';
 import { accountAnswer } from '../../../../schemas/http/account.ts';
-import { expectProblem, requestsOf, type TestCaller } from '../../../support/api.ts';
-import { makePayer } from '../../../support/meters.ts';
-import { type MovableApis, startMovableApis } from '../../../support/movable-api.ts';
-import { insertEdition, insertTaxpayers } from '../../../support/served-register.ts';
-import { type Surroundings, startSurroundings } from '../../../support/surroundings.ts';
+import { makePayer } from '../../../support/api/meters.ts';
+import { type MovableApis, startMovableApis } from '../../../support/api/movable-api.ts';
+import { expectProblem, requestsOf, type TestCaller } from '../../../support/api/process.ts';
+import { type Surroundings, startSurroundings } from '../../../support/api/surroundings.ts';
+import { insertEdition, insertTaxpayers } from '../../../support/registers/served-register.ts';
 
 // Whoever waits as long as a 429 says is answered: asked of processes whose clocks the test moves on.
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
-import { padronDocument, runPadron } from '../../../support/command.ts';
-import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';
+import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
+import { padronDocument, runPadron } from '../../../support/process/command.ts';
 
 let database: FreshDatabase;
 let pool: Pool;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
-import { padronDocument, runCommand } from '../../../support/command.ts';
-import { type FreshDatabase, freshDatabase } from '../../../support/isolation.ts';
+import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
+import { padronDocument, runCommand } from '../../../support/process/command.ts';
 
 let database: FreshDatabase;
 let id: string;

@@ -3,42 +3,49 @@ import { makeTemporal } from '../../../../pipelines/runtime/temporal.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { startRecovering } from '../../../../pipelines/webhooks/recoveries.ts';
 import { deliveryWorkflow } from '../../../../pipelines/webhooks/work.ts';
-import { padronDocument, runCommand } from '../../../support/command.ts';
-import { freshNamespace } from '../../../support/isolation.ts';
-import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from '../../../support/watch-bench.ts';
+import { freshNamespace } from '../../../support/engines/isolation.ts';
+import { padronDocument, runCommand } from '../../../support/process/command.ts';
+import {
+  batchOf,
+  change,
+  makeWatchHarness,
+  row,
+  silentLog,
+  type WatchHarness,
+} from '../../../support/watch/harness.ts';
 
 const rucs = ['20990000019', '20990000027', '20990000035'] as const;
-let bench: WatchBench;
+let harness: WatchHarness;
 let webhook: string;
 let account: number;
 let deliveries: string[];
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
-  account = await bench.account();
-  await bench.list(account, 'Proveedores', rucs);
-  webhook = (await bench.webhook(account, 'https://example.com/clave-secreta')).id;
+  harness = await makeWatchHarness(inject('endpoints'));
+  account = await harness.account();
+  await harness.list(account, 'Proveedores', rucs);
+  webhook = (await harness.webhook(account, 'https://example.com/clave-secreta')).id;
   const detectedAt = new Date();
-  await bench.edition(1, '2026-11-26', detectedAt);
+  await harness.edition(1, '2026-11-26', detectedAt);
   const after = row({ estado: 'BAJA DEFINITIVA' });
-  await bench.handler()(batchOf(rucs.map((ruc) => change(1, ruc, detectedAt, { after }))));
-  const { rows } = await bench.pool.query<{ id: string }>('SELECT id FROM delivery ORDER BY position');
+  await harness.handler()(batchOf(rucs.map((ruc) => change(1, ruc, detectedAt, { after }))));
+  const { rows } = await harness.pool.query<{ id: string }>('SELECT id FROM delivery ORDER BY position');
   deliveries = rows.map(({ id }) => id);
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
-const environment = () => ({ DATABASE_URL: bench.databaseUrl });
+const environment = () => ({ DATABASE_URL: harness.databaseUrl });
 const document = <Answer>(...words: string[]) =>
   padronDocument<Answer>(['deliveries', ...words], environment(), runCommand);
 const padron = (...words: string[]) => runCommand(['deliveries', ...words], environment());
 const stateOf = async (id: string) =>
-  (await bench.pool.query('SELECT estado FROM delivery WHERE id = $1', [id])).rows[0].estado;
+  (await harness.pool.query('SELECT estado FROM delivery WHERE id = $1', [id])).rows[0].estado;
 
 test('backlog: what is due, and what is held while its webhook is paused', async () => {
   const due = await document<{ webhooks: unknown[] }>('backlog');
   expect(due).toMatchObject({ due: 3, waiting: 0, inFlight: 0, held: 0, webhooksPaused: 0 });
   expect(due.webhooks).toMatchObject([{ webhookId: webhook, accountId: account, estado: 'activo', due: 3, held: 0 }]);
-  await pauseWebhook(bench.pool, webhook, 'cliente');
+  await pauseWebhook(harness.pool, webhook, 'cliente');
   expect(await document('backlog')).toMatchObject({ due: 0, held: 3, oldestDueSeconds: null, webhooksPaused: 1 });
   const { stdout } = await padron('backlog');
   expect(stdout).toContain('0 due; 0 under way; 0 wait for a retry; 3 held; 1 webhooks paused');
@@ -61,12 +68,12 @@ test('endpoint: how it stands and its last deliveries, without its URL', async (
 // A held event is sent again while its endpoint is still paused.
 test('resend: held while paused; due after; a cancelled or unknown one is refused', async () => {
   const [first, second] = deliveries as [string, string, string];
-  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = $1`, [first]);
+  await harness.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = $1`, [first]);
   expect(await document('resend', first)).toEqual({ id: first, webhook, estado: 'retenida' });
-  await resumeWebhook(bench.pool, webhook);
-  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  await resumeWebhook(harness.pool, webhook);
+  await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
   expect(await document('resend', first)).toMatchObject({ estado: 'pendiente' });
-  await bench.pool.query(`UPDATE delivery SET estado = 'cancelada' WHERE id = $1`, [second]);
+  await harness.pool.query(`UPDATE delivery SET estado = 'cancelada' WHERE id = $1`, [second]);
   expect(await padron('resend', second)).toMatchObject({ code: 1, stderr: expect.stringContaining('is cancelled') });
   expect(await padron('resend', 'en_nobody')).toMatchObject({
     code: 1,
@@ -84,7 +91,7 @@ test('resend wakes the worker; where Temporal does not answer it says so, and ha
     });
   const { TEMPORAL_ADDRESS } = inject('endpoints');
   const namespace = await freshNamespace(inject('endpoints'));
-  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
   const told = await resend(TEMPORAL_ADDRESS);
   expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('was told') });
   const client = await makeTemporal(TEMPORAL_ADDRESS, namespace);
@@ -93,22 +100,22 @@ test('resend wakes the worker; where Temporal does not answer it says so, and ha
   await workflow.terminate();
   await client.connection.close();
 
-  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
   // Nobody listens on port 1.
   const untold = await resend('127.0.0.1:1');
   expect(untold).toMatchObject({ code: 0, stderr: expect.stringContaining('did not take the wake-up') });
   expect(untold.stdout).toContain('within half a minute');
   expect(await stateOf(first)).toBe('pendiente');
 
-  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
+  await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
   expect(await resend('no address')).toMatchObject({ code: 1, stderr: expect.stringContaining('TEMPORAL_ADDRESS') });
   expect(await stateOf(first)).toBe('entregada');
 });
 
 test('resend: what a correction took back is refused, and which edition did', async () => {
   const [, , third] = deliveries as [string, string, string];
-  await bench.edition(2, '2026-11-27', new Date(), { corrects: 1 });
-  await bench.pool.query(
+  await harness.edition(2, '2026-11-27', new Date(), { corrects: 1 });
+  await harness.pool.query(
     'UPDATE event SET taken_back_by = 2 WHERE id = (SELECT event_id FROM delivery WHERE id = $1)',
     [third],
   );
@@ -116,18 +123,18 @@ test('resend: what a correction took back is refused, and which edition did', as
     code: 1,
     stderr: expect.stringContaining('edition 2 (2026-11-27) corrected what it says'),
   });
-  await bench.pool.query('UPDATE event SET taken_back_by = NULL');
+  await harness.pool.query('UPDATE event SET taken_back_by = NULL');
 });
 
 test('recover: counts without sending; then makes due what failed, and leaves the rest', async () => {
   const [first, , third] = deliveries as [string, string, string];
-  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = ANY($1)`, [
+  await harness.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = ANY($1)`, [
     [first, third],
   ]);
   const since = ['--since', '2020-01-01'];
   expect(await document('recover', webhook, ...since, '--dry-run')).toMatchObject({ estado: 'simulada', total: 2 });
   expect(await stateOf(first)).toBe('agotada');
-  const stop = startRecovering(bench.pool, async () => {}, silentLog);
+  const stop = startRecovering(harness.pool, async () => {}, silentLog);
   const done = await document('recover', webhook, ...since, '--wait').finally(stop);
   expect(done).toMatchObject({ webhook, estado: 'terminada', total: 2, resent: 2 });
   expect([await stateOf(first), await stateOf(third)]).toEqual(['pendiente', 'pendiente']);

@@ -10,8 +10,8 @@ import { recordReconciliation } from '../../../../pipelines/editions/freshness.t
 import { ensureHead, recordProbe } from '../../../../pipelines/editions/heads.ts';
 import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
-import { padronDocument, runCommand, runPadron, startPadron } from '../../../support/command.ts';
-import { type FreshDatabase, freshDatabase, freshNamespace } from '../../../support/isolation.ts';
+import { type FreshDatabase, freshDatabase, freshNamespace } from '../../../support/engines/isolation.ts';
+import { padronDocument, runCommand, runPadron, startPadron } from '../../../support/process/command.ts';
 
 // What operators see and order, over a catalogue that was written by hand: the pipeline itself is tested elsewhere.
 const register = 'agentes_retencion';

@@ -7,8 +7,8 @@ import { makeRegisterChanges } from '../../../../api/queries/register-changes.ts
 import { repositoryRoot } from '../../../../deploy/local/config.ts';
 import type { ClickHouseClient } from '../../../../pipelines/runtime/clickhouse.ts';
 import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
-import { type ClickhouseProcess, quietClient, startClickhouse } from '../../../support/clickhouse.ts';
-import { insertTaxpayers } from '../../../support/served-register.ts';
+import { type ClickhouseProcess, quietClient, startClickhouse } from '../../../support/engines/clickhouse.ts';
+import { insertTaxpayers } from '../../../support/registers/served-register.ts';
 
 // No engine keeps which natural person was asked for: a server by the rule of deploy/clickhouse, the embedded one by itself.
 

@@ -8,7 +8,7 @@ import {
   freshDatabase,
   freshNamespace,
   freshTopicPrefix,
-} from '../../../support/isolation.ts';
+} from '../../../support/engines/isolation.ts';
 
 let host: ProductHost;
 let product: Product;

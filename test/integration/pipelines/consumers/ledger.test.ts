@@ -16,23 +16,23 @@ import {
   freezeTestEdition,
   inventedRow,
   inventedRuc,
-  makeStreamBench,
+  makeStreamHarness,
   publishTestEdition,
-  type StreamBench,
+  type StreamHarness,
   startMaterialize,
-} from '../../../support/stream.ts';
+} from '../../../support/engines/stream.ts';
 
 const register = 'padron_reducido';
 /** Many batches out of few rows. */
 const smallBatches = { maxBytesPerPartition: 64 * 1024, maxBytesPerFetch: 256 * 1024, minBytes: 1 };
 
-let bench: StreamBench;
+let harness: StreamHarness;
 let topic: string;
 beforeEach(async () => {
-  bench = await makeStreamBench(inject('endpoints'));
-  topic = changesTopic(bench.prefix, register);
+  harness = await makeStreamHarness(inject('endpoints'));
+  topic = changesTopic(harness.prefix, register);
 });
-afterEach(() => bench.close());
+afterEach(() => harness.close());
 
 /** Every (partition, offset) that a handler finished, and how often. */
 class Ledger {
@@ -67,17 +67,17 @@ const into =
   };
 
 const committedAll = async (ends: readonly number[]) => {
-  const committed = await bench.offsets.committed(materializeGroup(bench.prefix), topic);
+  const committed = await harness.offsets.committed(materializeGroup(harness.prefix), topic);
   return ends.every((end, partition) => committed[partition] === end);
 };
 
 test('every offset is handled when a second consumer comes and the first one stops in the middle', async () => {
   const changes = baseline(60_000);
-  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
+  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   const ledger = new Ledger();
-  const first = await startMaterialize(bench, { around: into(ledger, 50), limits: smallBatches });
+  const first = await startMaterialize(harness, { around: into(ledger, 50), limits: smallBatches });
   await expect.poll(() => ledger.size(), { timeout: 60_000 }).toBeGreaterThan(2_000);
-  const second = await startMaterialize(bench, { around: into(ledger, 50), limits: smallBatches });
+  const second = await startMaterialize(harness, { around: into(ledger, 50), limits: smallBatches });
   await expect.poll(() => second.ready(), { timeout: 60_000 }).toBe(null);
   await first.stop();
   await expect.poll(() => committedAll(endOffsets), { timeout: 90_000 }).toBe(true);
@@ -86,54 +86,54 @@ test('every offset is handled when a second consumer comes and the first one sto
   // A rebalance repeats at most the batches that were being handled.
   expect(ledger.repeated()).toBeLessThan(changes.length / 4);
   expect([...first.failures, ...second.failures]).toEqual([]);
-  expect(await checkMaterialised(bench, register, 1)).toBe('materialised');
-  expect(await currentState(bench)).toEqual(expectedState(changes));
+  expect(await checkMaterialised(harness, register, 1)).toBe('materialised');
+  expect(await currentState(harness)).toEqual(expectedState(changes));
 });
 
 test('a consumer killed between insert and commit leaves a state that the repeat makes right', async () => {
   const changes = baseline(20_000);
-  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
-  const child = spawn(process.execPath, ['--import', 'tsx', 'test/support/dying-consumer.ts'], {
-    env: { ...bench.environment, SCHEMA_ID: String(bench.ids.changes) },
+  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/support/watch/dying-consumer.ts'], {
+    env: { ...harness.environment, SCHEMA_ID: String(harness.ids.changes) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await new Promise<void>((resolve) => createInterface({ input: child.stdout }).once('line', () => resolve()));
   const ended = new Promise((resolve) => child.once('close', resolve));
   child.kill('SIGKILL');
   await ended;
-  expect((await currentState(bench)).size).toBeGreaterThan(0);
-  expect(await bench.offsets.committed(materializeGroup(bench.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
+  expect((await currentState(harness)).size).toBeGreaterThan(0);
+  expect(await harness.offsets.committed(materializeGroup(harness.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
   const ledger = new Ledger();
-  const loop = await startMaterialize(bench, { around: into(ledger) });
+  const loop = await startMaterialize(harness, { around: into(ledger) });
   await expect.poll(() => committedAll(endOffsets), { timeout: 60_000 }).toBe(true);
   await loop.stop();
   expect(ledger.missing(endOffsets)).toEqual([]);
-  expect(await checkMaterialised(bench, register, 1)).toBe('materialised');
-  expect(await currentState(bench)).toEqual(expectedState(changes));
+  expect(await checkMaterialised(harness, register, 1)).toBe('materialised');
+  expect(await currentState(harness)).toEqual(expectedState(changes));
 });
 
 test('reading everything again from the beginning changes nothing', async () => {
   const changes = baseline(5_000);
-  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
+  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   for (let round = 0; round < 2; round += 1) {
     const ledger = new Ledger();
-    const loop = await startMaterialize(bench, { around: into(ledger) });
+    const loop = await startMaterialize(harness, { around: into(ledger) });
     await expect.poll(() => ledger.missing(endOffsets).length, { timeout: 60_000 }).toBe(0);
     await expect.poll(() => committedAll(endOffsets), { timeout: 60_000 }).toBe(true);
     await loop.stop();
-    const admin = bench.kafka.admin();
+    const admin = harness.kafka.admin();
     await admin.connect();
-    await admin.resetOffsets({ groupId: materializeGroup(bench.prefix), topic, earliest: true });
+    await admin.resetOffsets({ groupId: materializeGroup(harness.prefix), topic, earliest: true });
     await admin.disconnect();
-    expect(await currentState(bench)).toEqual(expectedState(changes));
+    expect(await currentState(harness)).toEqual(expectedState(changes));
   }
 });
 
 test('an engine that does not answer is tried again in place, and the batch is committed once it does', async () => {
   const changes = baseline(1_000);
-  const { endOffsets } = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, changes));
+  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   let failures = 4;
-  const loop = await startMaterialize(bench, {
+  const loop = await startMaterialize(harness, {
     around: (handle) => async (batch) => {
       if (failures > 0) {
         failures -= 1;
@@ -147,12 +147,12 @@ test('an engine that does not answer is tried again in place, and the batch is c
   await loop.stop();
   expect(failures).toBe(0);
   expect(loop.failures).toEqual([]);
-  expect(await currentState(bench)).toEqual(expectedState(changes));
+  expect(await currentState(harness)).toEqual(expectedState(changes));
 });
 
 test('a bug in a handler ends the process instead of losing the batch', async () => {
-  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(10)));
-  const loop = await startMaterialize(bench, {
+  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(10)));
+  const loop = await startMaterialize(harness, {
     around: () => async () => {
       throw new TypeError('a bug');
     },
@@ -160,25 +160,25 @@ test('a bug in a handler ends the process instead of losing the batch', async ()
   await expect.poll(() => loop.failures.length, { timeout: 30_000 }).toBeGreaterThan(0);
   expect(String(loop.failures[0])).toContain('a bug');
   await loop.stop();
-  expect(await bench.offsets.committed(materializeGroup(bench.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
+  expect(await harness.offsets.committed(materializeGroup(harness.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
 test('a partition that makes no progress is told to the process', async () => {
-  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(10)));
+  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(10)));
   let release = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const loop = await startMaterialize(bench, { around: () => () => held, limits: { noProgressMs: 3_000 } });
+  const loop = await startMaterialize(harness, { around: () => () => held, limits: { noProgressMs: 3_000 } });
   await expect.poll(() => loop.failures[0], { timeout: 60_000 }).toMatchObject({ code: 'partition_stuck' });
   release();
   await loop.stop();
 });
 
 test('a handler that waits on purpose keeps no partition from counting as alive, and lets the process stop at once', async () => {
-  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(100)));
+  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
   let waiting = 0;
-  const loop = await startMaterialize(bench, {
+  const loop = await startMaterialize(harness, {
     around: () => async (batch) => {
       for (waiting += 1; ; await sleep(50)) await batch.heartbeat();
     },
@@ -192,7 +192,7 @@ test('a handler that waits on purpose keeps no partition from counting as alive,
   await loop.stop();
   expect(Date.now() - began).toBeLessThan(5_000);
   expect(loop.failures).toEqual([]);
-  expect(await bench.offsets.committed(materializeGroup(bench.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
+  expect(await harness.offsets.committed(materializeGroup(harness.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
 describe('a record that cannot be decoded', () => {
@@ -216,23 +216,23 @@ describe('a record that cannot be decoded', () => {
     ],
     ['has no header', (value: Buffer) => value.subarray(5)],
   ])('%s: what stands before it is committed, its partition stops there, others go on', async (_, damage) => {
-    const sender = new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 30_000 });
+    const sender = new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 30_000 });
     const record = (number: number, partition: number, change = (value: Buffer) => value) => ({
       key: Buffer.from(inventedRuc(number)),
-      value: change(encodeChange(good(number), bench.ids.changes, 'padron_reducido')),
+      value: change(encodeChange(good(number), harness.ids.changes, 'padron_reducido')),
       partition,
     });
     await sender.send(topic, [record(1, 0), record(2, 0), record(3, 0, damage), record(4, 0), record(5, 1)]);
-    const loop = await startMaterialize(bench);
+    const loop = await startMaterialize(harness);
     await expect.poll(() => loop.stoppedPartitions(), { timeout: 60_000 }).toEqual([`${topic}/0`]);
     await sender.send(topic, [record(6, 0), record(7, 1)]);
     await sender.close();
     await expect
-      .poll(() => bench.offsets.committed(materializeGroup(bench.prefix), topic), { timeout: 30_000 })
+      .poll(() => harness.offsets.committed(materializeGroup(harness.prefix), topic), { timeout: 30_000 })
       .toEqual([2, 2, 0, 0, 0, 0]);
     expect(await loop.metrics.metrics()).toMatch(/padron_consumer_partition_stopped\{[^}]*partition="0"[^}]*\} 1/);
     await loop.stop();
     expect(loop.failures).toEqual([]);
-    expect([...(await currentState(bench)).keys()]).toEqual([1, 2, 5, 7].map(inventedRuc).sort());
+    expect([...(await currentState(harness)).keys()]).toEqual([1, 2, 5, 7].map(inventedRuc).sort());
   });
 });

@@ -3,28 +3,28 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
 import { registerNames } from '../../../../schemas/registers.ts';
-import { type Collector, startCollector } from '../../../support/collector.ts';
 import {
   baseline,
   currentState,
   expectedState,
   freezeTestEdition,
-  makeStreamBench,
+  makeStreamHarness,
   nextDay,
   publishTestEdition,
-  type StreamBench,
-} from '../../../support/stream.ts';
+  type StreamHarness,
+} from '../../../support/engines/stream.ts';
+import { type Collector, startCollector } from '../../../support/process/collector.ts';
 
 const register = 'padron_reducido';
 const name = 'EMPRESA 3 "Ñ" S.A.C.';
-let bench: StreamBench;
+let harness: StreamHarness;
 let collector: Collector;
 beforeAll(async () => {
   collector = await startCollector();
-  bench = await makeStreamBench(inject('endpoints'), registerNames);
+  harness = await makeStreamHarness(inject('endpoints'), registerNames);
 });
 afterAll(async () => {
-  await bench.close();
+  await harness.close();
   await collector.close();
 });
 
@@ -38,7 +38,7 @@ interface Consumers {
 async function startConsumers(): Promise<Consumers> {
   const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
     // No Temporal here: notices need it, starting does not.
-    env: { ...bench.environment, ...collector.environment, TEMPORAL_ADDRESS: '127.0.0.1:1', LOG_LEVEL: 'debug' },
+    env: { ...harness.environment, ...collector.environment, TEMPORAL_ADDRESS: '127.0.0.1:1', LOG_LEVEL: 'debug' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines: string[] = [];
@@ -60,15 +60,15 @@ test('the process serves its health, materialises, survives a kill and stops cle
   const status = async (path: string) => (await fetch(`${consumers.url}${path}`)).status;
   expect(await status('/healthz')).toBe(200);
   await expect.poll(() => status('/readyz'), { timeout: 60_000 }).toBe(200);
-  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, first));
+  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
   // In the middle of its work, or just after: both must come out the same.
   consumers.process.kill('SIGKILL');
   await consumers.ended;
   const again = await startConsumers();
-  await expect.poll(() => checkMaterialised(bench, register, 1), { timeout: 100_000 }).toBe('materialised');
-  await publishTestEdition(bench, 2, await freezeTestEdition(bench, 2, second));
-  await expect.poll(() => checkMaterialised(bench, register, 2), { timeout: 60_000 }).toBe('materialised');
-  expect(await currentState(bench)).toEqual(expectedState(first, second));
+  await expect.poll(() => checkMaterialised(harness, register, 1), { timeout: 100_000 }).toBe('materialised');
+  await publishTestEdition(harness, 2, await freezeTestEdition(harness, 2, second));
+  await expect.poll(() => checkMaterialised(harness, register, 2), { timeout: 60_000 }).toBe('materialised');
+  expect(await currentState(harness)).toEqual(expectedState(first, second));
   const metrics = await (await fetch(`${again.url}/metrics`)).text();
   expect(metrics).toMatch(/padron_consumer_rows_total\{[^}]*materialize[^}]*\} \d+/);
   expect(metrics).toMatch(/padron_materialize_insert_seconds_count\{[^}]*table="register_change"/);
@@ -122,9 +122,9 @@ function expectTraces(committed: readonly Record<string, unknown>[]): void {
 }
 
 test('a topic with other settings keeps it from starting', async () => {
-  await bench.pool.query('UPDATE register_head SET partitions = 5');
+  await harness.pool.query('UPDATE register_head SET partitions = 5');
   const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
-    env: { ...bench.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' },
+    env: { ...harness.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -133,7 +133,7 @@ test('a topic with other settings keeps it from starting', async () => {
   });
   expect(await new Promise((resolve) => child.once('close', resolve))).toBe(1);
   expect(output).toContain('topic_settings_differ');
-  await bench.pool.query('UPDATE register_head SET partitions = 6');
+  await harness.pool.query('UPDATE register_head SET partitions = 6');
 });
 
 test('--check-config tells everything that is missing at once', async () => {
@@ -151,7 +151,7 @@ test('--check-config tells everything that is missing at once', async () => {
   expect(missing.code).toBe(1);
   for (const variable of ['DATABASE_URL', 'CLICKHOUSE_URL', 'KAFKA_BROKERS'])
     expect(missing.output).toContain(variable);
-  expect(await run({ ...bench.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' })).toEqual({
+  expect(await run({ ...harness.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' })).toEqual({
     code: 0,
     output: 'configuration ok\n',
   });

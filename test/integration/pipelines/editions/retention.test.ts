@@ -10,7 +10,7 @@ import { ensureHead } from '../../../../pipelines/editions/heads.ts';
 import { removeOldPublications } from '../../../../pipelines/editions/retention.ts';
 import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
-import { freshDatabase } from '../../../support/isolation.ts';
+import { freshDatabase } from '../../../support/engines/isolation.ts';
 
 const register = 'agentes_retencion';
 let folder: string;

@@ -3,39 +3,39 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { Change } from '../../../../pipelines/changes/record.ts';
 import { changesTopic } from '../../../../schemas/registers.ts';
-import { type Python, pythonWithPackages } from '../../../support/python-packages.ts';
 import {
   baseline,
   expectedState,
   freezeTestEdition,
-  makeStreamBench,
+  makeStreamHarness,
   nextDay,
   publishTestEdition,
-  type StreamBench,
-} from '../../../support/stream.ts';
+  type StreamHarness,
+} from '../../../support/engines/stream.ts';
+import { type Python, pythonWithPackages } from '../../../support/process/python-packages.ts';
 
 // What the README shows to data engineers, run as it stands there.
 const execute = promisify(execFile);
-let bench: StreamBench;
+let harness: StreamHarness;
 let python: Python;
 let editions: Change[][];
 const files: string[] = [];
 
 beforeAll(async () => {
   python = await pythonWithPackages('fastavro', 'kafka-python');
-  bench = await makeStreamBench(inject('endpoints'));
+  harness = await makeStreamHarness(inject('endpoints'));
   const first = baseline(200);
   editions = [first, nextDay(first, 2)];
   for (const [index, changes] of editions.entries()) {
-    files.push(await freezeTestEdition(bench, index + 1, changes));
-    await publishTestEdition(bench, index + 1, files[index]!);
+    files.push(await freezeTestEdition(harness, index + 1, changes));
+    await publishTestEdition(harness, index + 1, files[index]!);
   }
 });
-afterAll(() => bench?.close());
+afterAll(() => harness?.close());
 
 async function run(example: string, ...args: string[]): Promise<Record<string, unknown>[]> {
   const { stdout } = await execute(python.program, [`deploy/examples/${example}`, ...args], {
-    env: { ...bench.environment, ...python.environment },
+    env: { ...harness.environment, ...python.environment },
     maxBuffer: 64 * 1024 * 1024,
   });
   return stdout
@@ -52,8 +52,8 @@ describe('the examples in Python', () => {
   });
 
   test('read the topic with its five-byte header, repeats once', async () => {
-    await publishTestEdition(bench, 2, files[1]!);
-    const rows = await run('read_topic.py', changesTopic(bench.prefix, 'padron_reducido'));
+    await publishTestEdition(harness, 2, files[1]!);
+    const rows = await run('read_topic.py', changesTopic(harness.prefix, 'padron_reducido'));
     const identity = (change: { edition: unknown; ruc: unknown }) => `${change.edition} ${change.ruc}`;
     expect(rows.map(({ edition, ruc }) => identity({ edition, ruc })).sort()).toEqual(
       editions.flat().map(identity).sort(),

@@ -8,9 +8,9 @@ import { rebuild } from '../../../../pipelines/replay/rebuild.ts';
 import type { DifferenceKind, VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { verify } from '../../../../pipelines/replay/verify.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
-import { runPadron } from '../../../support/command.ts';
-import { rucOf } from '../../../support/companies.ts';
-import { ReplayBench } from '../../../support/replay-bench.ts';
+import { runPadron } from '../../../support/process/command.ts';
+import { rucOf } from '../../../support/registers/companies.ts';
+import { ReplayHarness } from '../../../support/registers/replay-harness.ts';
 
 // The index of names after each thing that can happen to a name, then after each kind of damage. One story: the tests run in
 // their order.
@@ -21,21 +21,21 @@ const company = (number: number) => rucOf(number);
 const names = new Map<string, string>();
 const estados = new Map<string, string>();
 const doors = new Map<string, string>();
-let bench: ReplayBench;
+let harness: ReplayHarness;
 let day = 0;
 
 beforeAll(async () => {
-  bench = await ReplayBench.start(inject('endpoints'), ['padron_reducido']);
+  harness = await ReplayHarness.start(inject('endpoints'), ['padron_reducido']);
   for (let number = 1; number <= 400; number += 1) names.set(company(number), `EMPRESA ${number} "ÑANDÚ" S.A.C.`);
   names.set(person, 'PERSONA PLANTADA');
   names.set(company(401), '---');
   names.set(company(402), 'INV. Y SERV. DEL SUR E.I.R.L.');
 });
-afterAll(() => bench?.close());
+afterAll(() => harness?.close());
 
 /** With the names as `readName` reads them. */
 async function written(name: string, readName = (nombre: string) => nombre): Promise<string> {
-  const path = join(bench.stream.folder, name);
+  const path = join(harness.stream.folder, name);
   const lines = [...names].map(([ruc, nombre]) => {
     const estado = estados.get(ruc) ?? 'ACTIVO';
     return `${ruc}|${readName(nombre)}|${estado}|HABIDO|150101|-|-|-|-|${doors.get(ruc) ?? '-'}|-|-|-|-|-|`;
@@ -47,12 +47,12 @@ async function written(name: string, readName = (nombre: string) => nombre): Pro
 async function publish(previous: CompareInput['previous'] = null): Promise<void> {
   day += 1;
   const path = await written(`day-${day}.zip`);
-  await bench.publish('padron_reducido', path, `2026-11-${String(day).padStart(2, '0')}`, previous);
+  await harness.publish('padron_reducido', path, `2026-11-${String(day).padStart(2, '0')}`, previous);
 }
 
 /** In ranges of a few rows, so that there are many. */
 async function verified(): Promise<VerifyReport> {
-  const plan = await planVerification(bench.planParts(), 'padron_reducido');
+  const plan = await planVerification(harness.planParts(), 'padron_reducido');
   if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
   return await verify({ ...plan.input, publication: null, limits: { maxRangeRows: 30 } }, () => {}, signal);
 }
@@ -67,7 +67,7 @@ async function expectEqual(companies: number): Promise<void> {
 }
 
 const run = (query: string) =>
-  bench.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
+  harness.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
 
 describe('the index is equal', () => {
   test('after a first load: a name without letters has no row, a person none', async () => {
@@ -102,7 +102,7 @@ describe('the index is equal', () => {
     names.set(company(501), 'NO DEBIÓ LLEGAR S.A.');
     await publish();
     await expectEqual(400);
-    await bench.revert('padron_reducido', 5);
+    await harness.revert('padron_reducido', 5);
     await expectEqual(400);
   });
 });
@@ -181,7 +181,12 @@ describe('damage is found and a rebuild repairs it', () => {
       expected.map((each) => `names ${each}`).sort(),
     );
     expect(report.differences).toBe(expected.length);
-    await rebuild({ ...bench.planParts(), clickhouse: bench.stream.clickhouse }, ['padron_reducido'], () => {}, signal);
+    await rebuild(
+      { ...harness.planParts(), clickhouse: harness.stream.clickhouse },
+      ['padron_reducido'],
+      () => {},
+      signal,
+    );
     await expectEqual(400);
   });
 
@@ -190,10 +195,10 @@ describe('damage is found and a rebuild repairs it', () => {
     const report = await verified();
     expect(report.names).toEqual({ rows: 400, missing: 400, extra: 0, differs: 0 });
     expect(report.listed).toHaveLength(100);
-    const { environment } = bench.stream;
+    const { environment } = harness.stream;
     const told = await runPadron(['verify', '--register', 'padron_reducido'], {
       ...environment,
-      WORK_DIR: bench.workDir,
+      WORK_DIR: harness.workDir,
     });
     expect(told.code).toBe(1);
     expect(told.stdout).toContain('names: 400 missing, 0 that should not be there, 0 with another row');
@@ -204,7 +209,7 @@ describe('damage is found and a rebuild repairs it', () => {
 
 describe('after a re-baseline by a parser that reads names otherwise', () => {
   const rebuilt = () =>
-    rebuild({ ...bench.planParts(), clickhouse: bench.stream.clickhouse }, ['padron_reducido'], () => {}, signal);
+    rebuild({ ...harness.planParts(), clickhouse: harness.stream.clickhouse }, ['padron_reducido'], () => {}, signal);
 
   beforeAll(async () => {
     await rebuilt();
@@ -223,7 +228,7 @@ describe('after a re-baseline by a parser that reads names otherwise', () => {
     await expectEqual(399);
     const query = `SELECT ruc, toUInt32(version) AS version, name FROM ${table} WHERE name LIKE 'EMPRESA%' AND is_deleted = 0`;
     const oldRows = async () => {
-      const found = await bench.stream.clickhouse.query({ query, format: 'JSONEachRow' });
+      const found = await harness.stream.clickhouse.query({ query, format: 'JSONEachRow' });
       return await found.json();
     };
     expect((await oldRows()).length).toBeGreaterThan(0);

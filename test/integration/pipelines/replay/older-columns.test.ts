@@ -10,7 +10,12 @@ import { partitionOf } from '../../../../pipelines/stream/publisher/records.ts';
 import { materializeGroup } from '../../../../pipelines/stream/topics.ts';
 import { WriterSchemas } from '../../../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, type RegisterName, registers } from '../../../../schemas/registers.ts';
-import { inventedRuc, makeStreamBench, type StreamBench, startMaterialize } from '../../../support/stream.ts';
+import {
+  inventedRuc,
+  makeStreamHarness,
+  type StreamHarness,
+  startMaterialize,
+} from '../../../support/engines/stream.ts';
 
 // A topic that begins with records of a release which did not know the last column of today, read from its beginning into
 // empty tables by today's.
@@ -35,11 +40,11 @@ function rowType({ fields }: Schema): RowType {
   return (fields[4]!.type as [string, RowType])[1];
 }
 
-let bench: StreamBench;
+let harness: StreamHarness;
 beforeAll(async () => {
-  bench = await makeStreamBench(inject('endpoints'), [register]);
+  harness = await makeStreamHarness(inject('endpoints'), [register]);
 });
-afterAll(() => bench?.close());
+afterAll(() => harness?.close());
 
 function change(edition: number, schema: Schema, place: number, before: Cells, after: Cells): Change {
   const named = (cells: Cells) =>
@@ -57,7 +62,7 @@ async function publish(schema: Schema, schemaId: number, changes: readonly Chang
   const { edition } = changes[0]!;
   const type = avro.Type.forSchema(schema as avro.Schema, { wrapUnions: false });
   const metadata = { 'padron.register': register, 'padron.edition': String(edition) };
-  const writer = new ContainerWriter(bench.folder, `attempt-${edition}`, schema, metadata, Buffer.alloc(16, edition));
+  const writer = new ContainerWriter(harness.folder, `attempt-${edition}`, schema, metadata, Buffer.alloc(16, edition));
   const { defaultPartitions: partitions } = registers[register];
   const outgoing = changes.map(({ detectedAt, ...rest }) => {
     const record = type.toBuffer({ ...rest, detected_at: detectedAt.getTime() });
@@ -66,8 +71,8 @@ async function publish(schema: Schema, schemaId: number, changes: readonly Chang
     const value = Buffer.concat([schemaHeader(schemaId), record]);
     return { key, value, partition: partitionOf(key, 0, key.length, partitions) };
   });
-  const sender = new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 30_000 });
-  await sender.send(changesTopic(bench.prefix, register), outgoing);
+  const sender = new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 30_000 });
+  await sender.send(changesTopic(harness.prefix, register), outgoing);
   await sender.close();
   const { path, sha256 } = writer.finish((hash) => hash);
   const baseline = changes.filter(({ op }) => op === 'r').length;
@@ -75,13 +80,13 @@ async function publish(schema: Schema, schemaId: number, changes: readonly Chang
 }
 
 async function untilMaterialised(failures: readonly Error[]): Promise<void> {
-  const topic = changesTopic(bench.prefix, register);
-  const ends = await bench.offsets.ends(topic);
+  const topic = changesTopic(harness.prefix, register);
+  const ends = await harness.offsets.ends(topic);
   await expect
     .poll(
       async () => {
         if (failures[0] !== undefined) throw failures[0];
-        return await bench.offsets.committed(materializeGroup(bench.prefix), topic);
+        return await harness.offsets.committed(materializeGroup(harness.prefix), topic);
       },
       { timeout: 60_000, interval: 50 },
     )
@@ -103,15 +108,15 @@ test('rows of a release with other columns are stored as they were at first: sta
   ];
   const schemas = new WriterSchemas(
     async (_, id) => (id === earlierId ? JSON.stringify(earlier) : null),
-    new Map([[register, bench.ids.changes]]),
+    new Map([[register, harness.ids.changes]]),
     'as_written',
     () => JSON.stringify(today),
   );
-  const loop = await startMaterialize(bench, { schemas });
+  const loop = await startMaterialize(harness, { schemas });
   const verified = async (lastFull: number) => {
     await untilMaterialised(loop.failures);
     const input: VerifyInput = {
-      ...{ register, edition: files.length, clickhouseUrl: bench.environment.CLICKHOUSE_URL!, changeFiles: files },
+      ...{ register, edition: files.length, clickhouseUrl: harness.environment.CLICKHOUSE_URL!, changeFiles: files },
       ...{ lastFull, publication: null, publicationNote: null },
       tables: servingTables,
     };
@@ -121,7 +126,7 @@ test('rows of a release with other columns are stored as they were at first: sta
     expect(await verified(1)).toMatchObject({ equal: true, rows: 3, history: { rows: 3, missing: 0, differs: 0 } });
     // The re-baseline that the new column brings, in the same topic.
     files.push(
-      await publish(today, bench.ids.changes, [
+      await publish(today, harness.ids.changes, [
         change(3, today, 0, null, ['UNA', '2000-01-01', 'R.S. 2']),
         change(3, today, 2, ['EMPRESA 2', '2000-01-01', 'R.S. 1'], ['DOS', '2000-01-01', 'R.S. 1']),
         change(3, today, 3, null, ['TRES', '2003-01-01', 'R.S. 3']),

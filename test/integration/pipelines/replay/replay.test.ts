@@ -13,22 +13,22 @@ import { verify, verifyRegister } from '../../../../pipelines/replay/verify.ts';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
 import { materializeGroup, watchGroup } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, type RegisterName } from '../../../../schemas/registers.ts';
-import { ReplayBench, watchCompanies, writeBars } from '../../../support/replay-bench.ts';
-import { inventedRuc } from '../../../support/stream.ts';
+import { inventedRuc } from '../../../support/engines/stream.ts';
+import { ReplayHarness, watchCompanies, writeBars } from '../../../support/registers/replay-harness.ts';
 
 // One history of two registers, all the way through: a first load, three days, a kept bad line, a revert. What is proved of
 // it afterwards depends on what stands before, so the tests of this file run in their order.
 const used = ['padron_reducido', 'sancionados'] as const;
 const companies = 2_000;
 const signal = new AbortController().signal;
-let bench: ReplayBench;
+let harness: ReplayHarness;
 
 beforeAll(async () => {
-  bench = await ReplayBench.start(inject('endpoints'), used);
+  harness = await ReplayHarness.start(inject('endpoints'), used);
   const watched = [102, 153, 204].map(inventedRuc);
-  await watchCompanies(bench.stream.pool, watched);
+  await watchCompanies(harness.stream.pool, watched);
 });
-afterAll(() => bench?.close());
+afterAll(() => harness?.close());
 
 /** Day 1 has every company; later days change those of their number in fifty and take one in four hundred away. */
 function linesOn(day: number): string[] {
@@ -48,21 +48,21 @@ function linesOn(day: number): string[] {
 }
 
 async function publishDay(day: number) {
-  const path = join(bench.stream.folder, `day-${day}.zip`);
+  const path = join(harness.stream.folder, `day-${day}.zip`);
   await writeLines(path, [header, ...linesOn(day)], '\n');
-  return await bench.publish('padron_reducido', path, `2026-11-2${day}`);
+  return await harness.publish('padron_reducido', path, `2026-11-2${day}`);
 }
 
 function publishBars(edition: number) {
   const ids = ['20500000013', '10440000014', '00000012', '88000000019'].slice(edition > 1 ? 1 : 0);
   const bars = ids.map((id, index) => [id, `${edition > 1 && index === 0 ? 'otra' : index}`] as const);
-  const path = join(bench.stream.folder, `bars-${edition}.csv`);
-  return bench.publish('sancionados', writeBars(path, bars), `2026-11-2${edition}`);
+  const path = join(harness.stream.folder, `bars-${edition}.csv`);
+  return harness.publish('sancionados', writeBars(path, bars), `2026-11-2${edition}`);
 }
 
 /** In this process, without the publication where a test has not touched what that part reads: each process costs a second. */
 async function verified(register: RegisterName, withPublication = false): Promise<VerifyReport> {
-  const plan = await planVerification(bench.planParts(), register);
+  const plan = await planVerification(harness.planParts(), register);
   if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
   const input = withPublication ? plan.input : { ...plan.input, publication: null };
   return await verify(input, () => {}, signal);
@@ -77,14 +77,14 @@ async function expectEqual(withPublication = false): Promise<void> {
 }
 
 async function notices(): Promise<{ events: number; deliveries: number }> {
-  const { rows } = await bench.stream.pool.query<{ events: number; deliveries: number }>(
+  const { rows } = await harness.stream.pool.query<{ events: number; deliveries: number }>(
     'SELECT (SELECT count(*) FROM event) AS events, (SELECT count(*) FROM delivery) AS deliveries',
   );
   return rows[0]!;
 }
 
 const run = (query: string) =>
-  bench.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
+  harness.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
 
 interface Ended {
   code: number;
@@ -92,7 +92,7 @@ interface Ended {
   stderr: string;
 }
 
-/** The operators' command on the bench's addresses. */
+/** The operators' command on the harness's addresses. */
 async function padron(...args: string[]): Promise<Pick<Ended, 'code' | 'stdout'>> {
   const { code, stdout } = await runProgram(process.execPath, ['deploy/cli/padron.js', ...args]);
   return { code, stdout };
@@ -102,8 +102,8 @@ async function padron(...args: string[]): Promise<Pick<Ended, 'code' | 'stdout'>
 const runShell = (script: string) => runProgram('sh', ['-c', script, process.execPath]);
 
 function runProgram(program: string, args: readonly string[]): Promise<Ended> {
-  const { environment } = bench.stream;
-  const env = { PATH: process.env.PATH, ...environment, WORK_DIR: bench.workDir };
+  const { environment } = harness.stream;
+  const env = { PATH: process.env.PATH, ...environment, WORK_DIR: harness.workDir };
   return new Promise((resolve) => {
     execFile(program, args, { env }, (error, stdout, stderr) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
@@ -113,21 +113,21 @@ function runProgram(program: string, args: readonly string[]): Promise<Ended> {
 
 /** The newest row of each name, without those that are no longer so. */
 async function currentNames(): Promise<unknown[]> {
-  const result = await bench.stream.clickhouse.query({
+  const result = await harness.stream.clickhouse.query({
     query: 'SELECT * FROM ranked_name ORDER BY name, ruc, version DESC, is_deleted LIMIT 1 BY name, ruc',
     format: 'JSONEachRow',
   });
   return (await result.json<{ is_deleted: number }>()).filter((row) => row.is_deleted === 0);
 }
 
-const rebuildParts = () => ({ ...bench.planParts(), clickhouse: bench.stream.clickhouse });
+const rebuildParts = () => ({ ...harness.planParts(), clickhouse: harness.stream.clickhouse });
 let told: { events: number; deliveries: number };
 
 describe('verify', () => {
   test('is equal after a first load', async () => {
     await publishDay(1);
     await publishBars(1);
-    const outcome = await verifyRegister(bench.planParts(), 'padron_reducido', () => {}, signal);
+    const outcome = await verifyRegister(harness.planParts(), 'padron_reducido', () => {}, signal);
     expect(outcome).toMatchObject({ kind: 'verified', report: { equal: true, rows: linesOn(1).length } });
     await expectEqual();
   });
@@ -141,7 +141,7 @@ describe('verify', () => {
   });
 
   test('is equal after a revert of the last day', async () => {
-    expect((await bench.revert('padron_reducido', 4)).updated).toBeGreaterThan(0);
+    expect((await harness.revert('padron_reducido', 4)).updated).toBeGreaterThan(0);
     await expectEqual(true);
     told = await notices();
     // 102 on day 2, 153 on day 3, 204 on day 4; the correction of day 4 takes back a notice that never left.
@@ -192,7 +192,7 @@ describe('rebuild', () => {
   });
 
   test('that died after the exchange leaves no row behind: the next run brings it over', async () => {
-    const shadow = new Shadow(bench.stream.clickhouse);
+    const shadow = new Shadow(harness.stream.clickhouse);
     await shadow.create(
       new Map([
         [1, 5],
@@ -204,21 +204,21 @@ describe('rebuild', () => {
     const late = inventedRuc(900_000);
     await run(`INSERT INTO ${shadowTables.state} VALUES (${late}, 5, 3, 0, '["ruc","[]"]')`);
     // The process ended here.
-    expect(await new Shadow(bench.stream.clickhouse).recover()).toBe(true);
-    const left = await bench.stream.clickhouse.query({
+    expect(await new Shadow(harness.stream.clickhouse).recover()).toBe(true);
+    const left = await harness.stream.clickhouse.query({
       query: `SELECT count() AS rows FROM ${servingTables.state} WHERE ruc = ${late}`,
       format: 'JSONEachRow',
     });
     expect(await left.json()).toEqual([{ rows: expect.toBeOneOf([1, '1']) }]);
-    expect(await new Shadow(bench.stream.clickhouse).recover()).toBe(false);
+    expect(await new Shadow(harness.stream.clickhouse).recover()).toBe(false);
     await run(`ALTER TABLE taxpayer DELETE WHERE ruc = ${late}`);
   });
 
   test('is the way out for an edition that will never be materialised; before it is published it is refused', async () => {
-    const { pool, clickhouse } = bench.stream;
+    const { pool, clickhouse } = harness.stream;
     const set = (column: string, time: string) =>
       pool.query(`UPDATE edition SET ${column} = ${time} WHERE register = 'sancionados' AND number = 2`);
-    const isMaterialised = () => checkMaterialised({ ...bench.stream, clickhouse }, 'sancionados', 2);
+    const isMaterialised = () => checkMaterialised({ ...harness.stream, clickhouse }, 'sancionados', 2);
     await set('materializada_at', 'NULL');
     const command = await padron('verify', '--register', 'sancionados');
     expect(command).toEqual({ code: 3, stdout: 'sancionados: edition 2 is on its way, try again\n' });
@@ -255,11 +255,11 @@ describe('a replay', () => {
   });
 
   test('as a file has its name when it is whole', async () => {
-    const out = join(bench.stream.folder, 'changes.ndjson');
+    const out = join(harness.stream.folder, 'changes.ndjson');
     const words = ['replay', '--register', 'sancionados', '--from', '1', '--to', '2', '--into', 'ndjson'];
     const full = await runShell(`ulimit -f 0; exec "$0" deploy/cli/padron.js ${words.join(' ')} --out ${out}`);
     expect(full).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: EFBIG[^\n]*\n$/m) });
-    expect(readdirSync(bench.stream.folder).filter((name) => name.startsWith('changes'))).toEqual([]);
+    expect(readdirSync(harness.stream.folder).filter((name) => name.startsWith('changes'))).toEqual([]);
     expect((await padron(...words, '--out', out)).code).toBe(0);
     expect(readFileSync(out, 'utf8')).toBe((await padron(...words)).stdout);
   });
@@ -267,34 +267,36 @@ describe('a replay', () => {
 
 describe('a replay into Kafka', () => {
   test('leaves state and history as they are and tells nobody again', async () => {
-    const { pool, offsets, prefix } = bench.stream;
+    const { pool, offsets, prefix } = harness.stream;
     const topic = changesTopic(prefix, 'padron_reducido');
     const before = await offsets.ends(topic);
     const editions = await selectEditions(
-      { pool, archive: bench.archive },
+      { pool, archive: harness.archive },
       'padron_reducido',
       { date: '2026-11-22' },
       { edition: 5 },
     );
     expect(editions.map(({ edition }) => edition)).toEqual([2, 3, 4, 5]);
-    const rows = await replayIntoKafka(bench.stream, editions, () => {}, signal);
+    const rows = await replayIntoKafka(harness.stream, editions, () => {}, signal);
     const ends = await offsets.ends(topic);
     expect(ends.reduce((sum, end, at) => sum + end - before[at]!, 0)).toBe(rows);
     for (const group of [materializeGroup(prefix), watchGroup(prefix)]) {
-      await bench.until(async () => (await offsets.committed(group, topic)).every((offset, at) => offset >= ends[at]!));
+      await harness.until(async () =>
+        (await offsets.committed(group, topic)).every((offset, at) => offset >= ends[at]!),
+      );
     }
     await expectEqual();
     expect(await notices()).toEqual(told);
   });
 
   test('is refused for an edition whose notices are not all written', async () => {
-    const { pool } = bench.stream;
+    const { pool } = harness.stream;
     const bounds = [{ edition: 1 }, { edition: 2 }] as const;
     const set = (time: string) =>
       pool.query(`UPDATE edition SET avisada_at = ${time} WHERE register = 'sancionados' AND number = 2`);
     await set('NULL');
-    const editions = await selectEditions({ pool, archive: bench.archive }, 'sancionados', ...bounds);
-    await expect(replayIntoKafka(bench.stream, editions, () => {}, signal)).rejects.toMatchObject({
+    const editions = await selectEditions({ pool, archive: harness.archive }, 'sancionados', ...bounds);
+    await expect(replayIntoKafka(harness.stream, editions, () => {}, signal)).rejects.toMatchObject({
       code: 'edition_not_notified',
     });
     await set('now()');

@@ -7,7 +7,7 @@ import { type Authority, makeAuthority, startReceiver } from '../../../../deploy
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import type { EgressPolicy } from '../../../../pipelines/runtime/egress/policy.ts';
 import { type ExchangeResult, exchange, guardedRequest } from '../../../../pipelines/runtime/egress/request.ts';
-import { hang, startProgrammedReceiver, status } from '../../../support/receiver.ts';
+import { hang, startProgrammedReceiver, status } from '../../../support/delivery/receiver.ts';
 
 const limits = {
   connectTimeoutMs: 1_000,

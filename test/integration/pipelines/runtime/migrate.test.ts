@@ -8,7 +8,7 @@ import { expect, inject, test } from 'vitest';
 import { migrateClickhouse, migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { padronReducido, registerNames, sancionados } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';
-import { freshClickhouseDatabase, freshDatabase } from '../../../support/isolation.ts';
+import { freshClickhouseDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
 
 test('PostgreSQL: two runs at once apply each file once, and a third has nothing to do', async () => {
   const { DATABASE_URL, drop } = await freshDatabase(inject('endpoints'));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, inject, test } from 'vitest';
 import { inTransaction, isSilence, makePool } from '../../../../pipelines/runtime/postgres.ts';
-import { makeTcpProxy } from '../../../support/tcp-proxy.ts';
+import { makeTcpProxy } from '../../../support/engines/tcp-proxy.ts';
 
 test('a connection that breaks between two queries fails the transaction and not the process; the pool goes on', async () => {
   const line = await makeTcpProxy(inject('endpoints').DATABASE_URL);

@@ -17,46 +17,46 @@ import {
   currentState,
   expectedState,
   freezeTestEdition,
-  makeStreamBench,
+  makeStreamHarness,
   nextDay,
   publishParts,
   publishTestEdition,
-  type StreamBench,
+  type StreamHarness,
   startMaterialize,
-} from '../../../support/stream.ts';
+} from '../../../support/engines/stream.ts';
 
 const register = 'padron_reducido';
-const benches: StreamBench[] = [];
-const newBench = async () => {
-  const bench = await makeStreamBench(inject('endpoints'));
-  benches.push(bench);
-  return bench;
+const harnesses: StreamHarness[] = [];
+const newHarness = async () => {
+  const harness = await makeStreamHarness(inject('endpoints'));
+  harnesses.push(harness);
+  return harness;
 };
 afterAll(async () => {
-  for (const bench of benches) await bench.close();
+  for (const harness of harnesses) await harness.close();
 });
 
 describe('two editions', () => {
   const first = baseline(20_000);
   const second = nextDay(first, 2);
-  let bench: StreamBench;
+  let harness: StreamHarness;
   beforeAll(async () => {
-    bench = await newBench();
+    harness = await newHarness();
   });
 
   test('go from change file to state and history', async () => {
-    const outcome = await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, first));
+    const outcome = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
     expect(outcome.rows).toBe(first.length);
     expect(outcome.rowsByPartition.every((rows) => rows > 2_500)).toBe(true);
-    expect(await checkMaterialised(bench, register, 1)).toBe('not_yet');
-    const loop = await startMaterialize(bench);
-    await expect.poll(() => checkMaterialised(bench, register, 1), { timeout: 60_000 }).toBe('materialised');
-    await publishTestEdition(bench, 2, await freezeTestEdition(bench, 2, second));
-    await expect.poll(() => checkMaterialised(bench, register, 2), { timeout: 60_000 }).toBe('materialised');
+    expect(await checkMaterialised(harness, register, 1)).toBe('not_yet');
+    const loop = await startMaterialize(harness);
+    await expect.poll(() => checkMaterialised(harness, register, 1), { timeout: 60_000 }).toBe('materialised');
+    await publishTestEdition(harness, 2, await freezeTestEdition(harness, 2, second));
+    await expect.poll(() => checkMaterialised(harness, register, 2), { timeout: 60_000 }).toBe('materialised');
     await loop.stop();
     expect(loop.failures).toEqual([]);
-    expect(await currentState(bench)).toEqual(expectedState(first, second));
-    const result = await bench.clickhouse.query({
+    expect(await currentState(harness)).toEqual(expectedState(first, second));
+    const result = await harness.clickhouse.query({
       query: `SELECT op, count() AS rows, countIf(before IS NULL) AS without_before, countIf(after IS NULL) AS without_after,
         any(toString(detected_at)) AS at FROM register_change FINAL GROUP BY op ORDER BY op`,
       format: 'JSONEachRow',
@@ -71,21 +71,21 @@ describe('two editions', () => {
   });
 
   test('are told to the editions topic with their ends, and a repeat changes nothing but the ends', async () => {
-    const before = await editionPartitions(bench.pool, register, 2);
-    const { rows } = await bench.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
-    await publishTestEdition(bench, 2, `${bench.folder}/${rows[0].change_file_sha256}.avro`);
-    const after = await editionPartitions(bench.pool, register, 2);
+    const before = await editionPartitions(harness.pool, register, 2);
+    const { rows } = await harness.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
+    await publishTestEdition(harness, 2, `${harness.folder}/${rows[0].change_file_sha256}.avro`);
+    const after = await editionPartitions(harness.pool, register, 2);
     const raised = after.map(({ end_offset }, partition) => end_offset - before[partition]!.end_offset);
     expect(raised).toEqual(before.map((partition) => partition.rows));
     expect(after.map((partition) => partition.rows)).toEqual(before.map((partition) => partition.rows));
-    const again = await bench.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
+    const again = await harness.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
     expect(again.rows).toEqual(rows);
-    expect(await checkMaterialised(bench, register, 2)).toBe('not_yet');
-    const loop = await startMaterialize(bench);
-    await expect.poll(() => checkMaterialised(bench, register, 2), { timeout: 60_000 }).toBe('materialised');
+    expect(await checkMaterialised(harness, register, 2)).toBe('not_yet');
+    const loop = await startMaterialize(harness);
+    await expect.poll(() => checkMaterialised(harness, register, 2), { timeout: 60_000 }).toBe('materialised');
     await loop.stop();
-    expect(await currentState(bench)).toEqual(expectedState(first, second));
-    const told = await editionRecords(bench);
+    expect(await currentState(harness)).toEqual(expectedState(first, second));
+    const told = await editionRecords(harness);
     expect(told.map(({ edition }) => edition)).toEqual([1, 2, 2]);
     expect(told.at(-1)).toMatchObject({
       register,
@@ -96,23 +96,23 @@ describe('two editions', () => {
   });
 
   test('a state with a missing taxpayer is an error, not a wait', async () => {
-    await bench.pool.query('UPDATE edition SET changes = changes + 1 WHERE number = 2');
-    await expect(checkMaterialised(bench, register, 2)).rejects.toMatchObject({
+    await harness.pool.query('UPDATE edition SET changes = changes + 1 WHERE number = 2');
+    await expect(checkMaterialised(harness, register, 2)).rejects.toMatchObject({
       code: 'materialised_count_differs',
       retryable: false,
     });
-    expect(await countAtVersion(bench.clickhouse, register, 2)).toBe(second.length);
+    expect(await countAtVersion(harness.clickhouse, register, 2)).toBe(second.length);
   });
 });
 
 test('a publisher killed in the middle is run again, from the beginning or from what was acknowledged', async () => {
-  const bench = await newBench();
+  const harness = await newHarness();
   const changes = baseline(200_000);
-  const input = { register, edition: 1, changeFile: await freezeTestEdition(bench, 1, changes) } as const;
+  const input = { register, edition: 1, changeFile: await freezeTestEdition(harness, 1, changes) } as const;
   const inKafka = async () =>
-    (await bench.offsets.ends(changesTopic(bench.prefix, register))).reduce((sum, end) => sum + end);
+    (await harness.offsets.ends(changesTopic(harness.prefix, register))).reduce((sum, end) => sum + end);
   const abort = new AbortController();
-  const killed = publishInChild(publishParts(bench), input, () => {}, abort.signal).catch((error: unknown) => error);
+  const killed = publishInChild(publishParts(harness), input, () => {}, abort.signal).catch((error: unknown) => error);
   await expect.poll(inKafka, { timeout: 60_000, interval: 5 }).toBeGreaterThan(0);
   abort.abort(new Error('killed by the test'));
   expect(await killed).toMatchObject({ message: 'killed by the test' });
@@ -123,91 +123,91 @@ test('a publisher killed in the middle is run again, from the beginning or from 
     left = await inKafka();
   }
   expect(left).toBeLessThan(changes.length);
-  expect(await editionPartitions(bench.pool, register, 1)).toEqual([]);
+  expect(await editionPartitions(harness.pool, register, 1)).toEqual([]);
   const signal = new AbortController().signal;
-  const outcome = await publishInChild(publishParts(bench), input, () => {}, signal);
+  const outcome = await publishInChild(publishParts(harness), input, () => {}, signal);
   expect(outcome.rows).toBe(changes.length);
   expect(await inKafka()).toBe(left + changes.length);
   // What an earlier run saw acknowledged is counted, and not sent again.
   const acknowledged = { acknowledgedBlocks: 20, logEnds: outcome.endOffsets };
-  const rest = await publishInChild(publishParts(bench), { ...input, acknowledged }, () => {}, signal);
+  const rest = await publishInChild(publishParts(harness), { ...input, acknowledged }, () => {}, signal);
   expect(rest.rowsByPartition).toEqual(outcome.rowsByPartition);
   expect(await inKafka()).toBeLessThan(left + 2 * changes.length);
   expect(rest.endOffsets.every((end, partition) => end > outcome.endOffsets[partition]!)).toBe(true);
-  const loop = await startMaterialize(bench);
-  await expect.poll(() => checkMaterialised(bench, register, 1), { timeout: 60_000 }).toBe('materialised');
+  const loop = await startMaterialize(harness);
+  await expect.poll(() => checkMaterialised(harness, register, 1), { timeout: 60_000 }).toBe('materialised');
   await loop.stop();
-  expect(await currentState(bench)).toEqual(expectedState(changes));
+  expect(await currentState(harness)).toEqual(expectedState(changes));
 });
 
 test('what was acknowledged and is no longer in the log is sent again', async () => {
-  const bench = await newBench();
+  const harness = await newHarness();
   const changes = baseline(10_000);
-  const input = { register, edition: 1, changeFile: await freezeTestEdition(bench, 1, changes) } as const;
-  const topic = changesTopic(bench.prefix, register);
+  const input = { register, edition: 1, changeFile: await freezeTestEdition(harness, 1, changes) } as const;
+  const topic = changesTopic(harness.prefix, register);
   const sum = (ends: readonly number[]) => ends.reduce((total, end) => total + end);
-  await publishTestEdition(bench, 1, input.changeFile);
+  await publishTestEdition(harness, 1, input.changeFile);
   const sentFrom = async (logEnds: readonly number[]) => {
     const acknowledged = { acknowledgedBlocks: 2, logEnds };
-    const before = sum(await bench.offsets.ends(topic));
+    const before = sum(await harness.offsets.ends(topic));
     const again = { ...input, acknowledged };
-    await publishInChild(publishParts(bench), again, () => {}, new AbortController().signal);
-    return sum(await bench.offsets.ends(topic)) - before;
+    await publishInChild(publishParts(harness), again, () => {}, new AbortController().signal);
+    return sum(await harness.offsets.ends(topic)) - before;
   };
-  expect(await sentFrom(await bench.offsets.ends(topic))).toBeLessThan(changes.length);
+  expect(await sentFrom(await harness.offsets.ends(topic))).toBeLessThan(changes.length);
   // As if a broker that lost power had given up the last record of one partition.
-  const [first, ...others] = await bench.offsets.ends(topic);
+  const [first, ...others] = await harness.offsets.ends(topic);
   expect(await sentFrom([first! + 1, ...others])).toBe(changes.length);
 });
 
 test('a change file that is not the frozen one sends nothing', async () => {
-  const bench = await newBench();
-  const changeFile = await freezeTestEdition(bench, 1, baseline(100));
+  const harness = await newHarness();
+  const changeFile = await freezeTestEdition(harness, 1, baseline(100));
   appendFileSync(changeFile, 'x');
-  await expect(publishTestEdition(bench, 1, changeFile)).rejects.toMatchObject({
+  await expect(publishTestEdition(harness, 1, changeFile)).rejects.toMatchObject({
     code: 'change_file_differs',
     retryable: false,
   });
-  expect(await bench.offsets.ends(`${bench.prefix}register.padron_reducido.changes`)).toEqual([0, 0, 0, 0, 0, 0]);
+  expect(await harness.offsets.ends(`${harness.prefix}register.padron_reducido.changes`)).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
 test('editions that the log lost are found, oldest first, and stay found until each is published again', async () => {
-  const bench = await newBench();
+  const harness = await newHarness();
   const files = [
-    await freezeTestEdition(bench, 1, baseline(300)),
-    await freezeTestEdition(bench, 2, nextDay(baseline(300), 2)),
+    await freezeTestEdition(harness, 1, baseline(300)),
+    await freezeTestEdition(harness, 2, nextDay(baseline(300), 2)),
   ];
-  await publishTestEdition(bench, 1, files[0]!);
-  await publishTestEdition(bench, 2, files[1]!);
-  expect(await editionsToRepublish(bench, register)).toEqual([]);
+  await publishTestEdition(harness, 1, files[0]!);
+  await publishTestEdition(harness, 2, files[1]!);
+  expect(await editionsToRepublish(harness, register)).toEqual([]);
   // As if the log had lost its end: what was noted lies beyond what is there.
-  await bench.pool.query('UPDATE edition_partition SET end_offset = end_offset + 40 WHERE partition = 3');
-  expect(await editionsToRepublish(bench, register)).toEqual([1, 2]);
+  await harness.pool.query('UPDATE edition_partition SET end_offset = end_offset + 40 WHERE partition = 3');
+  expect(await editionsToRepublish(harness, register)).toEqual([1, 2]);
   const again = (edition: number) =>
     publishInChild(
-      publishParts(bench),
+      publishParts(harness),
       { register, edition, changeFile: files[edition - 1]!, again: true },
       () => {},
       new AbortController().signal,
     );
   await again(1);
   // The log's end lies beyond edition 2's old one by now; it must be published again all the same.
-  expect(await editionsToRepublish(bench, register)).toEqual([2]);
+  expect(await editionsToRepublish(harness, register)).toEqual([2]);
   await again(2);
-  expect(await editionsToRepublish(bench, register)).toEqual([]);
+  expect(await editionsToRepublish(harness, register)).toEqual([]);
 });
 
 test('a group that stands beyond the end of the log has not passed what came in the place of what was lost', async () => {
-  const bench = await newBench();
-  await publishTestEdition(bench, 1, await freezeTestEdition(bench, 1, baseline(100)));
-  const [topic, group] = [changesTopic(bench.prefix, register), watchGroup(bench.prefix)];
-  const ends = await bench.offsets.ends(topic);
-  const admin = bench.kafka.admin();
+  const harness = await newHarness();
+  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
+  const [topic, group] = [changesTopic(harness.prefix, register), watchGroup(harness.prefix)];
+  const ends = await harness.offsets.ends(topic);
+  const admin = harness.kafka.admin();
   await admin.connect();
   const passedAt = async (offsets: readonly number[]) => {
     const partitions = offsets.map((offset, partition) => ({ partition, offset: String(offset) }));
     await admin.setOffsets({ groupId: group, topic, partitions });
-    return await groupPassed(bench, group, register, 1);
+    return await groupPassed(harness, group, register, 1);
   };
   expect(await passedAt(ends)).toBe(true);
   expect(await passedAt(ends.map((end, partition) => (partition === 2 ? end - 1 : end)))).toBe(false);
@@ -216,10 +216,10 @@ test('a group that stands beyond the end of the log has not passed what came in 
   await admin.disconnect();
 });
 
-async function editionRecords(bench: StreamBench): Promise<Record<string, unknown>[]> {
-  const consumer = bench.kafka.consumer({ groupId: `${bench.prefix}reader` });
+async function editionRecords(harness: StreamHarness): Promise<Record<string, unknown>[]> {
+  const consumer = harness.kafka.consumer({ groupId: `${harness.prefix}reader` });
   await consumer.connect();
-  await consumer.subscribe({ topic: editionsTopic(bench.prefix, register), fromBeginning: true });
+  await consumer.subscribe({ topic: editionsTopic(harness.prefix, register), fromBeginning: true });
   const found: Record<string, unknown>[] = [];
   await consumer.run({
     eachMessage: async ({ message }) => {

@@ -5,53 +5,53 @@ import { checkStream, prepareStream } from '../../../../pipelines/stream/prepare
 import { SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
 import { changesOutput } from '../../../../pipelines/stream/topics.ts';
 import { rowFields } from '../../../../schemas/avro/columns.ts';
-import { makeStreamBench, type StreamBench } from '../../../support/stream.ts';
+import { makeStreamHarness, type StreamHarness } from '../../../support/engines/stream.ts';
 
 const register = 'padron_reducido';
-let bench: StreamBench;
+let harness: StreamHarness;
 beforeAll(async () => {
-  bench = await makeStreamBench(inject('endpoints'));
+  harness = await makeStreamHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 test('a stream that was prepared is accepted, and preparing it again changes nothing', async () => {
-  expect(await checkStream(bench, register)).toEqual(bench.ids);
-  expect(await prepareStream(bench, register)).toEqual(bench.ids);
+  expect(await checkStream(harness, register)).toEqual(harness.ids);
+  expect(await prepareStream(harness, register)).toEqual(harness.ids);
 });
 
 test('a schema that an earlier reader or writer could not live with is refused by the registry', async () => {
-  const { subject } = changesOutput(bench.prefix, register);
+  const { subject } = changesOutput(harness.prefix, register);
   const withField = (field: object) => {
     const schema = JSON.parse(schemaText(register));
     schema.fields.push(field);
     return JSON.stringify(schema);
   };
   const needed = withField({ name: 'new_field', type: 'string' });
-  await expect(bench.registry.register(subject, needed)).rejects.toMatchObject({
+  await expect(harness.registry.register(subject, needed)).rejects.toMatchObject({
     code: 'schema_incompatible',
     retryable: false,
   });
   const removed = JSON.parse(schemaText(register));
   removed.fields = removed.fields.filter(({ name }: { name: string }) => name !== 'detected_at');
-  await expect(bench.registry.register(subject, JSON.stringify(removed))).rejects.toMatchObject({
+  await expect(harness.registry.register(subject, JSON.stringify(removed))).rejects.toMatchObject({
     code: 'schema_incompatible',
   });
   const optional = withField({ name: 'new_field', type: ['null', 'string'], default: null });
-  const id = await bench.registry.register(subject, optional);
-  expect(id).not.toBe(bench.ids.changes);
+  const id = await harness.registry.register(subject, optional);
+  expect(id).not.toBe(harness.ids.changes);
   // Transitive: compatible with the newest alone is not enough.
-  expect(await bench.registry.idOf(subject, schemaText(register))).toBe(bench.ids.changes);
+  expect(await harness.registry.idOf(subject, schemaText(register))).toBe(harness.ids.changes);
 });
 
 test('a column may come with a default, and neither without one nor go', async () => {
-  const { subject } = changesOutput(bench.prefix, register);
+  const { subject } = changesOutput(harness.prefix, register);
   const withColumns = (change: (columns: object[]) => object[]) => {
     const schema = JSON.parse(schemaText(register));
     const row = schema.fields.find(({ name }: { name: string }) => name === 'before').type[1];
     row.fields = change(row.fields);
     return JSON.stringify(schema);
   };
-  const registered = (schema: string) => bench.registry.register(subject, schema);
+  const registered = (schema: string) => harness.registry.register(subject, schema);
   const refused = { code: 'schema_incompatible', retryable: false };
   const added = { name: 'correo', type: 'string' };
   await expect(registered(withColumns((columns) => [...columns, added]))).rejects.toMatchObject(refused);
@@ -59,26 +59,26 @@ test('a column may come with a default, and neither without one nor go', async (
   const renamed = { name: 'numero_de_puerta', type: 'string' };
   await expect(registered(withColumns((columns) => [...columns.slice(0, -1), renamed]))).rejects.toMatchObject(refused);
   const withDefault = { ...added, default: '' };
-  expect(await registered(withColumns((columns) => [...columns, withDefault]))).toBeGreaterThan(bench.ids.changes);
+  expect(await registered(withColumns((columns) => [...columns, withDefault]))).toBeGreaterThan(harness.ids.changes);
 });
 
 test('columns that stand elsewhere than in stored rows are refused, which the registry would take', async () => {
-  const { subject } = changesOutput(bench.prefix, register);
+  const { subject } = changesOutput(harness.prefix, register);
   const schema = JSON.parse(schemaText(register));
   rowFields(schema).unshift({ name: 'telefono', type: 'string', default: '' });
   const text = JSON.stringify(schema);
-  const id = await bench.registry.register(subject, text);
+  const id = await harness.registry.register(subject, text);
   // Of an installation that has stored rows in that order.
-  const archiveUrl = `${bench.archiveUrl}-elsewhere`;
+  const archiveUrl = `${harness.archiveUrl}-elsewhere`;
   await new SchemaArchive(archiveUrl).put(subject, id, text);
   const refused = { code: 'columns_moved', retryable: false, message: expect.stringContaining(`(schema ${id})`) };
-  await expect(prepareStream({ ...bench, archiveUrl }, register)).rejects.toMatchObject(refused);
-  await expect(checkStream({ ...bench, archiveUrl }, register)).rejects.toMatchObject(refused);
+  await expect(prepareStream({ ...harness, archiveUrl }, register)).rejects.toMatchObject(refused);
+  await expect(checkStream({ ...harness, archiveUrl }, register)).rejects.toMatchObject(refused);
 });
 
 test('a topic that could lose records is refused, with the command that repairs it', async () => {
-  const { topic } = changesOutput(bench.prefix, register);
-  const admin = bench.kafka.admin();
+  const { topic } = changesOutput(harness.prefix, register);
+  const admin = harness.kafka.admin();
   await admin.connect();
   const set = (value: string) =>
     admin.alterConfigs({
@@ -97,32 +97,32 @@ test('a topic that could lose records is refused, with the command that repairs 
       ],
     });
   await set('604800000');
-  const error = await checkStream(bench, register).catch((caught: unknown) => caught);
+  const error = await checkStream(harness, register).catch((caught: unknown) => caught);
   expect(error).toMatchObject({ code: 'topic_settings_differ', retryable: false });
   expect(String(error)).toContain('retention.ms is 604800000, must be -1');
   expect(String(error)).toContain(`--entity-name ${topic} --add-config retention.ms=-1`);
   await set('-1');
-  await checkStream(bench, register);
+  await checkStream(harness, register);
   await admin.disconnect();
 });
 
 test('a topic with another number of partitions, or none at all, is refused', async () => {
-  await bench.pool.query('UPDATE register_head SET partitions = 7');
-  await expect(checkStream(bench, register)).rejects.toMatchObject({ code: 'topic_settings_differ' });
-  await bench.pool.query('UPDATE register_head SET partitions = 6');
-  const elsewhere = { ...bench, prefix: `${bench.prefix}nowhere.` };
+  await harness.pool.query('UPDATE register_head SET partitions = 7');
+  await expect(checkStream(harness, register)).rejects.toMatchObject({ code: 'topic_settings_differ' });
+  await harness.pool.query('UPDATE register_head SET partitions = 6');
+  const elsewhere = { ...harness, prefix: `${harness.prefix}nowhere.` };
   await expect(checkStream(elsewhere, register)).rejects.toMatchObject({ code: 'topic_missing' });
 });
 
 test('a registry that gives an archived id to another schema is refused', async () => {
-  const { subject } = changesOutput(bench.prefix, register);
-  const archive = new SchemaArchive(bench.archiveUrl);
-  await archive.put(subject, bench.ids.changes, schemaText(register));
-  await expect(archive.put(subject, bench.ids.changes, '{"type":"string"}')).rejects.toMatchObject({
+  const { subject } = changesOutput(harness.prefix, register);
+  const archive = new SchemaArchive(harness.archiveUrl);
+  await archive.put(subject, harness.ids.changes, schemaText(register));
+  await expect(archive.put(subject, harness.ids.changes, '{"type":"string"}')).rejects.toMatchObject({
     code: 'schema_differs',
   });
   // As if the registry had been lost: the archive knows an id that it does not.
   await archive.put(subject, 999_999, schemaText(register));
-  await expect(checkStream(bench, register)).rejects.toMatchObject({ code: 'schema_differs', retryable: false });
-  await expect(prepareStream(bench, register)).rejects.toMatchObject({ code: 'schema_differs' });
+  await expect(checkStream(harness, register)).rejects.toMatchObject({ code: 'schema_differs', retryable: false });
+  await expect(prepareStream(harness, register)).rejects.toMatchObject({ code: 'schema_differs' });
 });

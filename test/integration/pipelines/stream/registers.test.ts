@@ -10,25 +10,25 @@ import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import {
   freezeTestEdition,
   inventedRuc,
-  makeStreamBench,
+  makeStreamHarness,
   publishParts,
   publishTestEdition,
-  type StreamBench,
+  type StreamHarness,
   startMaterialize,
-} from '../../../support/stream.ts';
+} from '../../../support/engines/stream.ts';
 
 // One register of suppliers and one of taxpayers, read by the same loop.
 const suppliers = 'sancionados';
 const agents = 'agentes_retencion';
-let bench: StreamBench;
+let harness: StreamHarness;
 let loop: Awaited<ReturnType<typeof startMaterialize>>;
 beforeAll(async () => {
-  bench = await makeStreamBench(inject('endpoints'), [suppliers, agents]);
-  loop = await startMaterialize(bench);
+  harness = await makeStreamHarness(inject('endpoints'), [suppliers, agents]);
+  loop = await startMaterialize(harness);
 });
 afterAll(async () => {
   await loop.stop();
-  await bench.close();
+  await harness.close();
 });
 
 const at = new Date('2026-11-20T08:00:00Z');
@@ -60,14 +60,14 @@ const ids = [
 const bar = (sanciones = long) => ({ tipo_id: 'ruc', sanciones });
 
 async function publish(register: RegisterName, edition: number, changes: readonly Change[]): Promise<string> {
-  const file = await freezeTestEdition(bench, edition, changes, register);
-  await publishTestEdition(bench, edition, file, register);
-  await expect.poll(() => checkMaterialised(bench, register, edition), { timeout: 60_000 }).toBe('materialised');
+  const file = await freezeTestEdition(harness, edition, changes, register);
+  await publishTestEdition(harness, edition, file, register);
+  await expect.poll(() => checkMaterialised(harness, register, edition), { timeout: 60_000 }).toBe('materialised');
   return file;
 }
 
 async function readRows<Row>(query: string): Promise<Row[]> {
-  const result = await bench.clickhouse.query({ query, format: 'JSONEachRow' });
+  const result = await harness.clickhouse.query({ query, format: 'JSONEachRow' });
   return result.json<Row>();
 }
 
@@ -124,20 +124,20 @@ test('a correction is materialised like any edition, and history says what it co
 });
 
 test('an edition is replayed once it is announced, with a header on each record, and the state stays as it was', async () => {
-  const { rows } = await bench.pool.query(
+  const { rows } = await harness.pool.query(
     'SELECT change_file_sha256 AS sha256 FROM edition WHERE register = $1 AND number = 2',
     [suppliers],
   );
-  const input = { register: suppliers, edition: 2, changeFile: `${bench.folder}/${rows[0].sha256}.avro` } as const;
-  const replay = () => replayInChild(publishParts(bench), input, () => {}, new AbortController().signal);
+  const input = { register: suppliers, edition: 2, changeFile: `${harness.folder}/${rows[0].sha256}.avro` } as const;
+  const replay = () => replayInChild(publishParts(harness), input, () => {}, new AbortController().signal);
   await expect(replay()).rejects.toMatchObject({ code: 'edition_not_announced', retryable: false });
-  await bench.pool.query('UPDATE edition SET avisada_at = now() WHERE number = 2');
+  await harness.pool.query('UPDATE edition SET avisada_at = now() WHERE number = 2');
   const before = await standing();
-  const topic = changesTopic(bench.prefix, suppliers);
-  const [end] = await bench.offsets.ends(topic);
+  const topic = changesTopic(harness.prefix, suppliers);
+  const [end] = await harness.offsets.ends(topic);
   expect((await replay()).rows).toBe(2);
   await expect
-    .poll(() => bench.offsets.committed(`${bench.prefix}padron.materialize`, topic), { timeout: 60_000 })
+    .poll(() => harness.offsets.committed(`${harness.prefix}padron.materialize`, topic), { timeout: 60_000 })
     .toEqual([end! + 2]);
   expect(await standing()).toEqual(before);
   expect(await headersFrom(topic, end!)).toEqual(['07654321 2', 'AB-901/7 2']);
@@ -145,7 +145,7 @@ test('an edition is replayed once it is announced, with a header on each record,
 
 /** Key and the header `replay` of each record from an offset on. */
 async function headersFrom(topic: string, offset: number): Promise<string[]> {
-  const consumer = bench.kafka.consumer({ groupId: `${bench.prefix}headers` });
+  const consumer = harness.kafka.consumer({ groupId: `${harness.prefix}headers` });
   const found: string[] = [];
   await consumer.connect();
   await consumer.subscribe({ topic, fromBeginning: true });
@@ -163,8 +163,8 @@ async function headersFrom(topic: string, offset: number): Promise<string[]> {
 test('a record of an earlier release is read as one of today; one of another register stops its partition', async () => {
   const earlier = JSON.parse(schemaText(agents));
   earlier.fields = earlier.fields.filter(({ name }: { name: string }) => name !== 'corrects');
-  const output = changesOutput(bench.prefix, agents);
-  const earlierId = await bench.registry.register(output.subject, JSON.stringify(earlier));
+  const output = changesOutput(harness.prefix, agents);
+  const earlierId = await harness.registry.register(output.subject, JSON.stringify(earlier));
   const after = { nombre: 'EMPRESA "Ñ"', desde: '2026-01-01', resolucion: 'R.S. 1' };
   const [one, other] = [inventedRuc(1), inventedRuc(2)];
   const { detectedAt, ...change } = made(1, 0, { ruc: one, after });
@@ -172,9 +172,9 @@ test('a record of an earlier release is read as one of today; one of another reg
     ...change,
     detected_at: detectedAt.getTime(),
   });
-  const today = await bench.registry.idOf(output.subject, schemaText(agents));
-  const foreign = await bench.registry.idOf(changesOutput(bench.prefix, suppliers).subject, schemaText(suppliers));
-  const sender = new KafkaChunkSender(bench.kafka, { requestTimeoutMs: 30_000 });
+  const today = await harness.registry.idOf(output.subject, schemaText(agents));
+  const foreign = await harness.registry.idOf(changesOutput(harness.prefix, suppliers).subject, schemaText(suppliers));
+  const sender = new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 30_000 });
   await sender.send(
     output.topic,
     [

@@ -6,9 +6,9 @@ import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { resendDelivery } from '../../../../pipelines/webhooks/resend.ts';
 import { discardHeld } from '../../../../pipelines/webhooks/webhooks.ts';
-import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
-let bench: WatchBench;
+let harness: WatchHarness;
 let edition = 0;
 // The day that was wrong and the day of its correction: events stand in partitions of their own.
 const hourMs = 3_600_000;
@@ -17,9 +17,9 @@ const correctedAt = new Date(wrongAt.getTime() + 24 * hourMs);
 const ruc = '20990000019';
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 const suspended = { before: row(), after: row({ estado: 'SUSPENSION TEMPORAL' }) };
 const undone = { before: suspended.after, after: row() };
@@ -28,14 +28,14 @@ const undone = { before: suspended.after, after: row() };
 async function scene(parts: Partial<Change> = suspended) {
   const wrong = edition + 1;
   edition += 2;
-  await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
-  await bench.edition(wrong, '2026-11-25', wrongAt);
-  await bench.edition(edition, '2026-11-26', correctedAt, { corrects: wrong });
-  const account = await bench.account();
-  const list = await bench.list(account, 'Proveedores', [ruc]);
-  const webhook = async (name: string) => (await bench.webhook(account, `https://example.com/${name}`)).id;
+  await harness.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+  await harness.edition(wrong, '2026-11-25', wrongAt);
+  await harness.edition(edition, '2026-11-26', correctedAt, { corrects: wrong });
+  const account = await harness.account();
+  const list = await harness.list(account, 'Proveedores', [ruc]);
+  const webhook = async (name: string) => (await harness.webhook(account, `https://example.com/${name}`)).id;
   const correction = edition;
-  const handle = bench.handler();
+  const handle = harness.handler();
   return {
     account,
     list,
@@ -49,7 +49,7 @@ async function scene(parts: Partial<Change> = suspended) {
 }
 
 async function told(account: number) {
-  const { rows } = await bench.pool.query<{ id: string; edition: number; evento: string; payload: string }>(
+  const { rows } = await harness.pool.query<{ id: string; edition: number; evento: string; payload: string }>(
     'SELECT id, edition, evento, payload FROM event WHERE account_id = $1 ORDER BY position',
     [account],
   );
@@ -58,7 +58,7 @@ async function told(account: number) {
 
 /** estado of the webhook's deliveries: of the wrong events, then of the correction's. */
 async function deliveriesOf(webhook: string): Promise<string[]> {
-  const { rows } = await bench.pool.query<{ estado: string }>(
+  const { rows } = await harness.pool.query<{ estado: string }>(
     'SELECT estado FROM delivery WHERE webhook_id = $1 ORDER BY position',
     [webhook],
   );
@@ -66,7 +66,7 @@ async function deliveriesOf(webhook: string): Promise<string[]> {
 }
 
 const claim = (webhook: string) =>
-  claimDeliveries(bench.pool, webhook, { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 }, () => 10);
+  claimDeliveries(harness.pool, webhook, { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 }, () => 10);
 
 it('an event that nobody was sent is cancelled, and its correction stands in the history alone', async () => {
   const { account, wrong, webhook, tellWrong, correct } = await scene();
@@ -89,23 +89,23 @@ it('who was sent the original, with whatever outcome, is sent the correction; no
   const [inFlight, delivered, held, discarded, later] = await Promise.all(
     ['in-flight', 'delivered', 'held', 'discarded', 'later'].map(webhook),
   );
-  await bench.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [later, correctedAt]);
-  for (const paused of [held!, discarded!]) await pauseWebhook(bench.pool, paused, 'cliente');
+  await harness.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [later, correctedAt]);
+  for (const paused of [held!, discarded!]) await pauseWebhook(harness.pool, paused, 'cliente');
   await tellWrong();
   for (const sent of [inFlight!, delivered!]) expect((await claim(sent)).deliveries).toHaveLength(1);
-  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', next_due_at = NULL WHERE webhook_id = $1`, [
+  await harness.pool.query(`UPDATE delivery SET estado = 'entregada', next_due_at = NULL WHERE webhook_id = $1`, [
     delivered,
   ]);
-  await discardHeld(bench.pool, discarded!, null);
+  await discardHeld(harness.pool, discarded!, null);
   // It takes no such events any more, but it was told wrongly.
-  await bench.pool.query(`UPDATE webhook SET eventos = '{ruc.baja}' WHERE id = $1`, [delivered]);
+  await harness.pool.query(`UPDATE webhook SET eventos = '{ruc.baja}' WHERE id = $1`, [delivered]);
   await correct();
   expect(await deliveriesOf(inFlight!)).toEqual(['en_curso', 'pendiente']);
   expect(await deliveriesOf(delivered!)).toEqual(['entregada', 'pendiente']);
   expect(await deliveriesOf(held!)).toEqual(['cancelada']);
   expect(await deliveriesOf(discarded!)).toEqual(['cancelada']);
   expect(await deliveriesOf(later!)).toEqual([]);
-  expect(await resumeWebhook(bench.pool, held!)).toEqual({ resumed: true, released: 0 });
+  expect(await resumeWebhook(harness.pool, held!)).toEqual({ resumed: true, released: 0 });
   // Never two of one company at once: the correction waits for the original that is under way.
   expect((await claim(inFlight!)).deliveries).toEqual([]);
   const [{ payload } = { payload: '' }] = (await claim(delivered!)).deliveries;
@@ -117,15 +117,15 @@ it('a correction that was wrong itself is corrected where it was heard, and wher
   const [unsent, heardOnce, heardBoth] = await Promise.all(['unsent-twice', 'heard-once', 'heard-both'].map(webhook));
   await tellWrong();
   for (const hook of [heardOnce!, heardBoth!]) await claim(hook);
-  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', next_due_at = NULL WHERE webhook_id = ANY($1)`, [
+  await harness.pool.query(`UPDATE delivery SET estado = 'entregada', next_due_at = NULL WHERE webhook_id = ANY($1)`, [
     [heardOnce, heardBoth],
   ]);
   await correct();
   await claim(heardBoth!);
   edition += 1;
   const backAt = new Date();
-  await bench.edition(edition, '2026-11-27', backAt, { corrects: correction });
-  await bench.handler()(batchOf([change(edition, ruc, backAt, { corrects: correction, ...suspended })]));
+  await harness.edition(edition, '2026-11-27', backAt, { corrects: correction });
+  await harness.handler()(batchOf([change(edition, ruc, backAt, { corrects: correction, ...suspended })]));
   expect(await deliveriesOf(unsent!)).toEqual(['cancelada', 'pendiente']);
   // It was told what stands again, and never that it did not.
   expect(await deliveriesOf(heardOnce!)).toEqual(['entregada', 'cancelada']);
@@ -140,18 +140,20 @@ it('nothing that was taken back is sent again by hand, before its correction or 
   await claim(sent);
   const idsOf = async (hook: string) =>
     (
-      await bench.pool.query<{ id: string }>('SELECT id FROM delivery WHERE webhook_id = $1 ORDER BY position', [hook])
+      await harness.pool.query<{ id: string }>('SELECT id FROM delivery WHERE webhook_id = $1 ORDER BY position', [
+        hook,
+      ])
     ).rows.map(({ id }) => id);
   const [[original], [cancelled]] = [await idsOf(sent), await idsOf(unsent)];
-  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', next_due_at = NULL WHERE id = $1`, [original]);
-  expect(await resendDelivery(bench.pool, account, original!)).toMatchObject({ ok: true, estado: 'pendiente' });
+  await harness.pool.query(`UPDATE delivery SET estado = 'agotada', next_due_at = NULL WHERE id = $1`, [original]);
+  expect(await resendDelivery(harness.pool, account, original!)).toMatchObject({ ok: true, estado: 'pendiente' });
   await correct();
-  await bench.pool.query(`UPDATE delivery SET estado = 'agotada', next_due_at = NULL WHERE webhook_id = $1`, [sent]);
+  await harness.pool.query(`UPDATE delivery SET estado = 'agotada', next_due_at = NULL WHERE webhook_id = $1`, [sent]);
   const refused = { ok: false, problem: 'taken_back', by: { edition: correction, fechaDato: '2026-11-26' } };
-  for (const id of [original!, cancelled!]) expect(await resendDelivery(bench.pool, account, id)).toEqual(refused);
+  for (const id of [original!, cancelled!]) expect(await resendDelivery(harness.pool, account, id)).toEqual(refused);
   expect(await deliveriesOf(sent)).toEqual(['agotada', 'agotada']);
   const [, ofCorrection] = await idsOf(sent);
-  expect(await resendDelivery(bench.pool, account, ofCorrection!)).toMatchObject({ ok: true, estado: 'pendiente' });
+  expect(await resendDelivery(harness.pool, account, ofCorrection!)).toMatchObject({ ok: true, estado: 'pendiente' });
   expect(correction).toBeGreaterThan(wrong);
 });
 
@@ -171,9 +173,9 @@ it('alta is corrected by baja, and what was told beside it is cancelled as well'
   const returned = { op: 'c', before: null, after: row({ condicion: 'NO HABIDO' }) } as const;
   const { account, wrong, webhook, correct, list } = await scene();
   const [altas, all] = [await webhook('altas'), await webhook('all')];
-  await bench.pool.query(`UPDATE webhook SET eventos = '{ruc.alta}' WHERE id = $1`, [altas]);
+  await harness.pool.query(`UPDATE webhook SET eventos = '{ruc.alta}' WHERE id = $1`, [altas]);
   const lastKnownRows = async () => new Map([[ruc, row()]]);
-  await bench.handler({ lastKnownRows })(batchOf([change(wrong, ruc, wrongAt, returned)]));
+  await harness.handler({ lastKnownRows })(batchOf([change(wrong, ruc, wrongAt, returned)]));
   await claim(altas);
   expect(await deliveriesOf(all)).toEqual(['pendiente', 'pendiente']);
   await correct({ op: 'd', before: returned.after, after: null });
@@ -190,7 +192,7 @@ it('alta is corrected by baja, and what was told beside it is cancelled as well'
 it('a list that is younger than the wrong edition has the correction in its history, with nothing that it corrects', async () => {
   const { account, wrong, list, webhook, tellWrong, correct } = await scene();
   const hook = await webhook('hook');
-  await bench.pool.query('UPDATE watch_member SET added_at = $2 WHERE list_id = $1', [list, correctedAt]);
+  await harness.pool.query('UPDATE watch_member SET added_at = $2 WHERE list_id = $1', [list, correctedAt]);
   await tellWrong();
   await correct();
   expect(await told(account)).toEqual([
@@ -203,8 +205,8 @@ it('what was wrong is not sent either where nobody watches the company any more'
   const { account, list, webhook, tellWrong, correct } = await scene();
   const [hook, deleted] = [await webhook('hook'), await webhook('deleted')];
   await tellWrong();
-  await bench.pool.query('DELETE FROM watch_member WHERE list_id = $1', [list]);
-  await inTransaction(bench.pool, (client) => deleteWebhookIn(client, account, deleted));
+  await harness.pool.query('DELETE FROM watch_member WHERE list_id = $1', [list]);
+  await inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, deleted));
   await correct();
   expect(await deliveriesOf(hook)).toEqual(['cancelada']);
   expect(await deliveriesOf(deleted)).toEqual(['cancelada']);
@@ -215,16 +217,16 @@ it('a claim that began before the correction counts, and neither waits for the o
   const { wrong, correction, webhook, list } = await scene();
   const hook = await webhook('hook');
   const other = '20990000027';
-  await bench.pool.query('INSERT INTO watch_member (list_id, ruc, added_at) SELECT $1, $2, $3', [
+  await harness.pool.query('INSERT INTO watch_member (list_id, ruc, added_at) SELECT $1, $2, $3', [
     list,
     other,
     new Date(0),
   ]);
-  const handle = bench.handler();
+  const handle = harness.handler();
   await handle(batchOf([ruc, other].map((each) => change(wrong, each, wrongAt, suspended))));
-  await bench.pool.query(`UPDATE delivery SET intentos = 1 WHERE webhook_id = $1 AND ruc = $2`, [hook, ruc]);
+  await harness.pool.query(`UPDATE delivery SET intentos = 1 WHERE webhook_id = $1 AND ruc = $2`, [hook, ruc]);
   const undo = { ...undone, corrects: wrong };
-  await inTransaction(bench.pool, async (claiming) => {
+  await inTransaction(harness.pool, async (claiming) => {
     await claiming.query('SELECT 1 FROM webhook_work WHERE webhook_id = $1 FOR UPDATE', [hook]);
     const corrected = handle(batchOf([ruc, other].map((each) => change(correction, each, correctedAt, undo))));
     await sleep(300);

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
+import { makeWatchHarness, type WatchHarness } from '../../../support/watch/harness.ts';
 
 const tables = ['event', 'delivery', 'attempt'] as const;
-let bench: WatchBench;
+let harness: WatchHarness;
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
-const makeDay = (day: string) => bench.pool.query('SELECT ensure_event_day($1)', [day]);
+const makeDay = (day: string) => harness.pool.query('SELECT ensure_event_day($1)', [day]);
 
 /** What an index of the table is over and how, without its name and its table's. */
 async function indexesOf(table: string): Promise<string[]> {
-  const { rows } = await bench.pool.query<{ definition: string }>(
+  const { rows } = await harness.pool.query<{ definition: string }>(
     `SELECT regexp_replace(pg_get_indexdef(indexrelid), 'INDEX .* USING', 'INDEX USING') AS definition
      FROM pg_index WHERE indrelid = $1::regclass ORDER BY 1`,
     [table],
@@ -22,7 +22,7 @@ async function indexesOf(table: string): Promise<string[]> {
 
 it('a new day waits for nobody, and nobody for it: rounds, readers and writers go on', async () => {
   await makeDay('2026-11-26');
-  const [worker, maker] = await Promise.all([bench.pool.connect(), bench.pool.connect()]);
+  const [worker, maker] = await Promise.all([harness.pool.connect(), harness.pool.connect()]);
   try {
     for (const each of [worker, maker]) {
       await each.query('BEGIN');
@@ -46,7 +46,7 @@ it('several callers at once make it once, with the indexes of its parents and no
   for (const day of days) await Promise.all(Array.from({ length: 8 }, () => makeDay(day)));
   for (const table of tables) {
     expect(await indexesOf(`${table}_20280229`)).toEqual(await indexesOf(table));
-    const { rows } = await bench.pool.query(
+    const { rows } = await harness.pool.query(
       `SELECT pg_get_expr(relpartbound, oid) AS bound FROM pg_class WHERE oid = $1::regclass`,
       [`${table}_20280229`],
     );

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Pool } from '../../../../pipelines/runtime/postgres.ts';
-import { Fuse } from '../../../support/fuse.ts';
-import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+import { Fuse } from '../../../support/publication/fuse.ts';
+import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
 // A consumer that dies after each of its calls to PostgreSQL in turn, the commit too; then the batch comes again.
 const rucs = ['20990000019', '20990000027', '20990000035'];
 const day = '2026-11-27';
 const at = new Date(`${day}T09:20:31.250Z`);
-let bench: WatchBench;
+let harness: WatchHarness;
 let edition = 0;
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 interface Scene {
   account: number;
@@ -23,21 +23,21 @@ interface Scene {
 
 /** An account that alone watches the companies in two lists, with an active webhook and a paused one. */
 async function makeScene(): Promise<Scene> {
-  await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
-  const account = await bench.account();
-  await bench.list(account, 'Proveedores', rucs);
-  await bench.list(account, 'Clientes', rucs.slice(0, 1));
+  await harness.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+  const account = await harness.account();
+  await harness.list(account, 'Proveedores', rucs);
+  await harness.list(account, 'Clientes', rucs.slice(0, 1));
   const [active, paused] = [
-    (await bench.webhook(account, 'https://example.com/')).id,
-    (await bench.webhook(account, 'https://example.com/')).id,
+    (await harness.webhook(account, 'https://example.com/')).id,
+    (await harness.webhook(account, 'https://example.com/')).id,
   ];
-  await bench.pool.query("UPDATE webhook SET estado = 'pausado' WHERE id = $1", [paused]);
+  await harness.pool.query("UPDATE webhook SET estado = 'pausado' WHERE id = $1", [paused]);
   return { account, active, paused };
 }
 
 async function publish(corrects?: number): Promise<number> {
   edition += 1;
-  await bench.edition(edition, '2026-11-26', at, corrects === undefined ? {} : { corrects });
+  await harness.edition(edition, '2026-11-26', at, corrects === undefined ? {} : { corrects });
   return edition;
 }
 
@@ -51,7 +51,7 @@ function batchOfEdition(number: number, corrects?: number) {
 async function handleUntilDeath(calls: number, number: number, corrects?: number): Promise<boolean> {
   const fuse = new Fuse(calls);
   try {
-    await bench.handler({ pool: fuse.pool(bench.pool) as Pool })(batchOfEdition(number, corrects));
+    await harness.handler({ pool: fuse.pool(harness.pool) as Pool })(batchOfEdition(number, corrects));
   } catch (error) {
     if (!fuse.isBlown) throw error;
   }
@@ -59,15 +59,15 @@ async function handleUntilDeath(calls: number, number: number, corrects?: number
 }
 
 const stateOf = async ({ account, active }: Scene) => {
-  const events = await bench.pool.query('SELECT position, ruc, edition FROM event WHERE account_id = $1 ORDER BY 1', [
+  const events = await harness.pool.query('SELECT position, ruc, edition FROM event WHERE account_id = $1 ORDER BY 1', [
     account,
   ]);
-  const deliveries = await bench.pool.query(
+  const deliveries = await harness.pool.query(
     `SELECT CASE webhook_id WHEN $2 THEN 'active' ELSE 'paused' END AS webhook, position, estado FROM delivery
      WHERE account_id = $1 ORDER BY 1, 2`,
     [account, active],
   );
-  const last = await bench.pool.query('SELECT last_position AS n FROM account_position WHERE account_id = $1', [
+  const last = await harness.pool.query('SELECT last_position AS n FROM account_position WHERE account_id = $1', [
     account,
   ]);
   return {
@@ -82,7 +82,7 @@ const eventsIn = (number: number, from = 0) =>
   [rucs[0], rucs[0], rucs[1], rucs[2]].map((ruc, index) => `${from + index + 1} ${ruc} ${number}`);
 
 async function isDue(webhook: string): Promise<boolean> {
-  const { rows } = await bench.pool.query(
+  const { rows } = await harness.pool.query(
     'SELECT wake_seq > 0 AND next_due_at <= now() AS due FROM webhook_work WHERE webhook_id = $1',
     [webhook],
   );
@@ -105,7 +105,7 @@ it('an edition is told whole or not at all, once, at positions without a gap, an
     died = await handleUntilDeath(calls, number);
     // A reader between the death and the next try.
     expect([{ events: [], deliveries: [], last: 0 }, whole]).toContainEqual(await stateOf(scene));
-    await bench.handler()(batchOfEdition(number));
+    await harness.handler()(batchOfEdition(number));
     expect(await stateOf(scene)).toEqual(whole);
     expect([await isDue(scene.active), await isDue(scene.paused)]).toEqual([true, false]);
   }
@@ -117,9 +117,9 @@ it('a correction takes back what was not sent and tells it to who was sent it, w
   for (let died = true; died; calls += 1) {
     const scene = await makeScene();
     const wrong = await publish();
-    await bench.handler()(batchOfEdition(wrong));
+    await harness.handler()(batchOfEdition(wrong));
     // One notice was tried by now.
-    await bench.pool.query('UPDATE delivery SET intentos = 1 WHERE webhook_id = $1 AND position = 3', [scene.active]);
+    await harness.pool.query('UPDATE delivery SET intentos = 1 WHERE webhook_id = $1 AND position = 3', [scene.active]);
     const before = await stateOf(scene);
     const correction = await publish(wrong);
     const after = {
@@ -133,7 +133,7 @@ it('a correction takes back what was not sent and tells it to who was sent it, w
     };
     died = await handleUntilDeath(calls, correction, wrong);
     expect([before, after]).toContainEqual(await stateOf(scene));
-    await bench.handler()(batchOfEdition(correction, wrong));
+    await harness.handler()(batchOfEdition(correction, wrong));
     expect(await stateOf(scene)).toEqual(after);
     expect(await isDue(scene.active)).toBe(true);
   }

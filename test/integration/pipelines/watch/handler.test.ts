@@ -3,25 +3,25 @@ import type { BatchHandler } from '../../../../pipelines/consumers/batch.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { deleteList } from '../../../../pipelines/watch/lists.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
-import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
-let bench: WatchBench;
+let harness: WatchHarness;
 let edition = 0;
 const detectedAt = new Date('2026-11-27T09:20:31.250Z');
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 /** An edition of its own and an account of its own that watches the RUCs in one list. */
 async function scene(rucs: readonly string[]) {
   edition += 1;
   // The lists of other scenes watch the same companies.
-  await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
-  await bench.edition(edition, '2026-11-26', detectedAt);
-  const account = await bench.account();
-  const list = await bench.list(account, 'Proveedores', rucs);
+  await harness.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+  await harness.edition(edition, '2026-11-26', detectedAt);
+  const account = await harness.account();
+  const list = await harness.list(account, 'Proveedores', rucs);
   return { edition, account, list };
 }
 
@@ -35,7 +35,7 @@ interface EventRow {
 }
 
 async function eventsOf(account: number): Promise<EventRow[]> {
-  const { rows } = await bench.pool.query<EventRow>(
+  const { rows } = await harness.pool.query<EventRow>(
     'SELECT id, position, evento, ruc, payload, list_id FROM event WHERE account_id = $1 ORDER BY position',
     [account],
   );
@@ -43,7 +43,7 @@ async function eventsOf(account: number): Promise<EventRow[]> {
 }
 
 async function deliveriesOf(webhook: string): Promise<string[]> {
-  const { rows } = await bench.pool.query<{ estado: string }>(
+  const { rows } = await harness.pool.query<{ estado: string }>(
     'SELECT estado FROM delivery WHERE webhook_id = $1 ORDER BY position',
     [webhook],
   );
@@ -55,8 +55,8 @@ const suspended = { before: row(), after: row({ estado: 'SUSPENSION TEMPORAL' })
 describe('changes of watched companies become events', () => {
   it('with the exact body that is sent, and a delivery per webhook', async () => {
     const { account, list, edition } = await scene(['20990000019']);
-    const webhook = await bench.webhook(account, 'https://example.com/');
-    await bench.handler()(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
+    const webhook = await harness.webhook(account, 'https://example.com/');
+    await harness.handler()(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
     const [event, ...more] = await eventsOf(account);
     expect(more).toEqual([]);
     expect(event!.payload).toBe(
@@ -66,13 +66,13 @@ describe('changes of watched companies become events', () => {
     );
     expect(event!.id).toMatch(/^ev_[A-Za-z0-9_-]{22}$/);
     expect(await deliveriesOf(webhook.id)).toEqual(['pendiente']);
-    const { rows } = await bench.pool.query('SELECT day FROM event WHERE id = $1', [event!.id]);
+    const { rows } = await harness.pool.query('SELECT day FROM event WHERE id = $1', [event!.id]);
     expect(rows).toEqual([{ day: '2026-11-27' }]);
   });
 
   it('none for baselines, unwatched and natural persons, unwatched columns, announced editions', async () => {
     const { account, edition } = await scene(['20990000019']);
-    const handle = bench.handler();
+    const handle = harness.handler();
     await handle(
       batchOf([
         change(edition, '20990000019', detectedAt, { op: 'r', before: null }),
@@ -82,16 +82,16 @@ describe('changes of watched companies become events', () => {
         change(edition, '20990000019', detectedAt, { after: row({ nombre: ' EMPRESA  DE PRUEBA S.A.C. ' }) }),
       ]),
     );
-    await bench.pool.query('UPDATE edition SET avisada_at = now() WHERE number = $1', [edition]);
+    await harness.pool.query('UPDATE edition SET avisada_at = now() WHERE number = $1', [edition]);
     await handle(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
     expect(await eventsOf(account)).toEqual([]);
   });
 
   it('one per changed column and list, in order, also of a RUC that returns', async () => {
     const { account, edition } = await scene(['20990000019', '20990000027']);
-    await bench.list(account, 'Clientes', ['20990000019']);
+    await harness.list(account, 'Clientes', ['20990000019']);
     const lastKnownRows = async () => new Map([['20990000027', row({ nombre: 'ANTES S.A.', condicion: 'NO HABIDO' })]]);
-    await bench.handler({ lastKnownRows })(
+    await harness.handler({ lastKnownRows })(
       batchOf([
         change(edition, '20990000019', detectedAt, {
           after: row({ nombre: 'OTRA S.A.', condicion: 'NO HABIDO', estado: 'BAJA DE OFICIO' }),
@@ -115,19 +115,19 @@ describe('changes of watched companies become events', () => {
   it('only for lists, members and webhooks that were there when the edition was detected', async () => {
     const { account, edition, list } = await scene(['20990000019']);
     const late = new Date(detectedAt.getTime() + 1);
-    await bench.pool.query('INSERT INTO watch_member (list_id, ruc, added_at) VALUES ($1, $2, $3)', [
+    await harness.pool.query('INSERT INTO watch_member (list_id, ruc, added_at) VALUES ($1, $2, $3)', [
       list,
       '20990000027',
       late,
     ]);
     const [early, webhookLate, other, deleted] = await Promise.all(
-      ['a', 'b', 'c', 'd'].map((path) => bench.webhook(account, `https://example.com/${path}`)),
+      ['a', 'b', 'c', 'd'].map((path) => harness.webhook(account, `https://example.com/${path}`)),
     );
-    await bench.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [webhookLate!.id, late]);
-    await bench.pool.query(`UPDATE webhook SET eventos = '{ruc.baja}' WHERE id = $1`, [other!.id]);
-    await inTransaction(bench.pool, (client) => deleteWebhookIn(client, account, deleted!.id));
+    await harness.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [webhookLate!.id, late]);
+    await harness.pool.query(`UPDATE webhook SET eventos = '{ruc.baja}' WHERE id = $1`, [other!.id]);
+    await inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, deleted!.id));
     const changes = ['20990000019', '20990000027'].map((ruc) => change(edition, ruc, detectedAt, suspended));
-    await bench.handler()(batchOf(changes));
+    await harness.handler()(batchOf(changes));
     expect((await eventsOf(account)).map(({ ruc }) => ruc)).toEqual(['20990000019']);
     expect(await deliveriesOf(early!.id)).toEqual(['pendiente']);
     for (const none of [webhookLate, other, deleted]) expect(await deliveriesOf(none!.id)).toEqual([]);
@@ -136,11 +136,11 @@ describe('changes of watched companies become events', () => {
 
 it('a webhook whose lists are all deleted receives nothing, and not what the account’s other lists hear', async () => {
   const { account, edition, list } = await scene(['20990000019']);
-  await bench.list(account, 'Otra', ['20990000019']);
-  const narrow = await bench.webhook(account, 'https://example.com/narrow', { listas: [list] });
-  const wide = await bench.webhook(account, 'https://example.com/wide');
-  expect(await deleteList(bench.pool, account, list)).toBe(true);
-  await bench.handler()(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
+  await harness.list(account, 'Otra', ['20990000019']);
+  const narrow = await harness.webhook(account, 'https://example.com/narrow', { listas: [list] });
+  const wide = await harness.webhook(account, 'https://example.com/wide');
+  expect(await deleteList(harness.pool, account, list)).toBe(true);
+  await harness.handler()(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
   expect(await eventsOf(account)).toHaveLength(1);
   expect(await deliveriesOf(wide.id)).toEqual(['pendiente']);
   expect(await deliveriesOf(narrow.id)).toEqual([]);
@@ -149,9 +149,9 @@ it('a webhook whose lists are all deleted receives nothing, and not what the acc
 describe('a batch may come again', () => {
   it('and makes no second event, moves no position and wakes again', async () => {
     const { account, edition } = await scene(['20990000019', '20990000027']);
-    const webhook = await bench.webhook(account, 'https://example.com/');
+    const webhook = await harness.webhook(account, 'https://example.com/');
     const woken: string[][] = [];
-    const handle = bench.handler({ wake: async (ids) => void woken.push([...ids]) });
+    const handle = harness.handler({ wake: async (ids) => void woken.push([...ids]) });
     const first = change(edition, '20990000019', detectedAt, suspended);
     const second = change(edition, '20990000027', detectedAt, suspended);
     await handle(batchOf([first]));
@@ -170,9 +170,9 @@ describe('a batch may come again', () => {
 
   it('and a record may stand in it twice, as after a publisher that died: one event', async () => {
     const { account, edition } = await scene(['20990000019', '20990000027']);
-    const webhook = await bench.webhook(account, 'https://example.com/');
+    const webhook = await harness.webhook(account, 'https://example.com/');
     const [first, second] = ['20990000019', '20990000027'].map((ruc) => change(edition, ruc, detectedAt, suspended));
-    await bench.handler()(batchOf([first!, second!, first!, second!]));
+    await harness.handler()(batchOf([first!, second!, first!, second!]));
     expect((await eventsOf(account)).map(({ position, ruc }) => `${position} ${ruc}`)).toEqual([
       '1 20990000019',
       '2 20990000027',
@@ -182,11 +182,11 @@ describe('a batch may come again', () => {
 
   it('a wake-up that Temporal does not take holds nothing back, and the work stands overdue', async () => {
     const { account, edition } = await scene(['20990000019']);
-    const webhook = await bench.webhook(account, 'https://example.com/');
-    await bench.handler({ wake: () => Promise.reject(new Error('unavailable')) })(
+    const webhook = await harness.webhook(account, 'https://example.com/');
+    await harness.handler({ wake: () => Promise.reject(new Error('unavailable')) })(
       batchOf([change(edition, '20990000019', detectedAt, suspended)]),
     );
-    const { rows } = await bench.pool.query(
+    const { rows } = await harness.pool.query(
       'SELECT next_due_at <= now() AS due FROM webhook_work WHERE webhook_id = $1',
       [webhook.id],
     );
@@ -195,17 +195,17 @@ describe('a batch may come again', () => {
 
   it('no wake-up while a live lease stands, but its wake_seq is raised', async () => {
     const { account, edition } = await scene(['20990000019']);
-    const webhook = await bench.webhook(account, 'https://example.com/');
-    await bench.pool.query(
+    const webhook = await harness.webhook(account, 'https://example.com/');
+    await harness.pool.query(
       `INSERT INTO webhook_work (webhook_id, wake_seq, lease_until) VALUES ($1, 4, now() + interval '1 minute')`,
       [webhook.id],
     );
     const woken: string[] = [];
-    await bench.handler({ wake: async (ids) => void woken.push(...ids) })(
+    await harness.handler({ wake: async (ids) => void woken.push(...ids) })(
       batchOf([change(edition, '20990000019', detectedAt, suspended)]),
     );
     expect(woken).toEqual([]);
-    const { rows } = await bench.pool.query('SELECT wake_seq FROM webhook_work WHERE webhook_id = $1', [webhook.id]);
+    const { rows } = await harness.pool.query('SELECT wake_seq FROM webhook_work WHERE webhook_id = $1', [webhook.id]);
     expect(rows).toEqual([{ wake_seq: 5 }]);
   });
 });
@@ -213,13 +213,13 @@ describe('a batch may come again', () => {
 it('positions are in the order of commits, without gaps, however many batches write at once', async () => {
   const rucs = Array.from({ length: 200 }, (_, index) => `20${String(500_000_000 + index)}`);
   const { account, edition } = await scene(rucs);
-  const handlers: BatchHandler[] = Array.from({ length: 8 }, () => bench.handler());
+  const handlers: BatchHandler[] = Array.from({ length: 8 }, () => harness.handler());
   const seen: number[] = [];
   let reading = true;
   // A reader with a cursor, as the event history is read: whatever it has passed must never be filled in later.
   const reader = (async () => {
     while (reading) {
-      const { rows } = await bench.pool.query<{ position: number }>(
+      const { rows } = await harness.pool.query<{ position: number }>(
         'SELECT position FROM event WHERE account_id = $1 AND position > $2 ORDER BY position',
         [account, seen.at(-1) ?? 0],
       );
@@ -247,7 +247,7 @@ describe('a batch is held until look-ups show its state', () => {
       materialised = 12;
     }, 150);
     const began = Date.now();
-    await bench.handler({ materialisedOffset: async () => materialised })(
+    await harness.handler({ materialisedOffset: async () => materialised })(
       batchOf(
         [change(edition, '20990000027', detectedAt, suspended), change(edition, '20990000019', detectedAt, suspended)],
         0,
@@ -262,23 +262,23 @@ describe('a batch is held until look-ups show its state', () => {
     const { account, edition } = await scene(['20990000019']);
     const batch = batchOf([change(edition, '20990000019', detectedAt, suspended)]);
     const limits = { holdMs: 50, holdPollMs: 10 };
-    await bench.handler({ materialisedOffset: async () => 0, limits })({ ...batch, isStale: () => true });
+    await harness.handler({ materialisedOffset: async () => 0, limits })({ ...batch, isStale: () => true });
     expect(await eventsOf(account)).toHaveLength(0);
-    await bench.handler({ materialisedOffset: async () => 0, limits })(batch);
+    await harness.handler({ materialisedOffset: async () => 0, limits })(batch);
     expect(await eventsOf(account)).toHaveLength(1);
   });
 });
 
 it('a paused webhook is told by held deliveries; a pause holds what is pending and a resume frees it once', async () => {
   const { account, edition } = await scene(['20990000019', '20990000027']);
-  const webhook = await bench.webhook(account, 'https://example.com/');
-  const handle = bench.handler();
+  const webhook = await harness.webhook(account, 'https://example.com/');
+  const handle = harness.handler();
   await handle(batchOf([change(edition, '20990000019', detectedAt, suspended)]));
-  expect(await pauseWebhook(bench.pool, webhook.id, 'cliente')).toBe(true);
-  expect(await pauseWebhook(bench.pool, webhook.id, 'fallos')).toBe(false);
+  expect(await pauseWebhook(harness.pool, webhook.id, 'cliente')).toBe(true);
+  expect(await pauseWebhook(harness.pool, webhook.id, 'fallos')).toBe(false);
   await handle(batchOf([change(edition, '20990000027', detectedAt, suspended)]));
   expect(await deliveriesOf(webhook.id)).toEqual(['retenida', 'retenida']);
-  expect(await resumeWebhook(bench.pool, webhook.id)).toEqual({ resumed: true, released: 2 });
-  expect(await resumeWebhook(bench.pool, webhook.id)).toEqual({ resumed: false, released: 0 });
+  expect(await resumeWebhook(harness.pool, webhook.id)).toEqual({ resumed: true, released: 2 });
+  expect(await resumeWebhook(harness.pool, webhook.id)).toEqual({ resumed: false, released: 0 });
   expect(await deliveriesOf(webhook.id)).toEqual(['pendiente', 'pendiente']);
 });

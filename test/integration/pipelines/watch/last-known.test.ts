@@ -3,7 +3,7 @@ import { insertSettings, makeClickhouse } from '../../../../pipelines/runtime/cl
 import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
 import { makeLastKnownRows } from '../../../../pipelines/watch/watchers.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
-import { freshClickhouseDatabase } from '../../../support/isolation.ts';
+import { freshClickhouseDatabase } from '../../../support/engines/isolation.ts';
 
 // What a company was when it last left the register: its return makes one event for each watched value that differs.
 

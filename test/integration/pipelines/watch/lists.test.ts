@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { replayHeader } from '../../../../pipelines/stream/kafka.ts';
 import { registers } from '../../../../schemas/registers.ts';
-import { batchOf, change, makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
+import { batchOf, change, makeWatchHarness, type WatchHarness } from '../../../support/watch/harness.ts';
 
-let bench: WatchBench;
+let harness: WatchHarness;
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 const detectedAt = new Date('2026-11-27T15:02:00Z');
 const [entering, leaving, kept] = ['20990000019', '20990000027', '20990000035'] as const;
@@ -15,11 +15,11 @@ const listed = { nombre: 'EMPRESA', desde: '2026-12-01', resolucion: 'R.S. 1' };
 
 it('a company that enters or leaves a list of taxpayers is told with booleans and that list’s own date', async () => {
   // The daily register knows none of them and has another date.
-  await bench.edition(1, '2026-11-26', detectedAt);
-  await bench.edition(2, '2026-11-20', detectedAt, { register: 'agentes_retencion' });
-  const account = await bench.account();
-  await bench.list(account, 'Proveedores', [entering, leaving, kept]);
-  const { id } = await bench.webhook(account, 'https://example.com/', { eventos: ['ruc.agente_retencion_cambiado'] });
+  await harness.edition(1, '2026-11-26', detectedAt);
+  await harness.edition(2, '2026-11-20', detectedAt, { register: 'agentes_retencion' });
+  const account = await harness.account();
+  await harness.list(account, 'Proveedores', [entering, leaving, kept]);
+  const { id } = await harness.webhook(account, 'https://example.com/', { eventos: ['ruc.agente_retencion_cambiado'] });
   const changes = [
     change(2, entering, detectedAt, { op: 'c', before: null, after: listed }),
     change(2, leaving, detectedAt, { op: 'd', before: listed, after: null }),
@@ -31,9 +31,9 @@ it('a company that enters or leaves a list of taxpayers is told with booleans an
     expect(rucs).toEqual([]);
     return new Map();
   };
-  const handle = bench.handler({ lastKnownRows });
+  const handle = harness.handler({ lastKnownRows });
   await handle(batchOf(changes, 0, 0, 'agentes_retencion'));
-  const { rows } = await bench.pool.query<{ payload: string; estado: string }>(
+  const { rows } = await harness.pool.query<{ payload: string; estado: string }>(
     `SELECT e.payload, d.estado FROM event e JOIN delivery d ON d.event_id = e.id AND d.webhook_id = $1
      WHERE e.account_id = $2 ORDER BY e.position`,
     [id, account],
@@ -46,12 +46,12 @@ it('a company that enters or leaves a list of taxpayers is told with booleans an
 });
 
 it('registers that tell nothing are not even read, and a replayed record tells nothing', async () => {
-  const account = await bench.account();
-  await bench.list(account, 'Clientes', [entering]);
+  const account = await harness.account();
+  await harness.list(account, 'Clientes', [entering]);
   const noBytes = { ...batchOf([], 0, 0, 'sancionados'), messages: [{ offset: '0', value: Buffer.alloc(0) }] };
   expect(registers.sancionados.presence).toBeUndefined();
-  await bench.handler()(noBytes);
-  await bench.edition(3, '2026-11-20', detectedAt, { register: 'agentes_retencion' });
+  await harness.handler()(noBytes);
+  await harness.edition(3, '2026-11-20', detectedAt, { register: 'agentes_retencion' });
   const batch = batchOf(
     [change(3, entering, detectedAt, { op: 'c', before: null, after: listed })],
     0,
@@ -59,7 +59,7 @@ it('registers that tell nothing are not even read, and a replayed record tells n
     'agentes_retencion',
   );
   const messages = batch.messages.map((message) => ({ ...message, headers: { [replayHeader]: Buffer.from('3') } }));
-  await bench.handler()({ ...batch, messages });
-  const { rows } = await bench.pool.query('SELECT 1 FROM event WHERE account_id = $1', [account]);
+  await harness.handler()({ ...batch, messages });
+  const { rows } = await harness.pool.query('SELECT 1 FROM event WHERE account_id = $1', [account]);
   expect(rows).toEqual([]);
 });

@@ -10,22 +10,22 @@ import { makeLastKnownRows } from '../../../../pipelines/watch/watchers.ts';
 import { changesTopic } from '../../../../schemas/registers.ts';
 import {
   freezeTestEdition,
-  makeStreamBench,
+  makeStreamHarness,
   publishTestEdition,
-  type StreamBench,
+  type StreamHarness,
   startMaterialize,
-} from '../../../support/stream.ts';
+} from '../../../support/engines/stream.ts';
 
 const register = 'agentes_retencion';
 const silent = 'sancionados';
-let bench: StreamBench;
+let harness: StreamHarness;
 let stop: () => Promise<void>;
 const woken: string[] = [];
 const failures: Error[] = [];
 
 beforeAll(async () => {
-  bench = await makeStreamBench(inject('endpoints'), [register, silent]);
-  const materialize = await startMaterialize(bench);
+  harness = await makeStreamHarness(inject('endpoints'), [register, silent]);
+  const materialize = await startMaterialize(harness);
   const watch = await startWatch();
   stop = async () => {
     await watch.stop();
@@ -34,17 +34,17 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stop();
-  await bench.close();
+  await harness.close();
 });
 
 /** The watch as its process runs it, without Temporal: wake-ups are noted. */
 function startWatch() {
-  const { pool, clickhouse, offsets, prefix, log, kafka, schemas } = bench;
+  const { pool, clickhouse, offsets, prefix, log, kafka, schemas } = harness;
   const metrics = new Registry();
   return runLoop({
     kafka,
     group: watchGroup(prefix),
-    topics: bench.registers.map((each) => ({ register: each, topic: changesTopic(prefix, each) })),
+    topics: harness.registers.map((each) => ({ register: each, topic: changesTopic(prefix, each) })),
     schemas,
     handle: makeWatchHandler({
       pool,
@@ -64,8 +64,10 @@ function startWatch() {
 }
 
 async function publish(edition: number, changes: readonly Change[], of: typeof register | typeof silent = register) {
-  await publishTestEdition(bench, edition, await freezeTestEdition(bench, edition, changes, of), of);
-  await expect.poll(() => groupPassed(bench, watchGroup(bench.prefix), of, edition), { timeout: 60_000 }).toBe(true);
+  await publishTestEdition(harness, edition, await freezeTestEdition(harness, edition, changes, of), of);
+  await expect
+    .poll(() => groupPassed(harness, watchGroup(harness.prefix), of, edition), { timeout: 60_000 })
+    .toBe(true);
 }
 
 const [entering, leaving] = ['20990000019', '20990000027'] as const;
@@ -84,14 +86,14 @@ const made = (edition: number, ruc: string, parts: Partial<Change>): Change => (
 });
 
 it('a list’s change goes through Kafka to a delivery, and its correction takes an unsent one back', async () => {
-  const { rows } = await bench.pool.query<{ list: number }>(
+  const { rows } = await harness.pool.query<{ list: number }>(
     `WITH account AS (INSERT INTO account (name, plan) VALUES ('Prueba', 'crecimiento') RETURNING id),
        hook AS (INSERT INTO webhook (id, account_id, url, created_at)
          SELECT 'wh_stream', id, 'https://example.com/', now() - interval '1 day' FROM account)
      INSERT INTO watch_list (account_id, nombre, created_at) SELECT id, 'Lista', now() - interval '1 day' FROM account
      RETURNING id AS list`,
   );
-  await bench.pool.query(
+  await harness.pool.query(
     `INSERT INTO watch_member (list_id, ruc, added_at) SELECT $1, unnest($2::text[]), now() - interval '1 day'`,
     [rows[0]!.list, [entering, leaving]],
   );
@@ -106,9 +108,10 @@ it('a list’s change goes through Kafka to a delivery, and its correction takes
   ]);
   expect(new Set(woken)).toEqual(new Set(['wh_stream']));
   // One of them has been sent by now.
-  await bench.pool.query(`UPDATE delivery SET estado = 'entregada', intentos = 1, next_due_at = NULL WHERE ruc = $1`, [
-    leaving,
-  ]);
+  await harness.pool.query(
+    `UPDATE delivery SET estado = 'entregada', intentos = 1, next_due_at = NULL WHERE ruc = $1`,
+    [leaving],
+  );
   await publish(3, [
     made(3, entering, { op: 'd', before: listed, after: null, corrects: 2 }),
     made(3, leaving, { op: 'c', after: listed, corrects: 2 }),
@@ -124,7 +127,7 @@ it('a list’s change goes through Kafka to a delivery, and its correction takes
 });
 
 async function deliveries() {
-  const { rows } = await bench.pool.query<{ ruc: string; estado: string; payload: string }>(
+  const { rows } = await harness.pool.query<{ ruc: string; estado: string; payload: string }>(
     `SELECT d.ruc, d.estado, e.payload FROM delivery d JOIN event e ON e.day = d.day AND e.id = d.event_id ORDER BY d.position`,
   );
   return rows.map(({ ruc, estado, payload }) => {

@@ -3,36 +3,36 @@ import { type ClaimedDelivery, claimDeliveries } from '../../../../pipelines/web
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { recordResults } from '../../../../pipelines/webhooks/results.ts';
 import { releaseWork } from '../../../../pipelines/webhooks/work.ts';
-import { holdDeliveries } from '../../../support/delivery-work.ts';
-import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+import { holdDeliveries } from '../../../support/delivery/work.ts';
+import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
 const oldDay = new Date('2026-10-20T10:00:00Z');
 const newDay = new Date('2026-11-27T10:00:00Z');
 const limits = { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 };
-let bench: WatchBench;
+let harness: WatchHarness;
 let edition = 0;
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 async function announce(ruc: string, at: Date): Promise<void> {
   edition += 1;
-  await bench.edition(edition, '2026-11-26', at);
-  await bench.handler()(batchOf([change(edition, ruc, at, { after: row({ estado: 'BAJA DEFINITIVA' }) })]));
+  await harness.edition(edition, '2026-11-26', at);
+  await harness.handler()(batchOf([change(edition, ruc, at, { after: row({ estado: 'BAJA DEFINITIVA' }) })]));
 }
 
 /** A webhook of an account that alone watches the RUCs. */
 async function webhookFor(rucs: readonly string[], inFlight = 10): Promise<string> {
-  await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
-  const account = await bench.account();
-  const list = await bench.list(account, 'Proveedores', rucs);
+  await harness.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+  const account = await harness.account();
+  const list = await harness.list(account, 'Proveedores', rucs);
   const early = new Date('2026-01-01');
-  await bench.pool.query('UPDATE watch_list SET created_at = $2 WHERE id = $1', [list, early]);
-  await bench.pool.query('UPDATE watch_member SET added_at = $2 WHERE list_id = $1', [list, early]);
-  const { id } = await bench.webhook(account, 'https://example.com/', { inFlight });
-  await bench.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [id, early]);
+  await harness.pool.query('UPDATE watch_list SET created_at = $2 WHERE id = $1', [list, early]);
+  await harness.pool.query('UPDATE watch_member SET added_at = $2 WHERE list_id = $1', [list, early]);
+  const { id } = await harness.webhook(account, 'https://example.com/', { inFlight });
+  await harness.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [id, early]);
   return id;
 }
 
@@ -48,51 +48,51 @@ const result = (delivery: ClaimedDelivery, success: boolean) => ({
 });
 
 const openSince = async (webhook: string) =>
-  (await bench.pool.query('SELECT open_since FROM webhook_work WHERE webhook_id = $1', [webhook])).rows[0].open_since;
+  (await harness.pool.query('SELECT open_since FROM webhook_work WHERE webhook_id = $1', [webhook])).rows[0].open_since;
 
 it('deliveries of all open days are found, and the bound moves when a round ends', async () => {
   const webhook = await webhookFor(['20990000019', '20990000027']);
   await announce('20990000019', newDay);
   await announce('20990000027', oldDay);
   expect(await openSince(webhook)).toBe('2026-10-20');
-  const first = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const first = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   expect(first.deliveries.map(({ day }) => day)).toEqual(['2026-11-27', '2026-10-20']);
   await recordResults(
-    bench.pool,
+    harness.pool,
     webhook,
     first.deliveries.map((delivery) => result(delivery, delivery.day === '2026-10-20')),
   );
-  const second = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const second = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   expect(second.deliveries).toEqual([]);
   expect(second.nextDueInMs).toBeGreaterThan(50_000);
-  expect(await releaseWork(bench.pool, webhook, second)).toBe(true);
+  expect(await releaseWork(harness.pool, webhook, second)).toBe(true);
   expect(await openSince(webhook)).toBe('2026-11-27');
 });
 
 it('what was held for weeks is found after a resume', async () => {
   const webhook = await webhookFor(['20990000019', '20990000027']);
-  await pauseWebhook(bench.pool, webhook, 'cliente');
+  await pauseWebhook(harness.pool, webhook, 'cliente');
   await announce('20990000019', oldDay);
-  expect((await claimDeliveries(bench.pool, webhook, limits, () => 10)).deliveries).toEqual([]);
-  await resumeWebhook(bench.pool, webhook);
+  expect((await claimDeliveries(harness.pool, webhook, limits, () => 10)).deliveries).toEqual([]);
+  await resumeWebhook(harness.pool, webhook);
   await announce('20990000027', newDay);
-  const { deliveries } = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const { deliveries } = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   expect(deliveries.map(({ day }) => day).sort()).toEqual(['2026-10-20', '2026-11-27']);
 });
 
 it('work that is added after a claim keeps the round from ending', async () => {
   const webhook = await webhookFor(['20990000019']);
   await announce('20990000019', newDay);
-  const { deliveries } = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const { deliveries } = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   await recordResults(
-    bench.pool,
+    harness.pool,
     webhook,
     deliveries.map((delivery) => result(delivery, true)),
   );
-  const empty = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const empty = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   await announce('20990000019', newDay);
-  expect(await releaseWork(bench.pool, webhook, empty)).toBe(false);
-  expect((await claimDeliveries(bench.pool, webhook, limits, () => 10)).deliveries).toHaveLength(1);
+  expect(await releaseWork(harness.pool, webhook, empty)).toBe(false);
+  expect((await claimDeliveries(harness.pool, webhook, limits, () => 10)).deliveries).toHaveLength(1);
 });
 
 it('two rounds at once never hold the same delivery, two of one RUC, or more than may be in flight', async () => {
@@ -101,7 +101,7 @@ it('two rounds at once never hold the same delivery, two of one RUC, or more tha
   for (const ruc of rucs) await announce(ruc, newDay);
   await announce(rucs[0]!, newDay);
   const claims = await Promise.all(
-    Array.from({ length: 6 }, () => claimDeliveries(bench.pool, webhook, limits, () => 5)),
+    Array.from({ length: 6 }, () => claimDeliveries(harness.pool, webhook, limits, () => 5)),
   );
   const held = claims.flatMap(({ deliveries }) => deliveries);
   expect(held).toHaveLength(7);
@@ -113,11 +113,11 @@ it('two rounds at once never hold the same delivery, two of one RUC, or more tha
 it('a result under a lease that ran out changes no delivery, but its attempt did happen', async () => {
   const webhook = await webhookFor(['20990000019']);
   await announce('20990000019', newDay);
-  const late = await claimDeliveries(bench.pool, webhook, { ...limits, deliveryLeaseMs: 0 }, () => 10);
-  const again = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const late = await claimDeliveries(harness.pool, webhook, { ...limits, deliveryLeaseMs: 0 }, () => 10);
+  const again = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   expect(again.deliveries).toMatchObject([{ id: late.deliveries[0]!.id, attempt: 2 }]);
-  expect(await recordResults(bench.pool, webhook, [result(late.deliveries[0]!, true)])).toBe(0);
-  const { rows } = await bench.pool.query(
+  expect(await recordResults(harness.pool, webhook, [result(late.deliveries[0]!, true)])).toBe(0);
+  const { rows } = await harness.pool.query(
     `SELECT d.estado, a.number, a.http_status, a.failure FROM delivery d JOIN attempt a ON a.delivery_id = d.id
      WHERE d.webhook_id = $1 ORDER BY a.number`,
     [webhook],
@@ -131,29 +131,30 @@ it('a result under a lease that ran out changes no delivery, but its attempt did
 it('a secret that does not open claims nothing', async () => {
   const webhook = await webhookFor(['20990000019']);
   await announce('20990000019', newDay);
-  const failing = claimDeliveries(bench.pool, webhook, limits, () => {
+  const failing = claimDeliveries(harness.pool, webhook, limits, () => {
     throw new Error('no key');
   });
   await expect(failing).rejects.toThrow('no key');
-  const { rows } = await bench.pool.query('SELECT estado, intentos FROM delivery WHERE webhook_id = $1', [webhook]);
+  const { rows } = await harness.pool.query('SELECT estado, intentos FROM delivery WHERE webhook_id = $1', [webhook]);
   expect(rows).toEqual([{ estado: 'pendiente', intentos: 0 }]);
 });
 
 it('a claim of few is quick beside thousands that are due, whatever the statistics say', async () => {
   const webhook = await webhookFor([]);
-  const account = (await bench.pool.query('SELECT account_id AS id FROM webhook WHERE id = $1', [webhook])).rows[0].id;
-  await holdDeliveries(bench, [{ id: webhook, account }], 4_000);
+  const account = (await harness.pool.query('SELECT account_id AS id FROM webhook WHERE id = $1', [webhook])).rows[0]
+    .id;
+  await holdDeliveries(harness, [{ id: webhook, account }], 4_000);
   // As the server itself may do while all is held: then nothing looks open.
-  await bench.pool.query('ANALYZE delivery');
-  await resumeWebhook(bench.pool, webhook);
+  await harness.pool.query('ANALYZE delivery');
+  await resumeWebhook(harness.pool, webhook);
   const began = performance.now();
-  const first = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const first = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   await recordResults(
-    bench.pool,
+    harness.pool,
     webhook,
     first.deliveries.map((delivery) => result(delivery, true)),
   );
-  const second = await claimDeliveries(bench.pool, webhook, limits, () => 10);
+  const second = await claimDeliveries(harness.pool, webhook, limits, () => 10);
   // The plan that this is about takes minutes.
   expect(performance.now() - began).toBeLessThan(3_000);
   const positions = [...first.deliveries, ...second.deliveries].map(

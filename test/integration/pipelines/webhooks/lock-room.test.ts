@@ -4,20 +4,20 @@ import type { Pool, PoolClient } from '../../../../pipelines/runtime/postgres.ts
 import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
 import { recordResults } from '../../../../pipelines/webhooks/results.ts';
 import { warnOfFewLocks } from '../../../../pipelines/webhooks/retention.ts';
-import { batchOf, change, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
-let bench: WatchBench;
+let harness: WatchHarness;
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 it('the local stack has room for 13 months of days; where there is less an operator is told what to set', async () => {
   const warnings: object[] = [];
   const log = { warn: (fields: object) => void warnings.push(fields) } as unknown as Logger;
-  await warnOfFewLocks(bench.pool, log);
+  await warnOfFewLocks(harness.pool, log);
   expect(warnings).toEqual([]);
-  await warnOfFewLocks(bench.pool, log, 1_000_000);
+  await warnOfFewLocks(harness.pool, log, 1_000_000);
   expect(warnings).toEqual([{ locks: 102_400, leastLocks: 1_000_000, maxLocksPerTransaction: 5_000 }]);
 });
 
@@ -34,15 +34,17 @@ function counted(client: PoolClient, seen: number[]): Pool {
 }
 
 it('a round locks the days that it is about, however many there are and however often it asks', async () => {
-  await bench.pool.query(`SELECT ensure_event_day(current_date - n) FROM generate_series(2, 40) n`);
+  await harness.pool.query(`SELECT ensure_event_day(current_date - n) FROM generate_series(2, 40) n`);
   const rucs = Array.from({ length: 12 }, (_, index) => `207000${String(index).padStart(5, '0')}`);
-  const account = await bench.account();
-  await bench.list(account, 'Proveedores', rucs);
-  const webhook = await bench.webhook(account, 'https://example.com/');
+  const account = await harness.account();
+  await harness.list(account, 'Proveedores', rucs);
+  const webhook = await harness.webhook(account, 'https://example.com/');
   const at = new Date();
-  await bench.edition(1, '2026-11-26', at);
-  await bench.handler()(batchOf(rucs.map((ruc) => change(1, ruc, at, { after: row({ estado: 'BAJA DEFINITIVA' }) }))));
-  const client = await bench.pool.connect();
+  await harness.edition(1, '2026-11-26', at);
+  await harness.handler()(
+    batchOf(rucs.map((ruc) => change(1, ruc, at, { after: row({ estado: 'BAJA DEFINITIVA' }) }))),
+  );
+  const client = await harness.pool.connect();
   const seen: number[] = [];
   const limits = { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 };
   // A plan for any values is looked for at the sixth time.

@@ -5,52 +5,52 @@ import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { claimNoticeMail, mailNotices, type NoticeMailRule } from '../../../../pipelines/webhooks/owner-mail.ts';
 import { type Notice, writeNotice } from '../../../../pipelines/webhooks/owner-notices.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
-import { type MailServer, startMailServer } from '../../../support/mail-server.ts';
-import { makeWatchBench, silentLog, type WatchBench } from '../../../support/watch-bench.ts';
+import { type MailServer, startMailServer } from '../../../support/delivery/mail-server.ts';
+import { makeWatchHarness, silentLog, type WatchHarness } from '../../../support/watch/harness.ts';
 
 const rule: NoticeMailRule = { leaseMs: 60_000, maxAgeMs: 3_600_000, retryAfterMs: [0, 0] };
-let bench: WatchBench;
+let harness: WatchHarness;
 let server: MailServer;
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 beforeEach(async () => {
-  await bench.pool.query('DELETE FROM notice');
+  await harness.pool.query('DELETE FROM notice');
   server = await startMailServer({});
 });
 afterEach(() => server.close());
 
 async function webhook(email: string | null = 'ti@empresa.pe'): Promise<string> {
-  const account = await bench.account();
-  await bench.pool.query('UPDATE account SET email = $2 WHERE id = $1', [account, email]);
-  return (await bench.webhook(account, 'https://example.com/clave-secreta')).id;
+  const account = await harness.account();
+  await harness.pool.query('UPDATE account SET email = $2 WHERE id = $1', [account, email]);
+  return (await harness.webhook(account, 'https://example.com/clave-secreta')).id;
 }
 
 function parts() {
   const environment = { SMTP_URL: `smtp://127.0.0.1:${server.port}`, SMTP_FROM: 'avisos@example.pe', SMTP_TLS: 'off' };
   const mailer = makeMailer(parseConfiguration(mailBlock, environment))!;
-  return { pool: bench.pool, mailer, log: silentLog, rule };
+  return { pool: harness.pool, mailer, log: silentLog, rule };
 }
 
 const notices = async (id: string) =>
   (
-    await bench.pool.query(
+    await harness.pool.query(
       `SELECT kind, detail, mailed_at IS NOT NULL AS mailed, mail_attempts, mail_due_at FROM notice
        WHERE webhook_id = $1 ORDER BY id`,
       [id],
     )
   ).rows;
 
-const write = (id: string, notice: Notice) => inTransaction(bench.pool, (client) => writeNotice(client, id, notice));
+const write = (id: string, notice: Notice) => inTransaction(harness.pool, (client) => writeNotice(client, id, notice));
 
 // An endpoint was paused and nobody knew.
 it('one pause and one resume, however many try at once, are told once each: in the list and by mail', async () => {
   const id = await webhook();
-  const paused = await Promise.all([1, 2, 3].map(() => pauseWebhook(bench.pool, id, 'respuesta_410')));
+  const paused = await Promise.all([1, 2, 3].map(() => pauseWebhook(harness.pool, id, 'respuesta_410')));
   expect(paused.filter(Boolean)).toHaveLength(1);
-  await Promise.all([1, 2].map(() => resumeWebhook(bench.pool, id)));
+  await Promise.all([1, 2].map(() => resumeWebhook(harness.pool, id)));
   const sent = await Promise.all([1, 2, 3].map(() => mailNotices(parts())));
   expect(sent.reduce((sum, each) => sum + each, 0)).toBe(2);
   expect(await notices(id)).toMatchObject([
@@ -86,7 +86,7 @@ it('a warning is written once in a row of failures, and again in the next row', 
 it('nothing is told of a change that was rolled back', async () => {
   const id = await webhook();
   const pause: Notice = { kind: 'webhook.pausado', detail: { causa: 'fallos', fallos_consecutivos: 20 } };
-  const failing = inTransaction(bench.pool, async (client) => {
+  const failing = inTransaction(harness.pool, async (client) => {
     await writeNotice(client, id, pause);
     throw new Error('rolled back');
   });
@@ -96,28 +96,28 @@ it('nothing is told of a change that was rolled back', async () => {
 
 it('a server that is down gets every mail later; after the last try it is given up; a refused address at once', async () => {
   const id = await webhook();
-  await pauseWebhook(bench.pool, id, 'cliente');
+  await pauseWebhook(harness.pool, id, 'cliente');
   server.answer(451);
   expect(await mailNotices(parts())).toBe(0);
   expect(await notices(id)).toMatchObject([{ mailed: false, mail_attempts: 3, mail_due_at: null }]);
-  await resumeWebhook(bench.pool, id);
+  await resumeWebhook(harness.pool, id);
   server.answer(550);
   expect(await mailNotices(parts())).toBe(0);
   expect((await notices(id))[1]).toMatchObject({ mailed: false, mail_attempts: 1, mail_due_at: null });
   const again = await webhook();
-  await pauseWebhook(bench.pool, again, 'cliente');
+  await pauseWebhook(harness.pool, again, 'cliente');
   const down = { ...parts(), rule: { ...rule, retryAfterMs: [60_000] } };
   await server.close();
   expect(await mailNotices(down)).toBe(0);
   expect((await notices(again))[0].mail_due_at.getTime()).toBeGreaterThan(Date.now() + 50_000);
-  await bench.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [again]);
+  await harness.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [again]);
   server = await startMailServer({});
   expect(await mailNotices(parts())).toBe(1);
 });
 
 it('a process that died over a mail leaves it to the next one, after its lease, under the same Message-ID', async () => {
   const id = await webhook();
-  await pauseWebhook(bench.pool, id, 'fallos');
+  await pauseWebhook(harness.pool, id, 'fallos');
   const { mailer } = parts();
   const dying = {
     ...parts(),
@@ -128,7 +128,7 @@ it('a process that died over a mail leaves it to the next one, after its lease, 
   };
   await expect(mailNotices(dying)).rejects.toThrow('killed');
   expect(await mailNotices(parts())).toBe(0);
-  await bench.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [id]);
+  await harness.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [id]);
   expect(await mailNotices(parts())).toBe(1);
   const ids = server.mails.map(({ raw }) => /^Message-ID: (.+)\r$/m.exec(raw)![1]);
   expect(ids).toHaveLength(2);
@@ -137,10 +137,10 @@ it('a process that died over a mail leaves it to the next one, after its lease, 
 
 it('no address: no mail until there is one; what is older than two days when mail is set up stays unsent', async () => {
   const id = await webhook(null);
-  await pauseWebhook(bench.pool, id, 'fallos');
-  expect(await claimNoticeMail(bench.pool, rule)).toBeNull();
-  await bench.pool.query(`UPDATE account SET email = 'ti@empresa.pe'`);
-  await bench.pool.query(`UPDATE notice SET at = now() - interval '2 hours'`);
-  expect(await claimNoticeMail(bench.pool, rule)).toBeNull();
-  expect(await claimNoticeMail(bench.pool, { ...rule, maxAgeMs: 3 * 3_600_000 })).toMatchObject({ webhookId: id });
+  await pauseWebhook(harness.pool, id, 'fallos');
+  expect(await claimNoticeMail(harness.pool, rule)).toBeNull();
+  await harness.pool.query(`UPDATE account SET email = 'ti@empresa.pe'`);
+  await harness.pool.query(`UPDATE notice SET at = now() - interval '2 hours'`);
+  expect(await claimNoticeMail(harness.pool, rule)).toBeNull();
+  expect(await claimNoticeMail(harness.pool, { ...rule, maxAgeMs: 3 * 3_600_000 })).toMatchObject({ webhookId: id });
 });

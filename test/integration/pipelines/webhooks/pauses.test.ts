@@ -3,29 +3,30 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
-import { holdDeliveries } from '../../../support/delivery-work.ts';
-import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
+import { holdDeliveries } from '../../../support/delivery/work.ts';
+import { makeWatchHarness, type WatchHarness } from '../../../support/watch/harness.ts';
 
 const limits = { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 };
 const many = 300;
-let bench: WatchBench;
+let harness: WatchHarness;
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 /** Deliveries that are due in another order than they lie in the table, as they are after retries. */
 async function webhookWithManyDue(): Promise<{ id: string; account: number }> {
-  const account = await bench.account();
-  const { id } = await bench.webhook(account, 'https://example.com/');
-  await holdDeliveries(bench, [{ id, account }], many);
-  await resumeWebhook(bench.pool, id);
-  await bench.pool.query("UPDATE delivery SET next_due_at = now() - position * interval '1 ms' WHERE webhook_id = $1", [
-    id,
-  ]);
+  const account = await harness.account();
+  const { id } = await harness.webhook(account, 'https://example.com/');
+  await holdDeliveries(harness, [{ id, account }], many);
+  await resumeWebhook(harness.pool, id);
+  await harness.pool.query(
+    "UPDATE delivery SET next_due_at = now() - position * interval '1 ms' WHERE webhook_id = $1",
+    [id],
+  );
   // So that PostgreSQL reads them as they lie.
-  await bench.pool.query('ANALYZE delivery');
+  await harness.pool.query('ANALYZE delivery');
   return { id, account };
 }
 
@@ -35,12 +36,12 @@ it.each(['paused', 'deleted'])(
     const { id, account } = await webhookWithManyDue();
     const stop = () =>
       how === 'paused'
-        ? pauseWebhook(bench.pool, id, 'cliente')
-        : inTransaction(bench.pool, (client) => deleteWebhookIn(client, account, id));
+        ? pauseWebhook(harness.pool, id, 'cliente')
+        : inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, id));
     // Somebody who holds the second that the claim wants keeps it where it has the first.
-    const { claim, stopping } = await inTransaction(bench.pool, async (client) => {
+    const { claim, stopping } = await inTransaction(harness.pool, async (client) => {
       await client.query('SELECT 1 FROM delivery WHERE webhook_id = $1 AND position = $2 FOR UPDATE', [id, many - 1]);
-      const claiming = claimDeliveries(bench.pool, id, limits, () => 5);
+      const claiming = claimDeliveries(harness.pool, id, limits, () => 5);
       await waiting(1);
       const stopped = stop();
       await waiting(2);
@@ -48,7 +49,7 @@ it.each(['paused', 'deleted'])(
     });
     expect((await claim).deliveries).toHaveLength(5);
     expect(await stopping).toBe(true);
-    const { rows } = await bench.pool.query("SELECT 1 FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente'", [
+    const { rows } = await harness.pool.query("SELECT 1 FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente'", [
       id,
     ]);
     expect(rows).toEqual([]);
@@ -61,7 +62,7 @@ async function waiting(count: number): Promise<void> {
     .poll(
       async () =>
         (
-          await bench.pool.query(
+          await harness.pool.query(
             "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
           )
         ).rows[0].n,

@@ -3,61 +3,61 @@ import { changePlan } from '../../../../api/accounts/accounts.ts';
 import { makeWebhookSecret, sealSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { discardHeldByPlan, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { createWebhook } from '../../../../pipelines/webhooks/webhooks.ts';
-import { batchOf, change, keyRing, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
+import { batchOf, change, keyRing, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
 const ruc = '20990000019';
-let bench: WatchBench;
+let harness: WatchHarness;
 let edition = 0;
 let account: number;
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 beforeEach(async () => {
-  await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
-  account = await bench.account();
-  await bench.list(account, 'Proveedores', [ruc]);
+  await harness.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+  account = await harness.account();
+  await harness.list(account, 'Proveedores', [ruc]);
 });
 
-const webhook = async () => (await bench.webhook(account, 'https://example.com/')).id;
+const webhook = async () => (await harness.webhook(account, 'https://example.com/')).id;
 
 async function announce(): Promise<void> {
   edition += 1;
   const at = new Date();
-  await bench.edition(edition, '2026-11-26', at);
+  await harness.edition(edition, '2026-11-26', at);
   const after = row({ estado: 'BAJA DEFINITIVA' });
-  await bench.handler()(batchOf([change(edition, ruc, at, { after })]));
+  await harness.handler()(batchOf([change(edition, ruc, at, { after })]));
 }
 
 const states = async (id: string) =>
-  (await bench.pool.query('SELECT estado FROM delivery WHERE webhook_id = $1 ORDER BY position', [id])).rows.map(
+  (await harness.pool.query('SELECT estado FROM delivery WHERE webhook_id = $1 ORDER BY position', [id])).rows.map(
     ({ estado }) => estado,
   );
 const standing = async (id: string) =>
-  (await bench.pool.query('SELECT estado, pausado_por FROM webhook WHERE id = $1', [id])).rows[0];
+  (await harness.pool.query('SELECT estado, pausado_por FROM webhook WHERE id = $1', [id])).rows[0];
 
 it('without the plan everything is held, what comes too; with it again all of it is due, in order', async () => {
   const id = await webhook();
   await announce();
-  await changePlan(bench.pool, account, 'micro');
+  await changePlan(harness.pool, account, 'micro');
   await announce();
   expect(await states(id)).toEqual(['retenida', 'retenida']);
   expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: null });
-  expect(await resumeWebhook(bench.pool, id)).toEqual({ resumed: false, released: 0 });
+  expect(await resumeWebhook(harness.pool, id)).toEqual({ resumed: false, released: 0 });
   // Another plan without it, and the same again, change nothing.
-  await changePlan(bench.pool, account, 'free');
+  await changePlan(harness.pool, account, 'free');
   expect(await states(id)).toEqual(['retenida', 'retenida']);
-  await changePlan(bench.pool, account, 'empresa');
+  await changePlan(harness.pool, account, 'empresa');
   expect(await states(id)).toEqual(['pendiente', 'pendiente']);
   expect(await standing(id)).toEqual({ estado: 'activo', pausado_por: null });
-  const { rows } = await bench.pool.query(
+  const { rows } = await harness.pool.query(
     'SELECT next_due_at <= now() AS due FROM webhook_work WHERE webhook_id = $1',
     [id],
   );
   expect(rows).toEqual([{ due: true }]);
-  await changePlan(bench.pool, account, 'crecimiento');
-  const notices = await bench.pool.query(
+  await changePlan(harness.pool, account, 'crecimiento');
+  const notices = await harness.pool.query(
     `SELECT kind, detail->>'causa' AS causa FROM notice WHERE webhook_id = $1 ORDER BY id`,
     [id],
   );
@@ -69,18 +69,18 @@ it('without the plan everything is held, what comes too; with it again all of it
 
 it('what its owner had paused stays paused when the plan comes back', async () => {
   const id = await webhook();
-  await pauseWebhook(bench.pool, id, 'cliente');
-  await changePlan(bench.pool, account, 'free');
+  await pauseWebhook(harness.pool, id, 'cliente');
+  await changePlan(harness.pool, account, 'free');
   await announce();
-  await changePlan(bench.pool, account, 'crecimiento');
+  await changePlan(harness.pool, account, 'crecimiento');
   expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: 'cliente' });
-  expect(await resumeWebhook(bench.pool, id)).toEqual({ resumed: true, released: 1 });
+  expect(await resumeWebhook(harness.pool, id)).toEqual({ resumed: true, released: 1 });
 });
 
 it('a webhook made by a caller whose plan has just changed is held as the others are', async () => {
   const make = (id: string) =>
     createWebhook(
-      bench.pool,
+      harness.pool,
       account,
       {
         ...{ id, url: 'https://example.com/', eventos: null, listas: null, descripcion: null },
@@ -90,9 +90,9 @@ it('a webhook made by a caller whose plan has just changed is held as the others
       'crecimiento',
     );
   expect(await make('wh_before')).toMatchObject({ ok: true, webhook: { estado: 'activo' } });
-  await changePlan(bench.pool, account, 'micro');
+  await changePlan(harness.pool, account, 'micro');
   expect(await make('wh_after')).toMatchObject({ ok: true, webhook: { estado: 'pausado', pausado_por: null } });
-  await changePlan(bench.pool, account, 'empresa');
+  await changePlan(harness.pool, account, 'empresa');
   expect(await standing('wh_after')).toEqual({ estado: 'activo', pausado_por: null });
 });
 
@@ -100,20 +100,20 @@ it('what was held for 30 days without the plan is given up; younger ones, and th
   const id = await webhook();
   await announce();
   await announce();
-  await changePlan(bench.pool, account, 'micro');
+  await changePlan(harness.pool, account, 'micro');
   const back = (column: string, table: string, where: string, days: number) =>
-    bench.pool.query(`UPDATE ${table} SET ${column} = now() - make_interval(days => $2) WHERE ${where} = $1`, [
+    harness.pool.query(`UPDATE ${table} SET ${column} = now() - make_interval(days => $2) WHERE ${where} = $1`, [
       id,
       days,
     ]);
   await back('created_at', 'delivery', 'webhook_id', 40);
   await back('plan_held_since', 'webhook', 'id', 29);
-  expect(await discardHeldByPlan(bench.pool, 30)).toBe(0);
+  expect(await discardHeldByPlan(harness.pool, 30)).toBe(0);
   await back('plan_held_since', 'webhook', 'id', 31);
   await announce();
-  expect(await discardHeldByPlan(bench.pool, 30)).toBe(2);
+  expect(await discardHeldByPlan(harness.pool, 30)).toBe(2);
   expect(await states(id)).toEqual(['descartada', 'descartada', 'retenida']);
-  expect(await discardHeldByPlan(bench.pool, 30)).toBe(0);
-  await changePlan(bench.pool, account, 'crecimiento');
+  expect(await discardHeldByPlan(harness.pool, 30)).toBe(0);
+  await changePlan(harness.pool, account, 'crecimiento');
   expect(await states(id)).toEqual(['descartada', 'descartada', 'pendiente']);
 });

@@ -5,28 +5,28 @@ import {
   defaultRecoveryLimits,
   readRecovery,
 } from '../../../../pipelines/webhooks/recoveries.ts';
-import { Fuse } from '../../../support/fuse.ts';
-import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
+import { Fuse } from '../../../support/publication/fuse.ts';
+import { makeWatchHarness, type WatchHarness } from '../../../support/watch/harness.ts';
 
 const from = new Date('2026-01-01');
 const limits = { chunkRows: 7, maxDue: 20, waitMs: 0 };
-let bench: WatchBench;
+let harness: WatchHarness;
 let webhook: string;
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 beforeEach(async () => {
-  await bench.pool.query("UPDATE recovery SET estado = 'cancelada'");
-  ({ id: webhook } = await bench.webhook(await bench.account(), 'https://example.com/'));
+  await harness.pool.query("UPDATE recovery SET estado = 'cancelada'");
+  ({ id: webhook } = await harness.webhook(await harness.account(), 'https://example.com/'));
 });
 
 /** Deliveries of several days whose schedule is over; five of each transaction share the time at which they were made. */
 async function insertFailed(count: number): Promise<void> {
-  for (const day of ['2026-11-25', '2026-11-26']) await bench.pool.query('SELECT ensure_event_day($1)', [day]);
-  await bench.pool.query(
+  for (const day of ['2026-11-25', '2026-11-26']) await harness.pool.query('SELECT ensure_event_day($1)', [day]);
+  await harness.pool.query(
     `INSERT INTO delivery (day, id, event_id, webhook_id, account_id, ruc, position, estado, intentos, fallos_del_ciclo, created_at, finished_at)
      SELECT '2026-11-25'::date + n % 2, $1 || '_' || n, 'ev', $1, 1, 'r' || n, n, 'agotada', 10, 10,
        '2026-11-26T10:00:00.000001Z'::timestamptz + (n / 5) * interval '1 microsecond', '2026-11-27'
@@ -36,14 +36,14 @@ async function insertFailed(count: number): Promise<void> {
 }
 
 const due = async () => {
-  const { rows } = await bench.pool.query(
+  const { rows } = await harness.pool.query(
     "SELECT count(*) FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente' AND fallos_del_ciclo = 0",
     [webhook],
   );
   return rows[0].count;
 };
 const send = () =>
-  bench.pool.query(
+  harness.pool.query(
     "UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE webhook_id = $1 AND estado = 'pendiente'",
     [webhook],
   );
@@ -51,49 +51,49 @@ const send = () =>
 it('goes on where a process died: what its transaction did not commit is done again, and nothing twice', async () => {
   await insertFailed(30);
   const recovery = (await createRecovery(
-    bench.pool,
+    harness.pool,
     webhook,
     { from, before: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
   expect(recovery.total).toBe(30);
-  expect(await advanceRecovery(bench.pool, limits)).toEqual({ wake: webhook });
+  expect(await advanceRecovery(harness.pool, limits)).toEqual({ wake: webhook });
   expect(await due()).toBe(7);
-  await bench.pool.query('ALTER TABLE recovery ADD CONSTRAINT dies CHECK (resent < 8) NOT VALID');
-  await expect(advanceRecovery(bench.pool, limits)).rejects.toThrow('dies');
-  await bench.pool.query('ALTER TABLE recovery DROP CONSTRAINT dies');
+  await harness.pool.query('ALTER TABLE recovery ADD CONSTRAINT dies CHECK (resent < 8) NOT VALID');
+  await expect(advanceRecovery(harness.pool, limits)).rejects.toThrow('dies');
+  await harness.pool.query('ALTER TABLE recovery DROP CONSTRAINT dies');
   expect(await due()).toBe(7);
-  await advanceRecovery(bench.pool, limits);
-  await advanceRecovery(bench.pool, limits);
+  await advanceRecovery(harness.pool, limits);
+  await advanceRecovery(harness.pool, limits);
   expect(await due()).toBe(21);
   // Twenty are due already: a new notice does not stand behind all thirty.
-  expect(await advanceRecovery(bench.pool, limits)).toEqual({ wake: null });
+  expect(await advanceRecovery(harness.pool, limits)).toEqual({ wake: null });
   expect(await due()).toBe(21);
   await send();
-  await advanceRecovery(bench.pool, limits);
-  await advanceRecovery(bench.pool, limits);
-  await advanceRecovery(bench.pool, limits);
-  expect(await readRecovery(bench.pool, webhook, recovery.id)).toMatchObject({ estado: 'terminada', resent: 30 });
-  expect(await advanceRecovery(bench.pool, limits)).toBeNull();
+  await advanceRecovery(harness.pool, limits);
+  await advanceRecovery(harness.pool, limits);
+  await advanceRecovery(harness.pool, limits);
+  expect(await readRecovery(harness.pool, webhook, recovery.id)).toMatchObject({ estado: 'terminada', resent: 30 });
+  expect(await advanceRecovery(harness.pool, limits)).toBeNull();
 });
 
 it('dying after any of its calls, the commit too, loses nothing and makes nothing due twice', async () => {
   let calls = 0;
   for (let died = true; died; calls += 1) {
-    ({ id: webhook } = await bench.webhook(await bench.account(), 'https://example.com/'));
+    ({ id: webhook } = await harness.webhook(await harness.account(), 'https://example.com/'));
     await insertFailed(10);
     const wanted = { from, before: null, states: ['agotada'] as const, isSimulated: false };
-    const { id } = (await createRecovery(bench.pool, webhook, wanted, 5))!;
+    const { id } = (await createRecovery(harness.pool, webhook, wanted, 5))!;
     const fuse = new Fuse(calls);
     try {
-      for (let left = true; left; ) left = (await advanceRecovery(fuse.pool(bench.pool), limits)) !== null;
+      for (let left = true; left; ) left = (await advanceRecovery(fuse.pool(harness.pool), limits)) !== null;
     } catch (error) {
       if (!fuse.isBlown) throw error;
     }
     died = fuse.isBlown;
     const ended = async () => {
-      while ((await advanceRecovery(bench.pool, limits)) !== null);
-      return readRecovery(bench.pool, webhook, id);
+      while ((await advanceRecovery(harness.pool, limits)) !== null);
+      return readRecovery(harness.pool, webhook, id);
     };
     // The server lets go of what the dead process held when it learns of its end.
     await expect.poll(ended, { timeout: 20_000 }).toMatchObject({ estado: 'terminada', total: 10, resent: 10 });
@@ -106,15 +106,15 @@ it('dying after any of its calls, the commit too, loses nothing and makes nothin
 it('several processes share recoveries, and none makes a delivery due twice', async () => {
   await insertFailed(60);
   const recovery = (await createRecovery(
-    bench.pool,
+    harness.pool,
     webhook,
     { from, before: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
   const ample = { ...limits, maxDue: 1_000 };
   for (;;) {
-    await Promise.all(Array.from({ length: 4 }, () => advanceRecovery(bench.pool, ample)));
-    const { estado, resent } = (await readRecovery(bench.pool, webhook, recovery.id))!;
+    await Promise.all(Array.from({ length: 4 }, () => advanceRecovery(harness.pool, ample)));
+    const { estado, resent } = (await readRecovery(harness.pool, webhook, recovery.id))!;
     expect(resent).toBe(await due());
     if (estado === 'terminada') break;
   }
@@ -124,17 +124,17 @@ it('several processes share recoveries, and none makes a delivery due twice', as
 it('what failed again after it was asked for is not its business', async () => {
   await insertFailed(3);
   const recovery = (await createRecovery(
-    bench.pool,
+    harness.pool,
     webhook,
     { from, before: null, states: ['agotada'], isSimulated: false },
     5,
   ))!;
-  await bench.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '_2'", [
+  await harness.pool.query("UPDATE delivery SET finished_at = now() WHERE webhook_id = $1 AND id = $1 || '_2'", [
     webhook,
   ]);
-  while ((await advanceRecovery(bench.pool, defaultRecoveryLimits)) !== null);
+  while ((await advanceRecovery(harness.pool, defaultRecoveryLimits)) !== null);
   expect(await due()).toBe(2);
-  expect(await readRecovery(bench.pool, webhook, recovery.id)).toMatchObject({
+  expect(await readRecovery(harness.pool, webhook, recovery.id)).toMatchObject({
     total: 3,
     resent: 2,
     estado: 'terminada',

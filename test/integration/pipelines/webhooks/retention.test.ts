@@ -2,26 +2,26 @@ import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
 import { oldestCursor, removeExpired } from '../../../../pipelines/webhooks/retention.ts';
-import { makeWatchBench, type WatchBench } from '../../../support/watch-bench.ts';
+import { makeWatchHarness, type WatchHarness } from '../../../support/watch/harness.ts';
 
 const rule = { eventMonths: 13, attemptDays: 90, heldDays: 30 };
 const nothing = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
-let bench: WatchBench;
+let harness: WatchHarness;
 
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 afterEach(async () => {
-  await bench.pool.query(`DO $$ DECLARE t text; BEGIN
+  await harness.pool.query(`DO $$ DECLARE t text; BEGIN
     FOR t IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('event'::regclass, 'delivery'::regclass, 'attempt'::regclass)
     LOOP EXECUTE 'DROP TABLE ' || t; END LOOP; END $$`);
 });
 
 /** The day that many days ago in Lima. */
 const dayAgo = async (interval: string): Promise<string> =>
-  (await bench.pool.query(`SELECT (now() AT TIME ZONE 'America/Lima' - $1::interval)::date AS day`, [interval])).rows[0]
-    .day;
+  (await harness.pool.query(`SELECT (now() AT TIME ZONE 'America/Lima' - $1::interval)::date AS day`, [interval]))
+    .rows[0].day;
 
 let position = 0;
 /** An event of that day with a delivery in that state and one attempt, started then or `attemptAgo` ago. */
@@ -33,22 +33,22 @@ async function told(
   attemptAgo?: string,
 ): Promise<number> {
   position += 1;
-  await bench.pool.query('SELECT ensure_event_day($1)', [day]);
-  await bench.pool.query(
+  await harness.pool.query('SELECT ensure_event_day($1)', [day]);
+  await harness.pool.query(
     `INSERT INTO event (day, id, account_id, position, list_id, evento, register, edition, ruc, fecha_dato, ocurrido_en, payload)
      VALUES ($1::date, $2, $3, $4, 1, 'ruc.baja', 'padron_reducido', 1, '20990000019', $1::date, $1::date, '{}')`,
     [day, `ev_${position}`, account, position],
   );
-  await bench.pool.query(
+  await harness.pool.query(
     `INSERT INTO delivery (day, id, event_id, webhook_id, account_id, ruc, position, estado, intentos, next_due_at)
      VALUES ($1, $2, $3, $4, $5, '20990000019', $6, $7, 1, CASE WHEN $7 = 'pendiente' THEN now() END)`,
     [day, `dl_${position}`, `ev_${position}`, webhook, account, position, estado],
   );
-  await bench.pool.query(
+  await harness.pool.query(
     `INSERT INTO attempt (day, delivery_id, number, started_at) VALUES ($1::date, $2, 1, coalesce(now() - $3::interval, $1::date))`,
     [day, `dl_${position}`, attemptAgo],
   );
-  await bench.pool.query(
+  await harness.pool.query(
     `INSERT INTO account_position (account_id, last_position) VALUES ($1, $2)
      ON CONFLICT (account_id) DO UPDATE SET last_position = $2`,
     [account, position],
@@ -57,11 +57,11 @@ async function told(
 }
 
 const left = async (table: 'event' | 'delivery' | 'attempt') =>
-  (await bench.pool.query(`SELECT count(*)::integer AS n FROM ${table}`)).rows[0].n;
+  (await harness.pool.query(`SELECT count(*)::integer AS n FROM ${table}`)).rows[0].n;
 
 async function subscriber(): Promise<{ account: number; webhook: string }> {
-  const account = await bench.account();
-  return { account, webhook: (await bench.webhook(account, 'https://example.com/')).id };
+  const account = await harness.account();
+  return { account, webhook: (await harness.webhook(account, 'https://example.com/')).id };
 }
 
 it('days older than 13 months go as a whole, and a cursor from before them is known to be too old', async () => {
@@ -69,12 +69,12 @@ it('days older than 13 months go as a whole, and a cursor from before them is kn
   const [gone, last] = [await dayAgo('13 months 1 day'), await dayAgo('13 months')];
   const removedThrough = await told(account, webhook, gone, 'entregada');
   await told(account, webhook, last, 'agotada');
-  expect(await oldestCursor(bench.pool, account)).toBe(0);
-  expect(await removeExpired(bench.pool, rule)).toMatchObject({ days: [gone], keptDays: [] });
+  expect(await oldestCursor(harness.pool, account)).toBe(0);
+  expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [gone], keptDays: [] });
   expect([await left('event'), await left('delivery')]).toEqual([1, 1]);
-  expect(await oldestCursor(bench.pool, account)).toBe(removedThrough);
-  expect(await oldestCursor(bench.pool, account + 1)).toBe(0);
-  expect(await removeExpired(bench.pool, rule)).toEqual(nothing);
+  expect(await oldestCursor(harness.pool, account)).toBe(removedThrough);
+  expect(await oldestCursor(harness.pool, account + 1)).toBe(0);
+  expect(await removeExpired(harness.pool, rule)).toEqual(nothing);
 });
 
 it.each(['retenida', 'pendiente', 'en_curso'])(
@@ -84,12 +84,12 @@ it.each(['retenida', 'pendiente', 'en_curso'])(
     const day = await dayAgo('14 months');
     const kept = await told(account, webhook, day, estado);
     const gone = await told(account, webhook, day, 'entregada');
-    expect(await removeExpired(bench.pool, rule)).toMatchObject({ days: [], keptDays: [day] });
-    expect((await bench.pool.query('SELECT position FROM event')).rows).toEqual([{ position: kept }]);
-    expect((await bench.pool.query('SELECT id FROM delivery')).rows).toEqual([{ id: `dl_${kept}` }]);
-    expect(await oldestCursor(bench.pool, account)).toBe(gone);
-    await bench.pool.query(`UPDATE delivery SET estado = 'cancelada'`);
-    expect(await removeExpired(bench.pool, rule)).toMatchObject({ days: [day] });
+    expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [], keptDays: [day] });
+    expect((await harness.pool.query('SELECT position FROM event')).rows).toEqual([{ position: kept }]);
+    expect((await harness.pool.query('SELECT id FROM delivery')).rows).toEqual([{ id: `dl_${kept}` }]);
+    expect(await oldestCursor(harness.pool, account)).toBe(gone);
+    await harness.pool.query(`UPDATE delivery SET estado = 'cancelada'`);
+    expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [day] });
   },
 );
 
@@ -98,13 +98,13 @@ it('attempts go after 90 days, but a day with a later one keeps them all, and wh
   const [old, late] = [await dayAgo('91 days'), await dayAgo('92 days')];
   await told(account, webhook, old, 'pendiente');
   await told(account, webhook, late, 'entregada', '10 days');
-  expect(await removeExpired(bench.pool, rule)).toMatchObject({ attemptDays: [old] });
+  expect(await removeExpired(harness.pool, rule)).toMatchObject({ attemptDays: [old] });
   expect(await left('attempt')).toBe(1);
-  await bench.pool.query(
+  await harness.pool.query(
     `INSERT INTO webhook_work (webhook_id, open_since) VALUES ($1, $2) ON CONFLICT (webhook_id) DO UPDATE SET open_since = $2`,
     [webhook, late],
   );
-  const claim = await claimDeliveries(bench.pool, webhook, { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 }, () => 1);
+  const claim = await claimDeliveries(harness.pool, webhook, { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 }, () => 1);
   expect(claim.deliveries).toMatchObject([{ day: old, attempt: 2 }]);
 });
 
@@ -112,20 +112,20 @@ it('a day that somebody works on is left to the next run, and its worker is not 
   const { account, webhook } = await subscriber();
   const day = await dayAgo('14 months');
   await told(account, webhook, day, 'entregada');
-  await inTransaction(bench.pool, async (client) => {
+  await inTransaction(harness.pool, async (client) => {
     await client.query('SELECT * FROM delivery WHERE day = $1 FOR UPDATE', [day]);
-    expect(await removeExpired(bench.pool, rule)).toMatchObject({ days: [], keptDays: [] });
+    expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [], keptDays: [] });
   });
-  expect(await removeExpired(bench.pool, rule)).toMatchObject({ days: [day] });
+  expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [day] });
 });
 
 it('a run that was stopped is gone on with; of two at once none fails, and each day goes once', async () => {
   const { account, webhook } = await subscriber();
   const days = [await dayAgo('15 months'), await dayAgo('14 months')];
   for (const day of days) await told(account, webhook, day, 'entregada');
-  expect(await removeExpired(bench.pool, rule, AbortSignal.abort())).toEqual(nothing);
-  const both = await Promise.all([removeExpired(bench.pool, rule), removeExpired(bench.pool, rule)]);
+  expect(await removeExpired(harness.pool, rule, AbortSignal.abort())).toEqual(nothing);
+  const both = await Promise.all([removeExpired(harness.pool, rule), removeExpired(harness.pool, rule)]);
   // What the one left to the other, which was at something else, is the next run's.
-  const all = [...both, await removeExpired(bench.pool, rule)];
+  const all = [...both, await removeExpired(harness.pool, rule)];
   expect(all.flatMap((removed) => removed.days).sort()).toEqual(days);
 });

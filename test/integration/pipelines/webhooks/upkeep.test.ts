@@ -4,32 +4,39 @@ import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import type { Mail } from '../../../../pipelines/runtime/mail.ts';
 import { pauseWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from '../../../../workflows/upkeep.ts';
-import { batchOf, change, makeWatchBench, row, silentLog, type WatchBench } from '../../../support/watch-bench.ts';
+import {
+  batchOf,
+  change,
+  makeWatchHarness,
+  row,
+  silentLog,
+  type WatchHarness,
+} from '../../../support/watch/harness.ts';
 
 const [ruc, otherRuc] = ['20990000019', '20990000027'] as const;
-let bench: WatchBench;
+let harness: WatchHarness;
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 it('a worker mails notices, removes what is past its time, and shows the backlog in its metrics', async () => {
-  const account = await bench.account();
-  await bench.pool.query(`UPDATE account SET email = 'ti@empresa.pe' WHERE id = $1`, [account]);
-  await bench.list(account, 'Proveedores', [ruc, otherRuc]);
-  await bench.webhook(account, 'https://example.com/');
-  const paused = await bench.webhook(account, 'https://example.com/');
+  const account = await harness.account();
+  await harness.pool.query(`UPDATE account SET email = 'ti@empresa.pe' WHERE id = $1`, [account]);
+  await harness.list(account, 'Proveedores', [ruc, otherRuc]);
+  await harness.webhook(account, 'https://example.com/');
+  const paused = await harness.webhook(account, 'https://example.com/');
   const at = new Date();
-  await bench.edition(1, '2026-11-26', at);
+  await harness.edition(1, '2026-11-26', at);
   const after = row({ estado: 'BAJA DEFINITIVA' });
-  await bench.handler()(batchOf([ruc, otherRuc].map((each) => change(1, each, at, { after }))));
-  await pauseWebhook(bench.pool, paused.id, 'cliente');
-  await bench.pool.query(`SELECT ensure_event_day((now() - interval '3 months')::date)`);
+  await harness.handler()(batchOf([ruc, otherRuc].map((each) => change(1, each, at, { after }))));
+  await pauseWebhook(harness.pool, paused.id, 'cliente');
+  await harness.pool.query(`SELECT ensure_event_day((now() - interval '3 months')::date)`);
 
   const mails: Mail[] = [];
   const metrics = new Registry();
   const stop = startUpkeep({
-    pool: bench.pool,
+    pool: harness.pool,
     log: silentLog,
     metrics,
     mailer: { send: async (mail) => void mails.push(mail) },
@@ -43,7 +50,7 @@ it('a worker mails notices, removes what is past its time, and shows the backlog
       expect(text).toMatch(/padron_delivery_held 2\n/);
       expect(text).toMatch(/padron_delivery_in_flight 0\n/);
       expect(text).toMatch(/padron_notices_mailed_total 1\n/);
-      const days = await bench.pool.query(`SELECT FROM pg_inherits WHERE inhparent = 'event'::regclass`);
+      const days = await harness.pool.query(`SELECT FROM pg_inherits WHERE inhparent = 'event'::regclass`);
       expect(days.rowCount).toBe(1);
     },
     { timeout: 10_000, interval: 50 },

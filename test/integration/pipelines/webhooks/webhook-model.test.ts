@@ -7,8 +7,13 @@ import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipeli
 import { recordResults, updateHealth } from '../../../../pipelines/webhooks/results.ts';
 import { rotateSecret } from '../../../../pipelines/webhooks/webhooks.ts';
 import { judge } from '../../../../workflows/delivery/health.ts';
-import { batchOf, change, keyRing, makeWatchBench, row, type WatchBench } from '../../../support/watch-bench.ts';
-import { type ModelCommand, type ModelOutcome, modelRule, WebhookModel } from '../../../support/webhook-model.ts';
+import {
+  type ModelCommand,
+  type ModelOutcome,
+  modelRule,
+  WebhookModel,
+} from '../../../support/delivery/webhook-model.ts';
+import { batchOf, change, keyRing, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
 // Sequences of everything that moves a webhook, against a model of some hundred lines. Hours pass by setting back what
 // PostgreSQL's clock is compared with, and by the instants that outcomes are given.
@@ -23,12 +28,12 @@ const maxCommands = 30;
 const rucs = Array.from({ length: maxCommands }, (_, index) => String(20_990_000_000 + index));
 const detectedAt = new Date();
 
-let bench: WatchBench;
+let harness: WatchHarness;
 let edition = 0;
 beforeAll(async () => {
-  bench = await makeWatchBench(inject('endpoints'));
+  harness = await makeWatchHarness(inject('endpoints'));
 });
-afterAll(() => bench.close());
+afterAll(() => harness.close());
 
 const outcome = fc.constantFrom<ModelOutcome>('accepted', 'accepted', 'failed', 'failed', 'failed', 'gone', 'unknown');
 const round = fc.record({
@@ -75,14 +80,14 @@ class RealWebhook {
       case 'round':
         return this.#round(command.outcomes, command.meanwhile);
       case 'pause':
-        return void (await pauseWebhook(bench.pool, this.#id, 'cliente'));
+        return void (await pauseWebhook(harness.pool, this.#id, 'cliente'));
       case 'resume':
-        return void (await resumeWebhook(bench.pool, this.#id));
+        return void (await resumeWebhook(harness.pool, this.#id));
       case 'delete':
-        return void (await inTransaction(bench.pool, (client) => deleteWebhookIn(client, this.#account, this.#id)));
+        return void (await inTransaction(harness.pool, (client) => deleteWebhookIn(client, this.#account, this.#id)));
       case 'rotate': {
         const sealed = sealSecret(keyRing, this.#id, makeWebhookSecret());
-        return void (await rotateSecret(bench.pool, this.#account, this.#id, sealed, command.graceHours * 3_600));
+        return void (await rotateSecret(harness.pool, this.#account, this.#id, sealed, command.graceHours * 3_600));
       }
       case 'wait':
         return this.#wait(command.hours);
@@ -93,22 +98,22 @@ class RealWebhook {
     edition += 1;
     const ruc = rucs[this.#announced]!;
     this.#announced += 1;
-    await bench.edition(edition, '2026-11-26', detectedAt);
+    await harness.edition(edition, '2026-11-26', detectedAt);
     const after = row({ estado: 'BAJA DEFINITIVA' });
-    await bench.handler()(batchOf([change(edition, ruc, detectedAt, { after })]));
+    await harness.handler()(batchOf([change(edition, ruc, detectedAt, { after })]));
   }
 
   /** As a round of the worker does it: claim, send, record, then the endpoint's health. */
   async #round(outcomes: readonly ModelOutcome[], meanwhile: 'nothing' | 'pause' | 'resume' | 'delete'): Promise<void> {
-    const { deliveries, openSince, target } = await claimDeliveries(bench.pool, this.#id, limits, () => maxCommands);
-    if (target?.estado === 'pausado' && openSince !== null) await holdAbandoned(bench.pool, this.#id, openSince);
+    const { deliveries, openSince, target } = await claimDeliveries(harness.pool, this.#id, limits, () => maxCommands);
+    if (target?.estado === 'pausado' && openSince !== null) await holdAbandoned(harness.pool, this.#id, openSince);
     if (meanwhile !== 'nothing') await this.apply({ type: meanwhile });
     const known = deliveries
       .map((delivery, index) => ({ delivery, outcome: outcomes[index % outcomes.length]! }))
       .filter(({ outcome }) => outcome !== 'unknown');
     if (known.length === 0) return;
     await recordResults(
-      bench.pool,
+      harness.pool,
       this.#id,
       known.map(({ delivery, outcome }) => resultOf(delivery, outcome)),
     );
@@ -119,7 +124,7 @@ class RealWebhook {
       status: statusOf(outcome),
       at,
     }));
-    await updateHealth(bench.pool, this.#id, ({ health }) => ({
+    await updateHealth(harness.pool, this.#id, ({ health }) => ({
       ...judge(health, ended, rule),
       lastSuccessAt: null,
     }));
@@ -128,18 +133,18 @@ class RealWebhook {
   async #wait(hours: number): Promise<void> {
     this.#hours += hours;
     const back = [this.#id, hours];
-    await bench.pool.query(
+    await harness.pool.query(
       `UPDATE delivery SET next_due_at = next_due_at - make_interval(hours => $2) WHERE webhook_id = $1`,
       back,
     );
-    await bench.pool.query(
+    await harness.pool.query(
       `UPDATE webhook_secret SET expires_at = expires_at - make_interval(hours => $2) WHERE webhook_id = $1`,
       back,
     );
   }
 
   async state() {
-    const { pool } = bench;
+    const { pool } = harness;
     const webhook = await pool.query(
       'SELECT deleted_at IS NOT NULL AS deleted, pausado_por AS cause, fallos_consecutivos AS failures FROM webhook WHERE id = $1',
       [this.#id],
@@ -195,10 +200,10 @@ function statusOf(outcome: ModelOutcome): number {
 it('failures, successes, pause, resume, delete, rotation and time lead where the rules say', async () => {
   const sequences = fc.array(command, { minLength: 20, maxLength: maxCommands });
   const property = fc.asyncProperty(sequences, async (commands) => {
-    await bench.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
-    const account = await bench.account();
-    await bench.list(account, 'Proveedores', rucs);
-    const { id } = await bench.webhook(account, 'https://example.com/', { inFlight: 50 });
+    await harness.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
+    const account = await harness.account();
+    await harness.list(account, 'Proveedores', rucs);
+    const { id } = await harness.webhook(account, 'https://example.com/', { inFlight: 50 });
     const real = new RealWebhook(account, id);
     const model = new WebhookModel();
     for (const [index, each] of commands.entries()) {

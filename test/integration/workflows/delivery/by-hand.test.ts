@@ -4,14 +4,14 @@ import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/paus
 import { resendDelivery, writePing } from '../../../../pipelines/webhooks/resend.ts';
 import { changeWebhook, rotateSecret } from '../../../../pipelines/webhooks/webhooks.ts';
 import { sign } from '../../../../workflows/delivery/signature.ts';
-import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
-import { type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';
-import { keyRing } from '../../../support/watch-bench.ts';
+import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/delivery/harness.ts';
+import { type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/delivery/receiver.ts';
+import { keyRing } from '../../../support/watch/harness.ts';
 
 // What a customer asks for by hand, seen at the receiver. Nothing here wakes a workflow: the worker's sweeper has to.
 
 const ruc = '20990000019';
-let bench: DeliveryBench;
+let harness: DeliveryHarness;
 let receiver: ProgrammedReceiver;
 let stopWorker: () => Promise<void>;
 let account: number;
@@ -21,60 +21,60 @@ let path: string;
 let scenes = 0;
 
 beforeAll(async () => {
-  bench = await makeDeliveryBench(inject('endpoints'));
-  receiver = await startProgrammedReceiver(bench.authority);
-  stopWorker = await bench.startWorker();
+  harness = await makeDeliveryHarness(inject('endpoints'));
+  receiver = await startProgrammedReceiver(harness.authority);
+  stopWorker = await harness.startWorker();
 });
 afterAll(async () => {
   await stopWorker();
   await receiver.close();
-  await bench.close();
+  await harness.close();
 });
 beforeEach(async () => {
   scenes += 1;
   path = `/by-hand-${scenes}`;
-  ({ account, announce } = await bench.scene([ruc]));
-  webhook = await bench.webhook(account, receiver.origin + path);
+  ({ account, announce } = await harness.scene([ruc]));
+  webhook = await harness.webhook(account, receiver.origin + path);
   receiver.trust(webhook.secret);
 });
 afterEach(() => receiver.answer(status(204)));
 
 const received = () => receiver.notices.filter((notice) => notice.path === path);
-const estados = async () => (await bench.deliveries(webhook.id)).map(({ estado }) => estado);
+const estados = async () => (await harness.deliveries(webhook.id)).map(({ estado }) => estado);
 const healthOf = async () =>
   (
-    await bench.pool.query(
+    await harness.pool.query(
       'SELECT estado, fallos_consecutivos, agotados_consecutivos, primer_fallo_at, ultima_entrega_at FROM webhook WHERE id = $1',
       [webhook.id],
     )
   ).rows[0];
 
 it('tests reach a paused endpoint, each once, and whatever it answers says nothing about its health', async () => {
-  await pauseWebhook(bench.pool, webhook.id, 'cliente');
+  await pauseWebhook(harness.pool, webhook.id, 'cliente');
   await announce(ruc);
   const before = await healthOf();
   for (const [index, answer] of [status(204), status(500), status(410)].entries()) {
     receiver.answer(answer, path);
-    const id = await writePing(bench.pool, account, webhook.id, new Date());
-    await bench.eventually(async () => expect(received()).toHaveLength(index + 1));
+    const id = await writePing(harness.pool, account, webhook.id, new Date());
+    await harness.eventually(async () => expect(received()).toHaveLength(index + 1));
     const notice = received().at(-1)!;
     expect(notice.verified).toBe(true);
     expect(notice.headers).toMatchObject({ 'x-service-event': 'ping', 'x-service-delivery': id });
     expect(JSON.parse(notice.raw.toString('utf8'))).toMatchObject({ evento: 'ping', datos: null, watchlist: null });
   }
-  await bench.eventually(async () =>
+  await harness.eventually(async () =>
     expect((await estados()).toSorted()).toEqual(['agotada', 'agotada', 'entregada', 'retenida']),
   );
   expect(await healthOf()).toEqual(before);
-  await resumeWebhook(bench.pool, webhook.id);
+  await resumeWebhook(harness.pool, webhook.id);
   receiver.answer(status(204), path);
-  await bench.eventually(async () => expect(received()).toHaveLength(4));
+  await harness.eventually(async () => expect(received()).toHaveLength(4));
 });
 
 it('a test that answers 410 pauses no active webhook; failures of tests do not add up', async () => {
   receiver.answer(status(410), path);
-  await writePing(bench.pool, account, webhook.id, new Date());
-  await bench.eventually(async () => expect(await estados()).toEqual(['agotada']));
+  await writePing(harness.pool, account, webhook.id, new Date());
+  await harness.eventually(async () => expect(await estados()).toEqual(['agotada']));
   expect(await healthOf()).toMatchObject({ estado: 'activo', fallos_consecutivos: 0 });
 });
 
@@ -82,13 +82,13 @@ it('a test that answers 410 pauses no active webhook; failures of tests do not a
 it('after a rotation both secrets sign, the newest first; without grace the new one alone', async () => {
   const rotate = async (graceSeconds: number) => {
     const secret = makeWebhookSecret();
-    await rotateSecret(bench.pool, account, webhook.id, sealSecret(keyRing, webhook.id, secret), graceSeconds);
+    await rotateSecret(harness.pool, account, webhook.id, sealSecret(keyRing, webhook.id, secret), graceSeconds);
     return secret;
   };
   const signedWith = async (secrets: readonly string[]) => {
     const before = received().length;
-    await writePing(bench.pool, account, webhook.id, new Date());
-    await bench.eventually(async () => expect(received()).toHaveLength(before + 1));
+    await writePing(harness.pool, account, webhook.id, new Date());
+    await harness.eventually(async () => expect(received()).toHaveLength(before + 1));
     const { headers, raw } = received().at(-1)!;
     const expected = sign(
       secrets,
@@ -107,13 +107,13 @@ it('after a rotation both secrets sign, the newest first; without grace the new 
 it('sent again by hand it keeps its id and goes to the URL of the moment; the retry that was pending does not come', async () => {
   receiver.answer(status(500), path);
   await announce(ruc);
-  await bench.eventually(async () => expect(await estados()).toEqual(['agotada']));
+  await harness.eventually(async () => expect(await estados()).toEqual(['agotada']));
   const tries = received().length;
   const id = String(received()[0]!.headers['x-service-delivery']);
   path = `${path}-moved`;
-  await changeWebhook(bench.pool, account, webhook.id, { url: receiver.origin + path });
-  expect(await resendDelivery(bench.pool, account, id)).toMatchObject({ ok: true, estado: 'pendiente' });
-  await bench.eventually(async () => expect(await estados()).toEqual(['entregada']));
+  await changeWebhook(harness.pool, account, webhook.id, { url: receiver.origin + path });
+  expect(await resendDelivery(harness.pool, account, id)).toMatchObject({ ok: true, estado: 'pendiente' });
+  await harness.eventually(async () => expect(await estados()).toEqual(['entregada']));
   expect(received().map(({ headers }) => headers['x-service-delivery'])).toEqual([id]);
-  expect(await bench.attempts(id)).toHaveLength(tries + 1);
+  expect(await harness.attempts(id)).toHaveLength(tries + 1);
 });

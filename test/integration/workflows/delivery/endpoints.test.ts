@@ -2,18 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
-import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
-import { quickSettings } from '../../../support/delivery-settings.ts';
-import { hang, inTurn, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';
+import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/delivery/harness.ts';
+import {
+  hang,
+  inTurn,
+  type ProgrammedReceiver,
+  startProgrammedReceiver,
+  status,
+} from '../../../support/delivery/receiver.ts';
+import { quickSettings } from '../../../support/delivery/settings.ts';
 
 const ruc = '20990000019';
-let bench: DeliveryBench;
+let harness: DeliveryHarness;
 let receiver: ProgrammedReceiver;
 let stopWorker: (() => Promise<void>) | null = null;
 
 beforeAll(async () => {
-  bench = await makeDeliveryBench(inject('endpoints'));
-  receiver = await startProgrammedReceiver(bench.authority);
+  harness = await makeDeliveryHarness(inject('endpoints'));
+  receiver = await startProgrammedReceiver(harness.authority);
 });
 afterEach(async () => {
   await stopWorker?.();
@@ -21,31 +27,31 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await receiver.close();
-  await bench.close();
+  await harness.close();
 });
 
 const manyRucs = (count: number) => Array.from({ length: count }, (_, index) => `2${String(index).padStart(10, '0')}`);
 const cameTo = (path: string) => receiver.notices.filter((notice) => notice.path === path);
 
 async function estadosOf(webhook: string): Promise<string[]> {
-  return (await bench.deliveries(webhook)).map(({ estado }) => estado);
+  return (await harness.deliveries(webhook)).map(({ estado }) => estado);
 }
 
 it('the rate holds at the wire over many rounds, and few connections carry all requests', async () => {
   const round = { ...quickSettings.round!, claimWindowMs: 300, lingerMs: 50 };
-  stopWorker = await bench.startWorker({ round });
+  stopWorker = await harness.startWorker({ round });
   const rucs = manyRucs(90);
-  const { account, announce } = await bench.scene(rucs);
-  const webhook = await bench.webhook(account, `${receiver.origin}/rate`, { rate: 30, inFlight: 5 });
+  const { account, announce } = await harness.scene(rucs);
+  const webhook = await harness.webhook(account, `${receiver.origin}/rate`, { rate: 30, inFlight: 5 });
   const sockets = new Set<number | undefined>();
   receiver.answer((_notice, response, request) => {
     sockets.add(request.socket.remotePort);
     response.writeHead(204).end();
   }, '/rate');
-  await pauseWebhook(bench.pool, webhook.id, 'cliente');
+  await pauseWebhook(harness.pool, webhook.id, 'cliente');
   for (const each of rucs) await announce(each);
-  await resumeWebhook(bench.pool, webhook.id);
-  await bench.wake([webhook.id]);
+  await resumeWebhook(harness.pool, webhook.id);
+  await harness.wake([webhook.id]);
   const times = (await receiver.received(90, { path: '/rate' })).map(({ arrivedAt }) => arrivedAt.getTime());
   // A round starts with the bucket of the one before: a full one every 300 ms would let 30 + 3 × 3 through in a second.
   const mostInASecond = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
@@ -56,16 +62,16 @@ it('the rate holds at the wire over many rounds, and few connections carry all r
 });
 
 it('its owner is warned at 50 and 90 % and told of the pause, once each', async () => {
-  stopWorker = await bench.startWorker({
+  stopWorker = await harness.startWorker({
     schedule: { delaysMs: Array(14).fill(60), jitter: 0, retryAfterCapMs: 1_000 },
     health: { failures: 10, firstFailureAgeMs: 0, slowAfterTimeouts: 3 },
   });
-  const { account, announce } = await bench.scene([ruc]);
-  const webhook = await bench.webhook(account, `${receiver.origin}/failing`);
+  const { account, announce } = await harness.scene([ruc]);
+  const webhook = await harness.webhook(account, `${receiver.origin}/failing`);
   receiver.answer(status(500), '/failing');
   await announce(ruc);
-  await bench.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['retenida']));
-  const { rows } = await bench.pool.query<{ kind: string; detail: Record<string, unknown> }>(
+  await harness.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['retenida']));
+  const { rows } = await harness.pool.query<{ kind: string; detail: Record<string, unknown> }>(
     'SELECT kind, detail FROM notice WHERE webhook_id = $1 ORDER BY id',
     [webhook.id],
   );
@@ -77,19 +83,19 @@ it('its owner is warned at 50 and 90 % and told of the pause, once each', async 
 });
 
 it('a retry goes where the webhook points by then, and is cancelled when the webhook is deleted', async () => {
-  stopWorker = await bench.startWorker({ schedule: { delaysMs: [800, 800], jitter: 0, retryAfterCapMs: 1_000 } });
-  const { account, announce } = await bench.scene([ruc]);
-  const moved = await bench.webhook(account, `${receiver.origin}/old`);
-  const deleted = await bench.webhook(account, `${receiver.origin}/deleted`);
+  stopWorker = await harness.startWorker({ schedule: { delaysMs: [800, 800], jitter: 0, retryAfterCapMs: 1_000 } });
+  const { account, announce } = await harness.scene([ruc]);
+  const moved = await harness.webhook(account, `${receiver.origin}/old`);
+  const deleted = await harness.webhook(account, `${receiver.origin}/deleted`);
   for (const path of ['/old', '/deleted']) receiver.answer(status(500), path);
   await announce(ruc);
   await receiver.received(1, { path: '/old' });
   await receiver.received(1, { path: '/deleted' });
-  await bench.eventually(async () => expect(await estadosOf(deleted.id)).toEqual(['pendiente']));
-  await bench.pool.query('UPDATE webhook SET url = $2 WHERE id = $1', [moved.id, `${receiver.origin}/new`]);
-  await inTransaction(bench.pool, (client) => deleteWebhookIn(client, account, deleted.id));
+  await harness.eventually(async () => expect(await estadosOf(deleted.id)).toEqual(['pendiente']));
+  await harness.pool.query('UPDATE webhook SET url = $2 WHERE id = $1', [moved.id, `${receiver.origin}/new`]);
+  await inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, deleted.id));
   const [notice] = await receiver.received(1, { path: '/new' });
-  expect(notice!.deliveryId).toBe((await bench.deliveries(moved.id))[0]!.id);
+  expect(notice!.deliveryId).toBe((await harness.deliveries(moved.id))[0]!.id);
   await sleep(500);
   expect(cameTo('/old')).toHaveLength(1);
   expect(cameTo('/deleted')).toHaveLength(1);
@@ -97,33 +103,33 @@ it('a retry goes where the webhook points by then, and is cancelled when the web
 });
 
 it('a workflow that is ended from outside while a retry waits is started anew, and the retry comes', async () => {
-  stopWorker = await bench.startWorker({ schedule: { delaysMs: [1_500], jitter: 0, retryAfterCapMs: 1_000 } });
-  const { account, announce } = await bench.scene([ruc]);
-  const webhook = await bench.webhook(account, `${receiver.origin}/forgotten`);
+  stopWorker = await harness.startWorker({ schedule: { delaysMs: [1_500], jitter: 0, retryAfterCapMs: 1_000 } });
+  const { account, announce } = await harness.scene([ruc]);
+  const webhook = await harness.webhook(account, `${receiver.origin}/forgotten`);
   receiver.answer(inTurn(status(500), status(204)), '/forgotten');
   await announce(ruc);
   const work = () =>
-    bench.pool.query('SELECT lease_until, next_due_at > now() AS waits FROM webhook_work WHERE webhook_id = $1', [
+    harness.pool.query('SELECT lease_until, next_due_at > now() AS waits FROM webhook_work WHERE webhook_id = $1', [
       webhook.id,
     ]);
   // The round is over: nothing but the workflow's timer knows of the retry, besides PostgreSQL.
-  await bench.eventually(async () => expect((await work()).rows).toEqual([{ lease_until: null, waits: true }]));
-  await bench.client.workflow.getHandle(`delivery/${webhook.id}`).terminate('the test forgets it');
-  await bench.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['entregada']));
+  await harness.eventually(async () => expect((await work()).rows).toEqual([{ lease_until: null, waits: true }]));
+  await harness.client.workflow.getHandle(`delivery/${webhook.id}`).terminate('the test forgets it');
+  await harness.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['entregada']));
   expect(cameTo('/forgotten')).toHaveLength(2);
 });
 
 it('after three timeouts in a row its rounds run on the queue of slow endpoints, until it answers', async () => {
-  stopWorker = await bench.startWorker({
+  stopWorker = await harness.startWorker({
     exchange: { exchangeTimeoutMs: 250, maxBodyBytes: 16_384 },
     schedule: { delaysMs: Array(8).fill(50), jitter: 0, retryAfterCapMs: 1_000 },
   });
-  const { account, announce } = await bench.scene([ruc]);
-  const webhook = await bench.webhook(account, `${receiver.origin}/slow`);
+  const { account, announce } = await harness.scene([ruc]);
+  const webhook = await harness.webhook(account, `${receiver.origin}/slow`);
   receiver.answer(inTurn(hang, hang, hang, hang, status(204)), '/slow');
   await announce(ruc);
-  await bench.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['entregada']));
-  const handle = bench.client.workflow.getHandle(`delivery/${webhook.id}`);
+  await harness.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['entregada']));
+  const handle = harness.client.workflow.getHandle(`delivery/${webhook.id}`);
   // It ends once nothing is due, or it would take a slot for ever.
   await handle.result();
   const { events } = await handle.fetchHistory();
@@ -137,10 +143,10 @@ it('after three timeouts in a row its rounds run on the queue of slow endpoints,
 
 it('a round that lingers hears of more work at once, without another round', async () => {
   const round = { ...quickSettings.round!, lingerMs: 3_500, lookAgainMs: 60_000 };
-  stopWorker = await bench.startWorker({ round });
+  stopWorker = await harness.startWorker({ round });
   const other = '20990000027';
-  const { account, announce } = await bench.scene([ruc, other]);
-  await bench.webhook(account, `${receiver.origin}/lingers`);
+  const { account, announce } = await harness.scene([ruc, other]);
+  await harness.webhook(account, `${receiver.origin}/lingers`);
   await announce(ruc);
   await receiver.received(1, { path: '/lingers' });
   await sleep(300);

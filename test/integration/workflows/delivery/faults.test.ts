@@ -2,34 +2,34 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
-import { quickSettings } from '../../../support/delivery-settings.ts';
-import { hang, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';
-import { keyRingText } from '../../../support/watch-bench.ts';
+import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/delivery/harness.ts';
+import { hang, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/delivery/receiver.ts';
+import { quickSettings } from '../../../support/delivery/settings.ts';
+import { keyRingText } from '../../../support/watch/harness.ts';
 
-let bench: DeliveryBench;
+let harness: DeliveryHarness;
 let receiver: ProgrammedReceiver;
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {
-  bench = await makeDeliveryBench(inject('endpoints'));
-  receiver = await startProgrammedReceiver(bench.authority);
+  harness = await makeDeliveryHarness(inject('endpoints'));
+  receiver = await startProgrammedReceiver(harness.authority);
 });
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
   await receiver?.close();
-  await bench?.close();
+  await harness?.close();
 });
 
 async function startWorkerProcess(): Promise<ChildProcess> {
   const options = {
-    databaseUrl: bench.databaseUrl,
+    databaseUrl: harness.databaseUrl,
     temporalAddress: inject('endpoints').TEMPORAL_ADDRESS,
-    namespace: bench.namespace,
+    namespace: harness.namespace,
     keyRing: keyRingText,
-    caPem: bench.authority.caPem,
+    caPem: harness.authority.caPem,
   };
-  const file = new URL('../../../support/delivery-worker-process.ts', import.meta.url).pathname;
+  const file = new URL('../../../support/delivery/worker-process.ts', import.meta.url).pathname;
   const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(options)], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -43,8 +43,8 @@ async function startWorkerProcess(): Promise<ChildProcess> {
 
 it('a worker killed between sending and recording: the same delivery comes again, and the first try shows as unknown', async () => {
   const first = await startWorkerProcess();
-  const { account, announce } = await bench.scene(['20990000019']);
-  const webhook = await bench.webhook(account, `${receiver.origin}/killed`);
+  const { account, announce } = await harness.scene(['20990000019']);
+  const webhook = await harness.webhook(account, `${receiver.origin}/killed`);
   receiver.trust(webhook.secret);
   receiver.answer((_notice, response) => {
     // It has the notice; the worker never learns of it.
@@ -56,15 +56,15 @@ it('a worker killed between sending and recording: the same delivery comes again
   receiver.answer(status(204), '/killed');
   await startWorkerProcess();
   const notices = await receiver.received(2, { path: '/killed', timeoutMs: 60_000 });
-  await bench.eventually(async () => {
-    expect(await bench.deliveries(webhook.id)).toMatchObject([
+  await harness.eventually(async () => {
+    expect(await harness.deliveries(webhook.id)).toMatchObject([
       { estado: 'entregada', intentos: 2, fallos_del_ciclo: 0 },
     ]);
   });
-  const [delivery] = await bench.deliveries(webhook.id);
+  const [delivery] = await harness.deliveries(webhook.id);
   expect(notices.map(({ deliveryId }) => deliveryId)).toEqual([delivery!.id, delivery!.id]);
   expect(notices.every(({ verified }) => verified)).toBe(true);
-  expect(await bench.attempts(delivery!.id)).toMatchObject([
+  expect(await harness.attempts(delivery!.id)).toMatchObject([
     { number: 1, http_status: null, failure: 'resultado_desconocido' },
     { number: 2, http_status: 204, failure: null },
   ]);
@@ -72,18 +72,18 @@ it('a worker killed between sending and recording: the same delivery comes again
 });
 
 it('work added at any instant of a round is found without the sweeper', async () => {
-  const stop = await bench.startWorker({ sweepEveryMs: 3_600_000 });
+  const stop = await harness.startWorker({ sweepEveryMs: 3_600_000 });
   const rucs = Array.from({ length: 120 }, (_, index) => `20700000${String(index).padStart(3, '0')}`);
-  const { account, announce } = await bench.scene(rucs);
-  const webhook = await bench.webhook(account, `${receiver.origin}/wakes`);
+  const { account, announce } = await harness.scene(rucs);
+  const webhook = await harness.webhook(account, `${receiver.origin}/wakes`);
   for (const ruc of rucs) {
     await announce(ruc);
     // Around the time that a round takes to find nothing and end.
     await sleep(Math.random() * 25);
   }
   await receiver.received(rucs.length, { path: '/wakes', timeoutMs: 5_000 });
-  await bench.eventually(async () => {
-    const estados = (await bench.deliveries(webhook.id)).map(({ estado }) => estado);
+  await harness.eventually(async () => {
+    const estados = (await harness.deliveries(webhook.id)).map(({ estado }) => estado);
     expect(estados.filter((estado) => estado === 'entregada')).toHaveLength(rucs.length);
   }, 5_000);
   expect(receiver.notices.filter(({ path }) => path === '/wakes')).toHaveLength(rucs.length);
@@ -91,9 +91,9 @@ it('work added at any instant of a round is found without the sweeper', async ()
 });
 
 it('a worker that is told to stop records what is under way', async () => {
-  const stop = await bench.startWorker();
-  const { account, announce } = await bench.scene(['20990000035']);
-  const webhook = await bench.webhook(account, `${receiver.origin}/stop`);
+  const stop = await harness.startWorker();
+  const { account, announce } = await harness.scene(['20990000035']);
+  const webhook = await harness.webhook(account, `${receiver.origin}/stop`);
   receiver.answer(async (_notice, response) => {
     await sleep(800);
     response.writeHead(204).end();
@@ -101,28 +101,28 @@ it('a worker that is told to stop records what is under way', async () => {
   await announce('20990000035');
   await receiver.received(1, { path: '/stop' });
   await stop();
-  expect(await bench.deliveries(webhook.id)).toMatchObject([{ estado: 'entregada', intentos: 1 }]);
+  expect(await harness.deliveries(webhook.id)).toMatchObject([{ estado: 'entregada', intentos: 1 }]);
 });
 
 it('receivers that hang keep nobody else waiting, not even on the same host', async () => {
-  const stop = await bench.startWorker({
+  const stop = await harness.startWorker({
     exchange: { exchangeTimeoutMs: 20_000, maxBodyBytes: 16_384 },
     round: { ...quickSettings.round!, deliveryLeaseMs: 30_000, workLeaseMs: 60_000 },
     stopMs: 30_000,
   });
-  const slow = await bench.scene(['20990000027']);
+  const slow = await harness.scene(['20990000027']);
   receiver.answer(hang, '/slow');
-  for (let index = 0; index < 12; index += 1) await bench.webhook(slow.account, `${receiver.origin}/slow`);
+  for (let index = 0; index < 12; index += 1) await harness.webhook(slow.account, `${receiver.origin}/slow`);
   await slow.announce('20990000027');
   await receiver.received(12, { path: '/slow' });
-  const quick = await bench.scene(['20990000035']);
-  const webhook = await bench.webhook(quick.account, `${receiver.origin}/quick`);
+  const quick = await harness.scene(['20990000035']);
+  const webhook = await harness.webhook(quick.account, `${receiver.origin}/quick`);
   await quick.announce('20990000035');
-  await bench.eventually(async () => {
-    expect(await bench.deliveries(webhook.id)).toMatchObject([{ estado: 'entregada' }]);
+  await harness.eventually(async () => {
+    expect(await harness.deliveries(webhook.id)).toMatchObject([{ estado: 'entregada' }]);
   });
   // All the slow ones are still under way.
-  const { rows } = await bench.pool.query('SELECT DISTINCT estado, intentos FROM delivery WHERE account_id = $1', [
+  const { rows } = await harness.pool.query('SELECT DISTINCT estado, intentos FROM delivery WHERE account_id = $1', [
     slow.account,
   ]);
   expect(rows).toEqual([{ estado: 'en_curso', intentos: 1 }]);

@@ -7,9 +7,9 @@ import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispa
 import { makeWebhookSecret } from '../../../../pipelines/runtime/secrets.ts';
 import { sendAttempt } from '../../../../workflows/delivery/attempt.ts';
 import { defaultDeliverySettings } from '../../../../workflows/delivery/worker.ts';
-import { claimedDelivery, targetAt } from '../../../support/claimed-delivery.ts';
-import { type Python, pythonWithPackages } from '../../../support/python-packages.ts';
-import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/receiver.ts';
+import { claimedDelivery, targetAt } from '../../../support/delivery/claimed-delivery.ts';
+import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/delivery/receiver.ts';
+import { type Python, pythonWithPackages } from '../../../support/process/python-packages.ts';
 
 // The same bytes and headers, taken off the wire, before the two libraries that most receivers use.
 const bodies = [

@@ -3,10 +3,10 @@ import type { PoolClient } from '../../../../pipelines/runtime/postgres.ts';
 import { resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { defaultRecoveryLimits } from '../../../../pipelines/webhooks/recoveries.ts';
 import { createdRecoveryAnswer, recoveryAnswer } from '../../../../schemas/http/deliveries.ts';
-import { makeCaller, type RunningApi, requestsOf, startApi } from '../../../support/api.ts';
-import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
-import { holdDeliveries } from '../../../support/delivery-work.ts';
-import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/receiver.ts';
+import { makeCaller, type RunningApi, requestsOf, startApi } from '../../../support/api/process.ts';
+import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/delivery/harness.ts';
+import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/delivery/receiver.ts';
+import { holdDeliveries } from '../../../support/delivery/work.ts';
 
 // The api carries recoveries. It is killed with a chunk half done, the first and a later one, while a worker sends what is due.
 
@@ -14,16 +14,16 @@ const { chunkRows } = defaultRecoveryLimits;
 const count = 1.2 * chunkRows;
 const attemptsBefore = 10;
 
-let bench: DeliveryBench;
+let harness: DeliveryHarness;
 let receiver: ProgrammedReceiver;
 let stopWorker: () => Promise<void>;
 let running: RunningApi | null = null;
 let holding: PoolClient | null = null;
 
 beforeAll(async () => {
-  bench = await makeDeliveryBench(inject('endpoints'));
-  receiver = await startProgrammedReceiver(bench.authority);
-  stopWorker = await bench.startWorker();
+  harness = await makeDeliveryHarness(inject('endpoints'));
+  receiver = await startProgrammedReceiver(harness.authority);
+  stopWorker = await harness.startWorker();
 });
 afterEach(async () => {
   holding?.release(true);
@@ -32,35 +32,35 @@ afterEach(async () => {
 afterAll(async () => {
   await stopWorker?.();
   await receiver?.close();
-  await bench?.close();
+  await harness?.close();
 });
 
 async function startAnotherApi(): Promise<RunningApi> {
   const { CLICKHOUSE_URL, TEMPORAL_ADDRESS } = inject('endpoints');
   running = await startApi({
-    DATABASE_URL: bench.databaseUrl,
+    DATABASE_URL: harness.databaseUrl,
     CLICKHOUSE_URL,
     TEMPORAL_ADDRESS,
-    TEMPORAL_NAMESPACE: bench.namespace,
+    TEMPORAL_NAMESPACE: harness.namespace,
   });
   return running;
 }
 
 /** A webhook whose deliveries have all used up their schedule. */
 async function insertExhausted(account: number, path: string): Promise<string> {
-  const { id } = await bench.webhook(account, receiver.origin + path, { inFlight: 50 });
-  await holdDeliveries(bench, [{ id, account }], count);
-  await bench.pool.query(
+  const { id } = await harness.webhook(account, receiver.origin + path, { inFlight: 50 });
+  await holdDeliveries(harness, [{ id, account }], count);
+  await harness.pool.query(
     `UPDATE delivery SET estado = 'agotada', intentos = $2, fallos_del_ciclo = $2, finished_at = now() WHERE webhook_id = $1`,
     [id, attemptsBefore],
   );
-  await resumeWebhook(bench.pool, id);
+  await resumeWebhook(harness.pool, id);
   return id;
 }
 
 /** Holds one delivery, so that the chunk it belongs to stops in the middle of its update. */
 async function holdNth(webhook: string, position: number): Promise<void> {
-  holding = await bench.pool.connect();
+  holding = await harness.pool.connect();
   await holding.query('BEGIN');
   const { rowCount } = await holding.query(
     `SELECT 1 FROM delivery WHERE (day, id) = (
@@ -71,7 +71,7 @@ async function holdNth(webhook: string, position: number): Promise<void> {
 }
 
 const sessionsOfApi = async (condition: string) => {
-  const { rows } = await bench.pool.query<{ count: number }>(
+  const { rows } = await harness.pool.query<{ count: number }>(
     `SELECT count(*) FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'padron-api' AND ${condition}`,
   );
@@ -92,7 +92,7 @@ async function killInsideChunk(api: RunningApi): Promise<void> {
 
 const progressOf = async (webhook: string, id: string) =>
   (
-    await bench.pool.query<{ estado: string; resent: number; left: number }>(
+    await harness.pool.query<{ estado: string; resent: number; left: number }>(
       `SELECT r.estado, r.resent, (SELECT count(*) FROM delivery WHERE webhook_id = $1 AND estado = 'agotada') AS left
        FROM recovery r WHERE r.id = $2`,
       [webhook, id],
@@ -103,7 +103,7 @@ it('killed inside a chunk, twice: the next process goes on, and every delivery i
   timeout: 300_000,
 }, async () => {
   const first = await startAnotherApi();
-  const caller = await makeCaller(bench.pool, first.url);
+  const caller = await makeCaller(harness.pool, first.url);
   const webhook = await insertExhausted(caller.accountId, '/recovered');
   const path = `/id/v1/watch/webhooks/${webhook}/recuperaciones`;
   await holdNth(webhook, 0.5 * chunkRows);
@@ -122,14 +122,14 @@ it('killed inside a chunk, twice: the next process goes on, and every delivery i
   const shown = async () => recoveryAnswer.parse(await (await request(`${path}/${id}`)).json()).data;
   await expect.poll(async () => (await shown()).estado, { timeout: 60_000 }).toBe('terminada');
   expect(await shown()).toMatchObject({ total: count, reenviadas: count, omitidas: 0 });
-  await bench.eventually(async () => {
-    const open = (await bench.deliveries(webhook)).filter(({ estado }) => estado !== 'entregada');
+  await harness.eventually(async () => {
+    const open = (await harness.deliveries(webhook)).filter(({ estado }) => estado !== 'entregada');
     expect(open).toHaveLength(0);
   }, 60_000);
 
   const arrivals = receiver.notices.map(({ deliveryId }) => deliveryId);
   expect(new Set(arrivals).size).toBe(count);
-  const { rows } = await bench.pool.query<{ accepted: number; others: number }>(
+  const { rows } = await harness.pool.query<{ accepted: number; others: number }>(
     'SELECT count(*) FILTER (WHERE failure IS NULL) AS accepted, count(failure) AS others FROM attempt',
   );
   // Made due twice, one would have been accepted twice. A second arrival has its cause: a first whose end nobody noted.

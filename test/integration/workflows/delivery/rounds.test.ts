@@ -4,33 +4,39 @@ import { inTransaction, type Pool } from '../../../../pipelines/runtime/postgres
 import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { changeWebhook } from '../../../../pipelines/webhooks/webhooks.ts';
-import { quickSettings } from '../../../support/delivery-settings.ts';
-import { Fuse } from '../../../support/fuse.ts';
-import { after, inTurn, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';
-import { makeRoundBench, type RoundBench, type RoundScene } from '../../../support/round-bench.ts';
+import {
+  after,
+  inTurn,
+  type ProgrammedReceiver,
+  startProgrammedReceiver,
+  status,
+} from '../../../support/delivery/receiver.ts';
+import { makeRoundHarness, type RoundHarness, type RoundScene } from '../../../support/delivery/round-harness.ts';
+import { quickSettings } from '../../../support/delivery/settings.ts';
+import { Fuse } from '../../../support/publication/fuse.ts';
 
 const [first, second] = ['20990000019', '20990000027'] as const;
 const hourMs = 3_600_000;
-let bench: RoundBench;
+let harness: RoundHarness;
 let receiver: ProgrammedReceiver;
 let paths = 0;
 
 beforeAll(async () => {
-  bench = await makeRoundBench(inject('endpoints'));
-  receiver = await startProgrammedReceiver(bench.authority);
+  harness = await makeRoundHarness(inject('endpoints'));
+  receiver = await startProgrammedReceiver(harness.authority);
 });
 afterEach(() => {
   vi.unstubAllGlobals();
 });
 afterAll(async () => {
   await receiver.close();
-  await bench.close();
+  await harness.close();
 });
 
 async function sceneAt(rate?: number): Promise<RoundScene & { path: string }> {
   paths += 1;
   const path = `/hook-${paths}`;
-  return { ...(await bench.scene(receiver.origin + path, [first, second], rate)), path };
+  return { ...(await harness.scene(receiver.origin + path, [first, second], rate)), path };
 }
 
 /** The worker's clock and nothing else: it runs on from there; timers and PostgreSQL go on as they are. */
@@ -73,7 +79,7 @@ it('a worker’s clock that is set forward by a day pauses nobody: failures are 
     health: { failures: 3, firstFailureAgeMs: 24 * hourMs, slowAfterTimeouts: 3 },
   });
   expect(await standing()).toEqual({ estado: 'activo', pausado_por: null, failures: 4 });
-  const { rows } = await bench.pool.query("SELECT 1 FROM notice WHERE kind = 'webhook.por_pausar'");
+  const { rows } = await harness.pool.query("SELECT 1 FROM notice WHERE kind = 'webhook.por_pausar'");
   expect(rows).toEqual([]);
 });
 
@@ -81,7 +87,7 @@ it('what an old URL answers after the webhook points elsewhere neither pauses it
   const { account, webhook, announce, work, deliveries, standing, path } = await sceneAt();
   await announce(first);
   receiver.answer(async (notice, response, request) => {
-    await changeWebhook(bench.pool, account, webhook, { url: `${receiver.origin}${path}/new` });
+    await changeWebhook(harness.pool, account, webhook, { url: `${receiver.origin}${path}/new` });
     return status(410)(notice, response, request);
   }, path);
   await work();
@@ -95,9 +101,9 @@ it('a 410 pauses although PostgreSQL was away when it was to be told', async () 
   await announce(first);
   let away = false;
   const failing = {
-    query: (...asked: unknown[]) => (bench.pool.query as (...args: unknown[]) => unknown).apply(bench.pool, asked),
+    query: (...asked: unknown[]) => (harness.pool.query as (...args: unknown[]) => unknown).apply(harness.pool, asked),
     connect: async () => {
-      if (!away) return bench.pool.connect();
+      if (!away) return harness.pool.connect();
       away = false;
       throw new Error('PostgreSQL is away');
     },
@@ -134,25 +140,25 @@ it('what a worker that died left under way is held once its lease is over, if it
   const { webhook, announce, round, deliveries } = await sceneAt();
   await announce(first);
   // The worker claims, and is never heard of again.
-  await claimDeliveries(bench.pool, webhook, { deliveryLeaseMs: 1_500, workLeaseMs: 1_500 }, () => 10);
-  await pauseWebhook(bench.pool, webhook, 'cliente');
+  await claimDeliveries(harness.pool, webhook, { deliveryLeaseMs: 1_500, workLeaseMs: 1_500 }, () => 10);
+  await pauseWebhook(harness.pool, webhook, 'cliente');
   const early = await round();
   expect(await deliveries()).toEqual([{ estado: 'en_curso', intentos: 1 }]);
   expect(early).toMatchObject({ webhook: 'pausado', nextInMs: expect.any(Number) });
   await sleep(early.nextInMs! + 100);
   expect(await round()).toMatchObject({ webhook: 'pausado', nextInMs: null });
   expect(await deliveries()).toEqual([{ estado: 'retenida', intentos: 1 }]);
-  expect(await resumeWebhook(bench.pool, webhook)).toEqual({ resumed: true, released: 1 });
+  expect(await resumeWebhook(harness.pool, webhook)).toEqual({ resumed: true, released: 1 });
   await round();
   expect(await deliveries()).toEqual([{ estado: 'entregada', intentos: 2 }]);
 });
 
 it('of a deleted webhook nothing stays open: what is under way is told if it arrives, what was abandoned is cancelled', async () => {
   const remove = ({ account, webhook }: RoundScene) =>
-    inTransaction(bench.pool, (client) => deleteWebhookIn(client, account, webhook));
+    inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, webhook));
   const abandoned = await sceneAt();
   await abandoned.announce(first);
-  await claimDeliveries(bench.pool, abandoned.webhook, { deliveryLeaseMs: 0, workLeaseMs: 0 }, () => 10);
+  await claimDeliveries(harness.pool, abandoned.webhook, { deliveryLeaseMs: 0, workLeaseMs: 0 }, () => 10);
   await remove(abandoned);
   expect(await abandoned.deliveries()).toEqual([{ estado: 'cancelada', intentos: 1 }]);
 
@@ -169,7 +175,7 @@ it('of a deleted webhook nothing stays open: what is under way is told if it arr
     expect(await ends).toMatchObject({ webhook: 'eliminado', nextInMs: null });
     expect(await scene.deliveries()).toEqual([{ estado, intentos: 1 }]);
   }
-  const { rows } = await bench.pool.query(
+  const { rows } = await harness.pool.query(
     `SELECT 1 FROM delivery d JOIN webhook w ON w.id = d.webhook_id
      WHERE w.deleted_at IS NOT NULL AND d.estado IN ('pendiente', 'en_curso', 'retenida')`,
   );
@@ -191,7 +197,7 @@ it('a worker that dies after any of its calls to PostgreSQL loses no notice, and
     // Refused once, so that there are failures to be judged too.
     receiver.answer(inTurn(status(500), status(204)), path);
     try {
-      await round(quick, { pool: fuse.pool(bench.pool) });
+      await round(quick, { pool: fuse.pool(harness.pool) });
     } catch (error) {
       if (!fuse.isBlown) throw error;
     }

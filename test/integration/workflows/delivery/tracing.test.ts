@@ -3,12 +3,17 @@ import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import { startTracing } from '../../../../pipelines/runtime/tracing/start.ts';
 import { type RunningTracing, tracingBlock } from '../../../../pipelines/runtime/tracing/tracing.ts';
 import { deliveryWorkflow } from '../../../../pipelines/webhooks/work.ts';
-import { type Collector, startCollector } from '../../../support/collector.ts';
-import { type DeliveryBench, makeDeliveryBench } from '../../../support/delivery-bench.ts';
-import { inTurn, type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/receiver.ts';
+import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/delivery/harness.ts';
+import {
+  inTurn,
+  type ProgrammedReceiver,
+  startProgrammedReceiver,
+  status,
+} from '../../../support/delivery/receiver.ts';
+import { type Collector, startCollector } from '../../../support/process/collector.ts';
 
 const company = '20990000019';
-let bench: DeliveryBench;
+let harness: DeliveryHarness;
 let receiver: ProgrammedReceiver;
 let collector: Collector;
 let traces: RunningTracing;
@@ -18,28 +23,28 @@ beforeAll(async () => {
   collector = await startCollector();
   const settings = parseConfiguration(tracingBlock, collector.environment);
   traces = await startTracing('worker', { ...settings, LOG_LEVEL: 'silent' });
-  bench = await makeDeliveryBench(inject('endpoints'));
-  receiver = await startProgrammedReceiver(bench.authority);
-  stopWorker = await bench.startWorker({}, undefined, traces.tracing);
+  harness = await makeDeliveryHarness(inject('endpoints'));
+  receiver = await startProgrammedReceiver(harness.authority);
+  stopWorker = await harness.startWorker({}, undefined, traces.tracing);
 });
 afterAll(async () => {
   await stopWorker();
   await receiver.close();
-  await bench.close();
+  await harness.close();
   await traces.stop();
   await collector.close();
 });
 
 it('each attempt is a span within its round, found by the delivery, the change and the run; nobody is named', async () => {
-  const { account, announce } = await bench.scene([company]);
+  const { account, announce } = await harness.scene([company]);
   const path = '/secreto-del-cliente';
-  const webhook = await bench.webhook(account, receiver.origin + path);
+  const webhook = await harness.webhook(account, receiver.origin + path);
   receiver.trust(webhook.secret);
   receiver.answer(inTurn(status(500, {}, 'respuesta privada'), status(204)), path);
   await announce(company);
   const [notice] = await receiver.received(2, { path });
   const delivery = notice!.deliveryId;
-  const { rows } = await bench.pool.query('SELECT register, edition FROM event WHERE account_id = $1', [account]);
+  const { rows } = await harness.pool.query('SELECT register, edition FROM event WHERE account_id = $1', [account]);
   await expect
     .poll(() => collector.spans().filter(({ attributes }) => attributes['padron.delivery'] === delivery).length, {
       timeout: 20_000,

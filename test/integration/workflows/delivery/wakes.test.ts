@@ -3,7 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { expect, inject, it } from 'vitest';
 import type { DeliveryActivities } from '../../../../workflows/delivery/activities.ts';
-import { freshNamespace } from '../../../support/isolation.ts';
+import { freshNamespace } from '../../../support/engines/isolation.ts';
 
 // On a real server: the one for tests that skips time gives no such guarantee.
 it('of 1,500 wake-ups, through a run that ends and starts anew, none is lost: a round starts after each', async () => {

@@ -10,8 +10,8 @@ import { findPublication } from '../../../../pipelines/editions/publications.ts'
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { wakePublish } from '../../../../workflows/publication/schedule.ts';
 import { type Fault, writeFault } from '../../../fixtures/padron-reducido/faults.ts';
-import { PublicationBench, register } from '../../../support/publication-bench.ts';
-import { type Rows, readState } from '../../../support/register-state.ts';
+import { PublicationHarness, register } from '../../../support/publication/harness.ts';
+import { type Rows, readState } from '../../../support/registers/state.ts';
 
 const count = 2_000;
 const population = populationOf(count, 11);
@@ -19,7 +19,7 @@ const rows = Array.from({ length: count }, (_, index) => {
   const { ruc, cells } = taxpayerOn(population, index, 1);
   return `${ruc}|${cells.join('|')}|`;
 });
-let bench: PublicationBench;
+let harness: PublicationHarness;
 let folder: string;
 let before: Rows;
 let minutes = 0;
@@ -33,23 +33,23 @@ function nextTime(): Date {
 async function put(fault: Fault): Promise<void> {
   const path = join(folder, `${fault}.zip`);
   await writeFault(fault, path, rows);
-  bench.site.misbehave({ mode: 'ok' });
-  bench.site.publish(await readFile(path), nextTime());
+  harness.site.misbehave({ mode: 'ok' });
+  harness.site.publish(await readFile(path), nextTime());
 }
 
-const state = () => readState(bench.stream.environment.CLICKHOUSE_URL!);
-const editionCount = async () => (await listEditions(bench.stream.pool, { register, maxRows: 100 })).length;
+const state = () => readState(harness.stream.environment.CLICKHOUSE_URL!);
+const editionCount = async () => (await listEditions(harness.stream.pool, { register, maxRows: 100 })).length;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'padron-bad-input-'));
-  bench = await PublicationBench.start(inject('endpoints'));
+  harness = await PublicationHarness.start(inject('endpoints'));
   // Edition 1: the same rows, the first without a name: that is no reason to refuse a file.
   await put('empty_name');
-  expect((await bench.run()).publication).toMatchObject({ state: 'publicada', edition: 1, rows: count });
+  expect((await harness.run()).publication).toMatchObject({ state: 'publicada', edition: 1, rows: count });
   before = await state();
 });
 afterAll(async () => {
-  await bench?.close();
+  await harness?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -72,50 +72,50 @@ describe('a publication that must not be taken on', () => {
     ['every_name_changed', /^gates: .*nombre changed in \d+ of \d+ companies/],
   ])('%s goes to quarantine with its reason, and the live data stays', async (fault, reason) => {
     await put(fault);
-    const { publication } = await bench.run();
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'en_cuarentena', edition: null });
     expect(publication!.state_reason).toMatch(reason);
     // Never a person's row in a reason.
     expect(publication!.state_reason).not.toMatch(/\b1[057]\d{9}\b/);
     expect(await editionCount()).toBe(1);
     expect(await state()).toEqual(before);
-    expect(await readHead(bench.stream.pool, register)).toMatchObject({ edition: 1 });
+    expect(await readHead(harness.stream.pool, register)).toMatchObject({ edition: 1 });
   });
 
   it('without any date goes to quarantine, and an operator can give it one', async () => {
     await put('duplicate');
-    bench.site.page = '';
-    bench.site.misbehave({ mode: 'no_dates' });
-    const { publication } = await bench.run();
+    harness.site.page = '';
+    harness.site.misbehave({ mode: 'no_dates' });
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'en_cuarentena', fecha_dato: null, published_at: null });
     expect(publication!.state_reason).toMatch(/^date_unknown: /);
     // The same bytes without a date are the same publication, however often they are fetched.
-    expect((await bench.run()).publication!.id).toBe(publication!.id);
-    const { pool } = bench.stream;
+    expect((await harness.run()).publication!.id).toBe(publication!.id);
+    const { pool } = harness.stream;
     const decision = { by: 'Ana', reason: 'seen on the page', fechaDato: null };
     const approve = (fechaDato: string | null) =>
       inTransaction(pool, (client) => approvePublication(client, publication!.id, { ...decision, fechaDato }));
     await expect(approve(null)).rejects.toMatchObject({ code: 'date_missing' });
     await approve('2026-10-20');
-    await wakePublish(bench.client, register);
-    expect(await bench.settled(publication!.id)).toMatchObject({ decided_by: 'Ana', fecha_dato: '2026-10-20' });
+    await wakePublish(harness.client, register);
+    expect(await harness.settled(publication!.id)).toMatchObject({ decided_by: 'Ana', fecha_dato: '2026-10-20' });
   });
 
   it("takes the landing page's date when the download has none", async () => {
     await put('utf8');
-    bench.site.page = '<div class="titulo">Padrón <b>21/10/2026</b></div>';
-    bench.site.misbehave({ mode: 'no_dates' });
-    expect((await bench.run()).publication).toMatchObject({ fecha_dato: '2026-10-21', state: 'en_cuarentena' });
+    harness.site.page = '<div class="titulo">Padrón <b>21/10/2026</b></div>';
+    harness.site.misbehave({ mode: 'no_dates' });
+    expect((await harness.run()).publication).toMatchObject({ fecha_dato: '2026-10-21', state: 'en_cuarentena' });
   });
 
   it('that declares too many bytes is refused unseen', async () => {
     await put('empty_name');
-    bench.site.misbehave({ mode: 'declares', bytes: 2 ** 40 });
-    const { publication } = await bench.run();
+    harness.site.misbehave({ mode: 'declares', bytes: 2 ** 40 });
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'en_cuarentena', sha256: null });
     expect(publication!.state_reason).toMatch(/^too_large: the declared 1099511627776 bytes/);
     await expect(
-      inTransaction(bench.stream.pool, (client) =>
+      inTransaction(harness.stream.pool, (client) =>
         approvePublication(client, publication!.id, { by: 'Ana', reason: null, fechaDato: '2026-10-20' }),
       ),
     ).rejects.toMatchObject({ code: 'bytes_missing' });
@@ -130,12 +130,12 @@ describe('a publication with bad lines', () => {
     ['other_prefix', { rejected: 1, duplicates: 0 }],
   ])('%s is taken on: the line is counted and its reason kept, and no known RUC disappears', async (fault, counts) => {
     await put(fault);
-    const { publication } = await bench.run();
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'publicada', ...counts });
     const comparison = publication!.compare_result as { rejectsSha256: string; counts: { deleted: number } };
     expect(comparison.counts.deleted).toBe(0);
     const rejects = { register, kind: 'rejects', sha256: comparison.rejectsSha256 } as const;
-    expect(await bench.archive.size(rejects)).toBeGreaterThan(0);
+    expect(await harness.archive.size(rejects)).toBeGreaterThan(0);
     expect((await state()).size).toBe(count);
   });
 });
@@ -143,27 +143,27 @@ describe('a publication with bad lines', () => {
 describe("an operator's decision", () => {
   it('approved: the gates are recorded and overruled, the comparison is with the state of today', async () => {
     await put('every_name_changed');
-    const { publication } = await bench.run();
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'en_cuarentena' });
-    const { pool } = bench.stream;
+    const { pool } = harness.stream;
     await put('bad_check_digit');
-    const newer = (await bench.run()).publication!;
+    const newer = (await harness.run()).publication!;
     expect(newer.state).toBe('publicada');
     // A newer one has passed meanwhile: even approved, an older one never replaces it.
     await inTransaction(pool, (client) =>
       approvePublication(client, publication!.id, { by: 'Ana', reason: null, fechaDato: null }),
     );
-    await wakePublish(bench.client, register);
-    expect(await bench.settled(publication!.id)).toMatchObject({ state: 'sustituida' });
+    await wakePublish(harness.client, register);
+    expect(await harness.settled(publication!.id)).toMatchObject({ state: 'sustituida' });
 
     await put('every_name_changed');
-    const again = (await bench.run()).publication!;
+    const again = (await harness.run()).publication!;
     expect(again.state).toBe('en_cuarentena');
     await inTransaction(pool, (client) =>
       approvePublication(client, again.id, { by: 'Ana', reason: 'announced', fechaDato: null }),
     );
-    await wakePublish(bench.client, register);
-    const taken = await bench.settled(again.id);
+    await wakePublish(harness.client, register);
+    const taken = await harness.settled(again.id);
     expect(taken).toMatchObject({ state: 'publicada', decided_by: 'Ana' });
     expect(taken.gates.some((gate) => !gate.passed)).toBe(true);
     expect([...(await state()).values()].every(([nombre]) => nombre!.endsWith(' X'))).toBe(true);
@@ -171,8 +171,8 @@ describe("an operator's decision", () => {
 
   it('rejected: final, and only from quarantine', async () => {
     await put('no_txt');
-    const { publication } = await bench.run();
-    const { pool } = bench.stream;
+    const { publication } = await harness.run();
+    const { pool } = harness.stream;
     const reject = () =>
       inTransaction(pool, (client) => rejectPublication(client, publication!.id, { by: 'Ana', reason: 'no text' }));
     expect(await reject()).toMatchObject({ state: 'rechazada', decided_by: 'Ana', state_reason: 'no text' });

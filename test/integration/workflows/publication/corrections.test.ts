@@ -15,22 +15,22 @@ import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { registers } from '../../../../schemas/registers.ts';
 import { comparePublication } from '../../../../workflows/publication/compare.ts';
 import { verifyPublication } from '../../../../workflows/publication/judge.ts';
-import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/list-days.ts';
-import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
+import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
+import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/watch/list-days.ts';
 
 // What operators order, step by step over a real catalogue and real files: undo, pause, re-baseline.
 const register = listRegister;
 const order = { by: 'Ana Ruiz', reason: 'another file' };
-let bench: StepBench;
+let harness: StepHarness;
 let days = 0;
 /** What the site shows. */
 let rows: ListRows = listRows(400);
 let bytes: Buffer;
 
 beforeAll(async () => {
-  bench = await makeStepBench(inject('endpoints'));
+  harness = await makeStepHarness(inject('endpoints'));
 });
-afterAll(() => bench?.close());
+afterAll(() => harness?.close());
 
 /** A newer file on the site; the same bytes when nothing is changed. */
 async function show(change: (rows: ListRows) => void = () => {}): Promise<void> {
@@ -38,27 +38,27 @@ async function show(change: (rows: ListRows) => void = () => {}): Promise<void> 
   rows = new Map(rows);
   change(rows);
   bytes = await listZip(rows);
-  showList(bench.site, bytes, new Date(Date.UTC(2026, 9, days, 12)));
+  showList(harness.site, bytes, new Date(Date.UTC(2026, 9, days, 12)));
 }
 
 async function publish(change?: (rows: ListRows) => void): Promise<Publication> {
   await show(change);
-  return (await bench.run(register))!;
+  return (await harness.run(register))!;
 }
 
 async function revert(number: number): Promise<Edition> {
-  const { id } = await inTransaction(bench.pool, (client) => requestCorrection(client, register, number, order));
-  await bench.settle(register);
-  const correction = await findCorrection(bench.pool, id);
+  const { id } = await inTransaction(harness.pool, (client) => requestCorrection(client, register, number, order));
+  await harness.settle(register);
+  const correction = await findCorrection(harness.pool, id);
   expect(correction).toMatchObject({ state: 'publicada', requested_by: 'Ana Ruiz', edition: expect.any(Number) });
-  return (await findEdition(bench.pool, register, correction!.edition!))!;
+  return (await findEdition(harness.pool, register, correction!.edition!))!;
 }
 
-const head = () => readHead(bench.pool, register);
-const served = async () => (await servedEditions(bench.pool)).get(register);
+const head = () => readHead(harness.pool, register);
+const served = async () => (await servedEditions(harness.pool)).get(register);
 
 async function changesOf({ change_file_sha256: sha256 }: Edition): Promise<string[]> {
-  const path = await bench.parts.archive.localFile({ register, kind: 'changes', sha256 });
+  const path = await harness.parts.archive.localFile({ register, kind: 'changes', sha256 });
   const changes: string[] = [];
   for await (const { op, ruc, after, corrects } of decodeChanges(path)) {
     changes.push([op, ruc, after?.nombre ?? '-', corrects].join(' '));
@@ -93,7 +93,7 @@ describe('an edition that is undone', () => {
     expect(await publish()).toMatchObject({ state: 'repetida' });
     expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-04', sha256: null });
     // Its page confirms the same bytes for a later day.
-    expect(await confirmDate(bench.pool, register, (await head()).publication_sha256!, '2026-10-05')).toBe(true);
+    expect(await confirmDate(harness.pool, register, (await head()).publication_sha256!, '2026-10-05')).toBe(true);
     expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-05', sha256: null });
     days += 1;
   });
@@ -101,13 +101,13 @@ describe('an edition that is undone', () => {
   it('is the base of the next difference: a file that still has it brings it back', async () => {
     const next = await publish((list) => list.set(10, 'ALTERADA DIEZ'));
     expect(next).toMatchObject({ state: 'publicada', edition: 5 });
-    const { counts, corrects } = (await findEdition(bench.pool, register, 5))!;
+    const { counts, corrects } = (await findEdition(harness.pool, register, 5))!;
     expect({ counts, corrects }).toMatchObject({ counts: { inserted: 1, updated: 2, deleted: 1 }, corrects: null });
   });
 
   it('is undone once; the first one and one that is not there never are', async () => {
     const ask = (number: number) =>
-      inTransaction(bench.pool, (client) => requestCorrection(client, register, number, order));
+      inTransaction(harness.pool, (client) => requestCorrection(client, register, number, order));
     await expect(ask(2)).rejects.toMatchObject({ code: 'already_corrected' });
     await expect(ask(1)).rejects.toMatchObject({ code: 'not_correctable' });
     await expect(ask(99)).rejects.toMatchObject({ code: 'edition_unknown' });
@@ -122,11 +122,11 @@ describe('bytes that were undone', () => {
     const again = await publish();
     expect(again).toMatchObject({ sha256: bad.sha256, state: 'en_cuarentena', edition: null });
     expect(again.state_reason).toMatch(/^reverted: /);
-    expect(await confirmDate(bench.pool, register, bad.sha256!, '2027-01-01')).toBe(false);
+    expect(await confirmDate(harness.pool, register, bad.sha256!, '2027-01-01')).toBe(false);
     expect(await head()).toMatchObject({ edition: before.edition, fecha_dato: before.fecha_dato });
     const newer = await publish((list) => list.set(20, 'EMPRESA DE PRUEBA 20').set(21, 'ALTERADA'));
     expect(newer).toMatchObject({ state: 'publicada', edition: before.edition + 1 });
-    expect((await findEdition(bench.pool, register, newer.edition!))!.counts).toMatchObject({ updated: 1 });
+    expect((await findEdition(harness.pool, register, newer.edition!))!.counts).toMatchObject({ updated: 1 });
   });
 
   it('become an edition again when an operator approves them', async () => {
@@ -134,10 +134,10 @@ describe('bytes that were undone', () => {
     await revert(bad.edition!);
     const again = await publish();
     const decision = { by: 'Ana Ruiz', reason: 'it was right after all', fechaDato: null };
-    await inTransaction(bench.pool, (client) => approvePublication(client, again.id, decision));
-    await bench.settle(register);
-    const { edition } = (await findPublication(bench.pool, again.id))!;
-    expect(await changesOf((await findEdition(bench.pool, register, edition!))!)).toEqual([
+    await inTransaction(harness.pool, (client) => approvePublication(client, again.id, decision));
+    await harness.settle(register);
+    const { edition } = (await findPublication(harness.pool, again.id))!;
+    expect(await changesOf((await findEdition(harness.pool, register, edition!))!)).toEqual([
       `u ${listRuc(30)} ALTERADA TREINTA `,
     ]);
     // Taken back by a person: from here on these bytes are the head's own, and only move its date.
@@ -148,14 +148,14 @@ describe('bytes that were undone', () => {
 describe('a paused register', () => {
   it('downloads and makes no edition; undoing goes on; resumed, it takes what waited', async () => {
     const last = await publish((list) => list.set(40, 'ALTERADA CUARENTA'));
-    await pauseRegister(bench.pool, register, order);
+    await pauseRegister(harness.pool, register, order);
     const waiting = await publish((list) => list.set(41, 'ALTERADA'));
     expect(waiting).toMatchObject({ state: 'descargada', edition: null });
     const correction = await revert(last.edition!);
     expect(await head()).toMatchObject({ edition: correction.number, paused_by: 'Ana Ruiz' });
-    await resumeRegister(bench.pool, register);
-    await bench.settle(register);
-    const { state, edition } = (await findPublication(bench.pool, waiting.id))!;
+    await resumeRegister(harness.pool, register);
+    await harness.settle(register);
+    const { state, edition } = (await findPublication(harness.pool, waiting.id))!;
     expect({ state, edition }).toEqual({ state: 'publicada', edition: correction.number + 1 });
   });
 });
@@ -163,52 +163,56 @@ describe('a paused register', () => {
 describe('an edition that another parser read', () => {
   it('is followed by a full one: what really changed is a change, everything else is silent', async () => {
     const { edition } = await head();
-    await bench.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
+    await harness.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
     const next = await publish((list) => list.set(50, 'ALTERADA CINCUENTA').delete(51));
     expect(next).toMatchObject({ state: 'publicada', edition: edition + 1 });
-    const made = (await findEdition(bench.pool, register, edition + 1))!;
+    const made = (await findEdition(harness.pool, register, edition + 1))!;
     const baseline = rows.size - 1;
     expect(made).toMatchObject({ parser_version: 1, counts: { baseline, updated: 1, deleted: 1, inserted: 0 } });
     expect(next.gates.filter((gate) => !gate.passed)).toEqual([]);
     await expect(
-      inTransaction(bench.pool, (client) => requestCorrection(client, register, edition + 1, order)),
+      inTransaction(harness.pool, (client) => requestCorrection(client, register, edition + 1, order)),
     ).rejects.toMatchObject({ code: 'not_correctable' });
   });
 
   it('and one whose row store is full begin the store anew: a full edition, silent of what did not change', async () => {
     const { edition } = await head();
-    const compare = bench.parts.compare;
-    bench.parts.compare = (input, ...rest) => {
+    const compare = harness.parts.compare;
+    harness.parts.compare = (input, ...rest) => {
       if (input.previous == null) throw new CompareError('row_store_full', 'The row store has outgrown its positions.');
       return compare(input, ...rest);
     };
     try {
       const next = await publish((list) => list.set(54, 'ALTERADA CUATRO'));
       expect(next).toMatchObject({ state: 'publicada', edition: edition + 1 });
-      const { counts } = (await findEdition(bench.pool, register, edition + 1))!;
+      const { counts } = (await findEdition(harness.pool, register, edition + 1))!;
       expect(counts).toMatchObject({ baseline: rows.size - 1, updated: 1, inserted: 0, deleted: 0 });
     } finally {
-      bench.parts.compare = compare;
+      harness.parts.compare = compare;
     }
   });
 
   it('a comparison that an earlier release left is made anew: the edition says of itself what its change file says', async () => {
     const { edition } = await head();
     await show((list) => list.set(53, 'ALTERADA TRES'));
-    const { id } = (await bench.fetch(register))!;
+    const { id } = (await harness.fetch(register))!;
     const signal = new AbortController().signal;
-    await verifyPublication(bench.parts, register, id);
-    await comparePublication(bench.parts, register, id, () => {}, signal);
-    expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'comparada' });
+    await verifyPublication(harness.parts, register, id);
+    await comparePublication(harness.parts, register, id, () => {}, signal);
+    expect(await findPublication(harness.pool, id)).toMatchObject({ state: 'comparada' });
     const released = registers[register] as { parserVersion: number };
     const { parserVersion } = released;
     released.parserVersion += 1;
     try {
-      await bench.settle(register);
-      expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
-      const made = (await findEdition(bench.pool, register, edition + 1))!;
+      await harness.settle(register);
+      expect(await findPublication(harness.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
+      const made = (await findEdition(harness.pool, register, edition + 1))!;
       expect(made.counts).toMatchObject({ baseline: rows.size - 1, updated: 1 });
-      const path = await bench.parts.archive.localFile({ register, kind: 'changes', sha256: made.change_file_sha256 });
+      const path = await harness.parts.archive.localFile({
+        register,
+        kind: 'changes',
+        sha256: made.change_file_sha256,
+      });
       const file = await openChangeFile(path);
       await file.close();
       expect(made).toMatchObject({ parser_version: file.header.parserVersion, columns: file.header.columns });
@@ -220,9 +224,9 @@ describe('an edition that another parser read', () => {
 
   it('and that this one cannot read at all, keeps the next from being compared: the reason names the old one', async () => {
     const before = await head();
-    const [old] = (await bench.pool.query('SELECT publication_id FROM edition WHERE number = $1', [before.edition]))
+    const [old] = (await harness.pool.query('SELECT publication_id FROM edition WHERE number = $1', [before.edition]))
       .rows;
-    await bench.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
+    await harness.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
     const module = registerModules[register];
     const format = module.format as SmallFormat;
     const read = (text: Buffer) => {
@@ -247,11 +251,11 @@ describe('an edition that another parser read', () => {
   });
 
   it('and whose file the archive lost, keeps the next from being compared until somebody brings it back', async () => {
-    const { archive } = bench.parts;
+    const { archive } = harness.parts;
     const { edition, publication_sha256: sha256 } = await head();
     const [name, lost] = [{ register, kind: 'publications', sha256: sha256! } as const, bytes];
     await archive.remove(name);
-    await bench.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
+    await harness.pool.query('UPDATE edition SET parser_version = 0 WHERE register = $1', [register]);
     const { id, ...next } = await publish((list) => list.set(58, 'ALTERADA OCHO'));
     expect(next).toMatchObject({ state: 'en_cuarentena', edition: null });
     expect(next.state_reason).toBe(
@@ -261,30 +265,30 @@ describe('an edition that another parser read', () => {
     const file = await archive.incomingFile('brought-back');
     await writeFile(file, lost);
     await archive.put(name, file);
-    await inTransaction(bench.pool, (client) => approvePublication(client, id, { ...order, fechaDato: null }));
-    await bench.settle(register);
-    expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
+    await inTransaction(harness.pool, (client) => approvePublication(client, id, { ...order, fechaDato: null }));
+    await harness.settle(register);
+    expect(await findPublication(harness.pool, id)).toMatchObject({ state: 'publicada', edition: edition + 1 });
   });
 });
 
 describe('what the archive lost', () => {
   it('ends a publication in quarantine also where it is its own file', async () => {
     await show((list) => list.set(55, 'ALTERADA CINCO'));
-    const { id, sha256 } = (await bench.fetch(register))!;
-    await bench.parts.archive.remove({ register, kind: 'publications', sha256: sha256! });
-    await bench.settle(register);
-    const found = await findPublication(bench.pool, id);
+    const { id, sha256 } = (await harness.fetch(register))!;
+    await harness.parts.archive.remove({ register, kind: 'publications', sha256: sha256! });
+    await harness.settle(register);
+    const found = await findPublication(harness.pool, id);
     expect(found).toMatchObject({ state: 'en_cuarentena', edition: null });
     expect(found!.state_reason).toMatch(/^archive_incomplete: /);
   });
 
   it('refuses the order to undo an edition whose change file is gone', async () => {
     const { edition } = await publish((list) => list.set(56, 'ALTERADA SEIS'));
-    const { change_file_sha256: sha256 } = (await findEdition(bench.pool, register, edition!))!;
-    await rm(await bench.parts.archive.localFile({ register, kind: 'changes', sha256 }));
-    const { id } = await inTransaction(bench.pool, (client) => requestCorrection(client, register, edition!, order));
-    await bench.settle(register);
-    const correction = await findCorrection(bench.pool, id);
+    const { change_file_sha256: sha256 } = (await findEdition(harness.pool, register, edition!))!;
+    await rm(await harness.parts.archive.localFile({ register, kind: 'changes', sha256 }));
+    const { id } = await inTransaction(harness.pool, (client) => requestCorrection(client, register, edition!, order));
+    await harness.settle(register);
+    const correction = await findCorrection(harness.pool, id);
     expect(correction).toMatchObject({ state: 'rechazada', edition: null });
     expect(correction!.state_reason).toMatch(/^archive_incomplete: .*then give the order again$/);
   });

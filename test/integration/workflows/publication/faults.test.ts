@@ -7,7 +7,7 @@ import { listEditions } from '../../../../pipelines/editions/editions.ts';
 import { readHead } from '../../../../pipelines/editions/heads.ts';
 import { comparisonOf } from '../../../../workflows/publication/comparison.ts';
 import { type Fault, writeFault } from '../../../fixtures/padron-reducido/faults.ts';
-import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
+import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
 
 const register = 'padron_reducido';
 const population = populationOf(2_000, 11);
@@ -15,19 +15,19 @@ const rows = Array.from({ length: population.rows }, (_, index) => {
   const { ruc, cells } = taxpayerOn(population, index, 1);
   return `${ruc}|${cells.join('|')}|`;
 });
-let bench: StepBench;
+let harness: StepHarness;
 let folder: string;
 let minutes = 0;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'padron-faults-'));
-  bench = await makeStepBench(inject('endpoints'));
+  harness = await makeStepHarness(inject('endpoints'));
   await show('good');
-  expect(await bench.run(register)).toMatchObject({ state: 'publicada', edition: 1, rows: rows.length });
+  expect(await harness.run(register)).toMatchObject({ state: 'publicada', edition: 1, rows: rows.length });
 });
-beforeEach(() => bench.site.misbehave({ mode: 'ok' }));
+beforeEach(() => harness.site.misbehave({ mode: 'ok' }));
 afterAll(async () => {
-  await bench?.close();
+  await harness?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -37,18 +37,18 @@ async function show(fault: Fault): Promise<Date> {
   await writeFault(fault, path, rows);
   minutes += 1;
   const at = new Date(Date.UTC(2026, 9, 20, 8, minutes));
-  bench.site.publish(readFileSync(path), at);
+  harness.site.publish(readFileSync(path), at);
   return at;
 }
 
 const head = async () => {
   const { edition, fecha_dato, published_at, publication_sha256, change_file_sha256 } = await readHead(
-    bench.pool,
+    harness.pool,
     register,
   );
   return { edition, fecha_dato, published_at, publication_sha256, change_file_sha256 };
 };
-const editions = () => listEditions(bench.pool, { register, maxRows: 100 });
+const editions = () => listEditions(harness.pool, { register, maxRows: 100 });
 
 describe('a file that the site gives without an error and that is not the register of today', () => {
   it.each<[Fault, RegExp]>([
@@ -59,7 +59,7 @@ describe('a file that the site gives without an error and that is not the regist
   ])('%s: quarantine with its reason, and the head stays', async (fault, reason) => {
     const before = await head();
     await show(fault);
-    const publication = await bench.run(register);
+    const publication = await harness.run(register);
     expect(publication).toMatchObject({ state: 'en_cuarentena', edition: null });
     expect(publication!.state_reason).toMatch(reason);
     expect(publication!.state_reason).not.toMatch(/\b1[057]\d{9}\b/);
@@ -68,15 +68,15 @@ describe('a file that the site gives without an error and that is not the regist
   });
 
   it('an error page with 200: quarantine, and the file is taken when it is there again', async () => {
-    bench.site.misbehave({ mode: 'html' });
-    const page = await bench.run(register);
+    harness.site.misbehave({ mode: 'html' });
+    const page = await harness.run(register);
     expect(page).toMatchObject({ state: 'en_cuarentena' });
     expect(page!.state_reason).toMatch(/^zip_invalid: .*web page \(HTML\)/);
     // The same page again is no second publication.
-    expect((await bench.run(register))!.id).toBe(page!.id);
-    bench.site.misbehave({ mode: 'ok' });
+    expect((await harness.run(register))!.id).toBe(page!.id);
+    harness.site.misbehave({ mode: 'ok' });
     await show('good');
-    expect(await bench.run(register)).toMatchObject({ state: 'repetida' });
+    expect(await harness.run(register)).toMatchObject({ state: 'repetida' });
   });
 });
 
@@ -85,32 +85,32 @@ describe('a site that goes on', () => {
 
   it('with the next file after quarantined ones: they hold nothing back', async () => {
     await show('ten_names_changed');
-    expect(await bench.run(register)).toMatchObject({ state: 'publicada', edition: 2 });
+    expect(await harness.run(register)).toMatchObject({ state: 'publicada', edition: 2 });
     expect(await updated()).toBe(10);
   });
 
   it('with a repaired file of the same day', async () => {
     await show('twenty_names_changed');
-    const repaired = await bench.run(register);
+    const repaired = await harness.run(register);
     expect(repaired).toMatchObject({ state: 'publicada', edition: 3, fecha_dato: '2026-10-20' });
     expect(comparisonOf(repaired!).counts).toMatchObject({ updated: 10, inserted: 0, deleted: 0 });
   });
 
   it('A → B → A with a new time: an edition that goes back', async () => {
     await show('ten_names_changed');
-    expect(await bench.run(register)).toMatchObject({ state: 'publicada', edition: 4 });
+    expect(await harness.run(register)).toMatchObject({ state: 'publicada', edition: 4 });
     expect(await updated()).toBe(10);
   });
 
   it('A → B → A under the old time: a version that is known, so nothing happens', async () => {
     const before = await head();
-    const [bytes, at] = [bench.site.file!.bytes, bench.site.file!.lastModified];
+    const [bytes, at] = [harness.site.file!.bytes, harness.site.file!.lastModified];
     await show('twenty_names_changed');
-    expect(await bench.run(register)).toMatchObject({ state: 'publicada', edition: 5 });
-    bench.site.publish(bytes, at);
-    bench.asked();
-    expect(await bench.run(register)).toBeNull();
-    expect(bench.asked().every((request) => request.startsWith('HEAD'))).toBe(true);
+    expect(await harness.run(register)).toMatchObject({ state: 'publicada', edition: 5 });
+    harness.site.publish(bytes, at);
+    harness.asked();
+    expect(await harness.run(register)).toBeNull();
+    expect(harness.asked().every((request) => request.startsWith('HEAD'))).toBe(true);
     expect(await head()).toMatchObject({ edition: 5 });
     expect(before.edition).toBe(4);
   });
@@ -118,8 +118,8 @@ describe('a site that goes on', () => {
   it('with a file that is older than the head: quarantine', async () => {
     const before = await head();
     await show('good');
-    bench.site.publish(bench.site.file!.bytes, new Date(Date.UTC(2026, 9, 19)));
-    const older = await bench.run(register);
+    harness.site.publish(harness.site.file!.bytes, new Date(Date.UTC(2026, 9, 19)));
+    const older = await harness.run(register);
     expect(older).toMatchObject({ state: 'en_cuarentena' });
     expect(older!.state_reason).toMatch(/^date: the site went back to an older file/);
     expect(await head()).toEqual(before);
@@ -127,7 +127,7 @@ describe('a site that goes on', () => {
 
   it('with the head’s bytes at a later time: only the date moves', async () => {
     const at = await show('twenty_names_changed');
-    expect(await bench.run(register)).toMatchObject({ state: 'repetida', edition: null });
+    expect(await harness.run(register)).toMatchObject({ state: 'repetida', edition: null });
     expect(await head()).toMatchObject({ edition: 5, published_at: at });
   });
 });

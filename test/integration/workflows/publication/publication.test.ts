@@ -15,20 +15,20 @@ import {
   type ReconcileResult,
 } from '../../../../workflows/publication/messages.ts';
 import { wakePublish } from '../../../../workflows/publication/schedule.ts';
-import { PublicationBench, register } from '../../../support/publication-bench.ts';
-import { readPublication, readState } from '../../../support/register-state.ts';
+import { PublicationHarness, register } from '../../../support/publication/harness.ts';
+import { readPublication, readState } from '../../../support/registers/state.ts';
 
 const rows = 3_000;
 const changes = { inserted: 12, deleted: 7, updated: 40 };
-let bench: PublicationBench;
+let harness: PublicationHarness;
 let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'padron-publication-'));
-  bench = await PublicationBench.start(inject('endpoints'));
+  harness = await PublicationHarness.start(inject('endpoints'));
 });
 afterAll(async () => {
-  await bench?.close();
+  await harness?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -37,12 +37,12 @@ async function putDay(day: number): Promise<{ path: string; published: Date }> {
   const path = join(folder, `day-${day}.zip`);
   await writePublication({ path, rows, seed: 5, day, changes });
   const published = new Date(Date.UTC(2026, 9, day, 7, 38, 0));
-  bench.site.publish(await readFile(path), published);
+  harness.site.publish(await readFile(path), published);
   return { path, published };
 }
 
 async function expectState(path: string): Promise<void> {
-  const state = await readState(bench.stream.environment.CLICKHOUSE_URL!);
+  const state = await readState(harness.stream.environment.CLICKHOUSE_URL!);
   expect(state).toEqual(await readPublication(path));
 }
 
@@ -51,12 +51,12 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   await expect.poll(holds, { timeout: 60_000, interval: 20 }).toBe(true);
 }
 
-const editions = () => listEditions(bench.stream.pool, { register, maxRows: 100 });
+const editions = () => listEditions(harness.stream.pool, { register, maxRows: 100 });
 
 describe('a register from its site to ClickHouse', () => {
   it('takes the first publication as edition 1', async () => {
     const { path, published } = await putDay(1);
-    const { publication } = await bench.run();
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({
       state: 'publicada',
       edition: 1,
@@ -71,15 +71,15 @@ describe('a register from its site to ClickHouse', () => {
   });
 
   it('finds nothing new while the site keeps its file', async () => {
-    const before = bench.site.requests.length;
-    expect((await bench.run()).outcome).toBe('nothing_new');
-    expect(bench.site.requests.slice(before).map((request) => request.method)).toEqual(['HEAD']);
+    const before = harness.site.requests.length;
+    expect((await harness.run()).outcome).toBe('nothing_new');
+    expect(harness.site.requests.slice(before).map((request) => request.method)).toEqual(['HEAD']);
     expect(await editions()).toHaveLength(1);
   });
 
   it('takes the next one as the difference, with its gates and counts', async () => {
     const { path } = await putDay(2);
-    const { publication } = await bench.run();
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'publicada', edition: 2, fecha_dato: '2026-10-02' });
     expect(publication!.gates.every((gate) => gate.passed)).toBe(true);
     expect(publication!.gates.map((gate) => gate.gate)).toContain('changed.company');
@@ -94,14 +94,14 @@ describe('a register from its site to ClickHouse', () => {
 
   it('moves only the date when the same bytes are published again', async () => {
     const later = new Date(Date.UTC(2026, 9, 3, 7, 38, 0));
-    bench.site.publish(bench.site.file!.bytes, later);
-    const { publication } = await bench.run();
+    harness.site.publish(harness.site.file!.bytes, later);
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({
       state: 'repetida',
       edition: null,
       state_reason: 'the same bytes as edition 2',
     });
-    expect(await readHead(bench.stream.pool, register)).toMatchObject({
+    expect(await readHead(harness.stream.pool, register)).toMatchObject({
       edition: 2,
       fecha_dato: '2026-10-03',
       published_at: later,
@@ -110,8 +110,8 @@ describe('a register from its site to ClickHouse', () => {
 
   it('quarantines an older file that the site went back to', async () => {
     await putDay(1);
-    bench.site.publish(Buffer.concat([await readFile(join(folder, 'day-1.zip'))]), new Date(Date.UTC(2026, 8, 30)));
-    const { publication } = await bench.run();
+    harness.site.publish(Buffer.concat([await readFile(join(folder, 'day-1.zip'))]), new Date(Date.UTC(2026, 8, 30)));
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'en_cuarentena' });
     expect(publication!.state_reason).toMatch(/^date: the site went back to an older file/);
     expect(await editions()).toHaveLength(2);
@@ -119,38 +119,38 @@ describe('a register from its site to ClickHouse', () => {
 
   it('recognises a version that it had before, without taking it again', async () => {
     await putDay(2);
-    const before = bench.site.requests.filter((request) => request.method === 'GET').length;
-    expect((await bench.run()).outcome).toBe('nothing_new');
-    expect(bench.site.requests.filter((request) => request.method === 'GET')).toHaveLength(before);
+    const before = harness.site.requests.filter((request) => request.method === 'GET').length;
+    expect((await harness.run()).outcome).toBe('nothing_new');
+    expect(harness.site.requests.filter((request) => request.method === 'GET')).toHaveLength(before);
   });
 
   it('rebuilds the index when WORK_DIR was lost', async () => {
-    await rm(bench.workDir, { recursive: true });
+    await rm(harness.workDir, { recursive: true });
     const { path } = await putDay(4);
-    const { publication } = await bench.run();
+    const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'publicada', edition: 3 });
     await expectState(path);
   });
 
   it('goes on after the worker stopped at any step, and downloads nothing twice', async () => {
     const { path } = await putDay(5);
-    bench.site.misbehave({ mode: 'stall', afterBytes: 20_000 });
-    const running = bench.run();
+    harness.site.misbehave({ mode: 'stall', afterBytes: 20_000 });
+    const running = harness.run();
     running.catch(() => {});
-    const gets = () => bench.site.requests.filter((request) => request.method === 'GET');
+    const gets = () => harness.site.requests.filter((request) => request.method === 'GET');
     const before = gets().length;
     // Stops it in the download, then at once after its start, wherever it is by then.
     const part = async () => {
-      const [newest] = await listPublications(bench.stream.pool, { register, state: null, maxRows: 1 });
-      const path = await bench.archive.incomingFile(`${register}-${newest!.id}.part`);
+      const [newest] = await listPublications(harness.stream.pool, { register, state: null, maxRows: 1 });
+      const path = await harness.archive.incomingFile(`${register}-${newest!.id}.part`);
       return (await stat(path).catch(() => null))?.size ?? 0;
     };
     await until(async () => gets().length > before && (await part()) >= 20_000);
-    await bench.stopWorker();
-    bench.site.misbehave({ mode: 'ok' });
-    await bench.startWorker();
-    await bench.stopWorker();
-    await bench.startWorker();
+    await harness.stopWorker();
+    harness.site.misbehave({ mode: 'ok' });
+    await harness.startWorker();
+    await harness.stopWorker();
+    await harness.startWorker();
     const { publication } = await running;
     expect(publication).toMatchObject({ state: 'publicada', edition: 4 });
     const ranges = gets()
@@ -162,42 +162,42 @@ describe('a register from its site to ClickHouse', () => {
   });
 
   it('waits for consumers that are away, and takes two publications in order after that', async () => {
-    await bench.stopConsumers('SIGKILL');
+    await harness.stopConsumers('SIGKILL');
     await putDay(6);
-    const first = bench.run();
+    const first = harness.run();
     await until(async () => (await editions())[0]!.number === 5);
     const { path } = await putDay(7);
-    const second = bench.run();
-    const waiting = () => listPublications(bench.stream.pool, { register, state: 'descargada', maxRows: 9 });
+    const second = harness.run();
+    const waiting = () => listPublications(harness.stream.pool, { register, state: 'descargada', maxRows: 9 });
     await until(async () => (await waiting()).length === 1);
     // The next edition is not made before this one is materialised.
     expect((await editions()).map((edition) => edition.number)).toEqual([5, 4, 3, 2, 1]);
-    await bench.startConsumers();
+    await harness.startConsumers();
     expect((await first).publication).toMatchObject({ state: 'publicada', edition: 5 });
     expect((await second).publication).toMatchObject({ state: 'publicada', edition: 6 });
     await expectState(path);
   });
 
   it('goes on after Temporal lost its data in the middle of an edition', async () => {
-    await bench.stopConsumers('SIGKILL');
+    await harness.stopConsumers('SIGKILL');
     const { path } = await putDay(8);
     const before = (await editions())[0]!.number;
-    bench.run().catch(() => {});
+    harness.run().catch(() => {});
     await until(async () => (await editions())[0]!.number > before);
-    await bench.loseTemporal(inject('endpoints'));
-    await bench.startConsumers();
-    const publication = await bench.settled((await editions())[0]!.publication_id!);
+    await harness.loseTemporal(inject('endpoints'));
+    await harness.startConsumers();
+    const publication = await harness.settled((await editions())[0]!.publication_id!);
     expect(publication).toMatchObject({ state: 'publicada', edition: before + 1 });
     await expectState(path);
   });
 
   it('undoes an edition on order, all the way; the daily check finds the state equal, and a damaged row', async () => {
-    const { pool, clickhouse } = bench.stream;
+    const { pool, clickhouse } = harness.stream;
     const { edition } = await readHead(pool, register);
     const order = { by: 'Ana Ruiz', reason: 'another file' };
     const { id } = await inTransaction(pool, (client) => requestCorrection(client, register, edition, order));
-    await wakePublish(bench.client, register);
-    const correction = await followCorrection(bench.follow(), id);
+    await wakePublish(harness.client, register);
+    const correction = await followCorrection(harness.follow(), id);
     expect(correction).toMatchObject({ state: 'publicada', edition: edition + 1 });
     const [newest] = await editions();
     expect(newest).toMatchObject({ number: edition + 1, corrects: edition, counts: { conflicts: 0 } });
@@ -223,5 +223,5 @@ describe('a register from its site to ClickHouse', () => {
 async function reconcile(): Promise<ReconcileResult> {
   const input: ReconcileInput = { registers: [register] };
   const workflowId = `reconcile-${Date.now()}`;
-  return await bench.client.workflow.execute('reconcile', { taskQueue: publicationQueue, workflowId, args: [input] });
+  return await harness.client.workflow.execute('reconcile', { taskQueue: publicationQueue, workflowId, args: [input] });
 }

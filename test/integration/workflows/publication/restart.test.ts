@@ -12,21 +12,21 @@ import { addressesOf } from '../../../../pipelines/registers/settings.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 import { checkDigit } from '../../../../schemas/ruc.ts';
-import { Fuse } from '../../../support/fuse.ts';
-import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
+import { Fuse } from '../../../support/publication/fuse.ts';
+import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
 
 const list = 'agentes_retencion';
 const listRows = 300;
-let bench: StepBench;
+let harness: StepHarness;
 let folder: string;
 let hours = 0;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'padron-restart-'));
-  bench = await makeStepBench(inject('endpoints'));
+  harness = await makeStepHarness(inject('endpoints'));
 });
 afterAll(async () => {
-  await bench?.close();
+  await harness?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -38,7 +38,7 @@ const rucOf = (index: number) => {
 async function place(sitePath: string, entry: string, text: Uint8Array, at: Date): Promise<void> {
   const path = join(folder, 'publication.zip');
   await writeZip(path, [{ name: entry, content: text }], 6);
-  bench.site.place(sitePath, readFileSync(path), at);
+  harness.site.place(sitePath, readFileSync(path), at);
 }
 
 /** The list with `changed` of its rows as only this day has them, an hour later than the one before. */
@@ -51,13 +51,13 @@ async function showList(changed: number): Promise<void> {
   });
   const text = encodeWindows1252(`Ruc|Nombre/Razon|A partir del|Resolucion|\r${records.join('')}`);
   await place(sitePaths[list].file, 'AgenRet_TXT.txt', text, at);
-  bench.site.placePage(sitePaths[list].page!, listPage(list, 'AgenRet_TXT.zip', at));
+  harness.site.placePage(sitePaths[list].page!, listPage(list, 'AgenRet_TXT.zip', at));
 }
 
 async function newest(register: RegisterName) {
-  const [edition] = await listEditions(bench.pool, { register, maxRows: 1 });
+  const [edition] = await listEditions(harness.pool, { register, maxRows: 1 });
   const file = await openChangeFile(
-    await bench.parts.archive.localFile({ register, kind: 'changes', sha256: edition!.change_file_sha256 }),
+    await harness.parts.archive.localFile({ register, kind: 'changes', sha256: edition!.change_file_sha256 }),
   );
   const rucs: string[] = [];
   for await (const block of file.blocks()) for (const record of recordsOf(block)) rucs.push(record.ruc);
@@ -67,25 +67,25 @@ async function newest(register: RegisterName) {
 
 const downloads = (register: RegisterName) => {
   const { file } = sitePaths[register];
-  return bench.asked().filter((request) => request === `GET ${file}`).length;
+  return harness.asked().filter((request) => request === `GET ${file}`).length;
 };
 
 describe('a process that dies', () => {
   it('after any one call to the catalogue or the archive: the next one goes on, without a second download', async () => {
     await showList(0);
-    await bench.run(list);
-    bench.asked();
+    await harness.run(list);
+    harness.asked();
     let deaths = 0;
     let changedBefore = 0;
     for (let calls = 0; ; calls += 1) {
       const changed = 1 + (calls % 5);
       await showList(changed);
       const fuse = new Fuse(calls);
-      const dying = bench.over(fuse.pool(bench.pool), fuse.archive(bench.parts.archive)).run(list);
+      const dying = harness.over(fuse.pool(harness.pool), fuse.archive(harness.parts.archive)).run(list);
       await dying.catch(() => {});
       if (!fuse.isBlown) break;
       deaths += 1;
-      await bench.run(list);
+      await harness.run(list);
       const edition = await newest(list);
       // Number 1 is the first load; each death costs no edition and makes none twice.
       expect(edition.number, `after ${calls} calls`).toBe(deaths + 1);
@@ -101,11 +101,11 @@ describe('a process that dies', () => {
 describe('a lost WORK_DIR', () => {
   it('is made anew for a list, and the next difference is exact', async () => {
     await showList(0);
-    await bench.run(list);
-    rmSync(bench.parts.workDir, { recursive: true });
-    bench.asked();
+    await harness.run(list);
+    rmSync(harness.parts.workDir, { recursive: true });
+    harness.asked();
     await showList(3);
-    expect(await bench.run(list)).toMatchObject({ state: 'publicada' });
+    expect(await harness.run(list)).toMatchObject({ state: 'publicada' });
     const { counts, rucs } = await newest(list);
     expect(counts).toMatchObject({ inserted: 0, updated: 3, deleted: 0 });
     expect(rucs.sort()).toEqual([0, 1, 2].map(rucOf).sort());
@@ -137,12 +137,12 @@ describe('the monthly register', () => {
     const [before, now] = [periodIn(lastMonth), periodIn(thisMonth)];
     const first = encodeWindows1252(lines('|', before, '3'));
     await place(lastMonth, `PadronRUC_${before}.csv`, first, new Date(Date.UTC(2026, 8, 3)));
-    expect(await bench.run(register)).toMatchObject({ state: 'publicada', edition: 1, rows: 500, rejected: 0 });
+    expect(await harness.run(register)).toMatchObject({ state: 'publicada', edition: 1, rows: 500, rejected: 0 });
 
-    rmSync(bench.parts.workDir, { recursive: true });
+    rmSync(harness.parts.workDir, { recursive: true });
     const second = Buffer.from(`\ufeff${lines(',', now, 'NO DISPONIBLE')}`);
     await place(thisMonth, `PadronRUC_${now}.csv`, second, new Date(Date.UTC(2026, 9, 3)));
-    expect(await bench.run(register)).toMatchObject({
+    expect(await harness.run(register)).toMatchObject({
       state: 'publicada',
       edition: 2,
       fecha_dato: `${now.slice(0, 4)}-${now.slice(4)}-01`,

@@ -7,8 +7,8 @@ import { makeTemporal } from '../../../../pipelines/runtime/temporal.ts';
 import { registerNames } from '../../../../schemas/registers.ts';
 import { publishWorkflowId } from '../../../../workflows/publication/messages.ts';
 import { startSweeper } from '../../../../workflows/publication/sweeper.ts';
-import { freshDatabase, freshNamespace } from '../../../support/isolation.ts';
-import { keepLines } from '../../../support/log-lines.ts';
+import { freshDatabase, freshNamespace } from '../../../support/engines/isolation.ts';
+import { keepLines } from '../../../support/process/log-lines.ts';
 
 const { DATABASE_URL: databaseUrl, drop } = await freshDatabase(inject('endpoints'));
 let pool: Pool;

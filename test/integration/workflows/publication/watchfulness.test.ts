@@ -10,52 +10,52 @@ import type { VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { makePublicationMetrics } from '../../../../workflows/publication/metrics.ts';
 import { reconcileRegister } from '../../../../workflows/publication/publish.ts';
 import { LateWatch } from '../../../../workflows/publication/sweeper.ts';
-import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/list-days.ts';
-import { keepLines } from '../../../support/log-lines.ts';
-import { makeStepBench, type StepBench } from '../../../support/step-bench.ts';
+import { keepLines } from '../../../support/process/log-lines.ts';
+import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
+import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/watch/list-days.ts';
 
 // What is noticed by itself: too many notices, a source that has gone quiet, a state that differs from the archive.
 const register = listRegister;
 const hourMs = 3_600_000;
 const watched = 1_000;
-let bench: StepBench;
+let harness: StepHarness;
 let days = 0;
 let rows: ListRows = listRows(2_000);
 
 const { log, lines } = keepLines();
 
 beforeAll(async () => {
-  bench = await makeStepBench(inject('endpoints'));
+  harness = await makeStepHarness(inject('endpoints'));
 });
-afterAll(() => bench?.close());
+afterAll(() => harness?.close());
 
 /** A file whose time is `days` days before now, so that it is fresh on the last one. */
 async function show(change: (rows: ListRows) => void = () => {}): Promise<void> {
   days += 1;
   rows = new Map(rows);
   change(rows);
-  showList(bench.site, await listZip(rows), new Date(Date.now() - (20 - days) * 24 * hourMs));
+  showList(harness.site, await listZip(rows), new Date(Date.now() - (20 - days) * 24 * hourMs));
 }
 
 async function publish(change?: (rows: ListRows) => void) {
   await show(change);
-  return (await bench.run(register))!;
+  return (await harness.run(register))!;
 }
 
 describe('notices that an edition would make', () => {
   beforeAll(async () => {
-    const account = await createAccount(bench.pool, {
+    const account = await createAccount(harness.pool, {
       name: 'Banco Inventado',
       plan: 'empresa',
       email: null,
       contract: null,
     });
-    await bench.pool.query(
+    await harness.pool.query(
       `WITH lists AS (INSERT INTO watch_list (account_id, nombre) VALUES ($1, 'una'), ($1, 'otra') RETURNING id)
        INSERT INTO watch_member (list_id, ruc) SELECT lists.id, ruc FROM lists, unnest($2::text[]) AS ruc`,
       [account, Array.from({ length: watched }, (_, number) => listRuc(number))],
     );
-    await bench.pool.query(`INSERT INTO watch_list (account_id, nombre, deleted_at) VALUES ($1, 'ida', now())`, [
+    await harness.pool.query(`INSERT INTO watch_list (account_id, nombre, deleted_at) VALUES ($1, 'ida', now())`, [
       account,
     ]);
     await publish();
@@ -68,7 +68,7 @@ describe('notices that an edition would make', () => {
       list.set(4, 'OTRO NOMBRE').delete(1_500);
     });
     expect(day).toMatchObject({ state: 'publicada' });
-    const { counts } = (await findEdition(bench.pool, register, day.edition!))!;
+    const { counts } = (await findEdition(harness.pool, register, day.edition!))!;
     expect(counts).toMatchObject({ deleted: 4, updated: 1, notices: 6, watchedCompanies: watched });
     expect(day.gates.find(({ gate }) => gate === 'notices')).toMatchObject({
       value: 6,
@@ -95,19 +95,19 @@ describe('notices that an edition would make', () => {
 // The address moved and answers 404, day after day.
 describe('a source that has gone quiet', () => {
   it('keeps its edition, is late after a day, and the log says it once and once when it is back', async () => {
-    const lateWatch = new LateWatch({ pool: bench.pool, log });
+    const lateWatch = new LateWatch({ pool: harness.pool, log });
     const said = () => lines.splice(0).filter((line) => line.register === register);
-    const before = await readHead(bench.pool, register);
+    const before = await readHead(harness.pool, register);
     await lateWatch.look();
     expect(said()).toEqual([]);
-    bench.site.misbehave({ mode: 'status', status: 404 }, sitePaths[register].file);
-    await expect(bench.fetch(register)).rejects.toMatchObject({ retryable: true });
+    harness.site.misbehave({ mode: 'status', status: 404 }, sitePaths[register].file);
+    await expect(harness.fetch(register)).rejects.toMatchObject({ retryable: true });
     for (const hours of [20, 25, 26, 49]) await lateWatch.look(new Date(Date.now() + hours * hourMs));
     expect(said()).toEqual([
       expect.objectContaining({ level: 40, reasons: ['its official site last answered 25 h ago (at most 24)'] }),
     ]);
-    expect(await readHead(bench.pool, register)).toEqual(before);
-    bench.site.misbehave({ mode: 'ok' });
+    expect(await readHead(harness.pool, register)).toEqual(before);
+    harness.site.misbehave({ mode: 'ok' });
     await publish();
     await lateWatch.look();
     expect(said()).toEqual([expect.objectContaining({ level: 30, msg: 'the register is no longer late' })]);
@@ -116,28 +116,28 @@ describe('a source that has gone quiet', () => {
 
 describe('what stands still on its way', () => {
   const hoursLater = async (hours: number) => {
-    const all = await readFreshness(bench.pool, new Date(Date.now() + hours * hourMs));
+    const all = await readFreshness(harness.pool, new Date(Date.now() + hours * hourMs));
     return all.find((each) => each.register === register)!;
   };
   const standsStill = 'what is on its way began 7 h ago (at most 6)';
 
   it('makes its register late: a publication, unless it is paused, and an edition', async () => {
-    await bench.pool.query('UPDATE register_head SET probed_at = now() WHERE register = $1', [register]);
+    await harness.pool.query('UPDATE register_head SET probed_at = now() WHERE register = $1', [register]);
     expect(await hoursLater(7)).toMatchObject({ open_since: null, late: [] });
     await show((list) => list.set(7, 'OTRO NOMBRE'));
-    const { id } = (await bench.fetch(register))!;
+    const { id } = (await harness.fetch(register))!;
     expect((await hoursLater(5)).late).toEqual([]);
     expect((await hoursLater(7)).late).toEqual([standsStill]);
-    await pauseRegister(bench.pool, register, { by: 'Ana Ruiz', reason: null });
+    await pauseRegister(harness.pool, register, { by: 'Ana Ruiz', reason: null });
     expect((await hoursLater(7)).late).toEqual([]);
-    await resumeRegister(bench.pool, register);
-    await bench.settle(register);
-    expect(await findPublication(bench.pool, id)).toMatchObject({ state: 'publicada' });
+    await resumeRegister(harness.pool, register);
+    await harness.settle(register);
+    expect(await findPublication(harness.pool, id)).toMatchObject({ state: 'publicada' });
     expect((await hoursLater(7)).late).toEqual([]);
     const moved = `UPDATE edition SET avisada_at = $2 WHERE register = $1 AND number = (SELECT edition FROM register_head WHERE register = $1)`;
-    await bench.pool.query(moved, [register, null]);
+    await harness.pool.query(moved, [register, null]);
     expect((await hoursLater(7)).late).toEqual([standsStill]);
-    await bench.pool.query(moved, [register, new Date()]);
+    await harness.pool.query(moved, [register, new Date()]);
   });
 });
 
@@ -153,18 +153,18 @@ describe('the daily check', () => {
     };
   }
   const check = (report: VerifyReport | null) =>
-    reconcileRegister({ pool: bench.pool, log, verify: async () => report }, register, () => {}, signal);
-  const latest = async () => (await readFreshness(bench.pool)).find((each) => each.register === register)!;
+    reconcileRegister({ pool: harness.pool, log, verify: async () => report }, register, () => {}, signal);
+  const latest = async () => (await readFreshness(harness.pool)).find((each) => each.register === register)!;
 
   it('keeps its result; a difference is an alert in log and metrics, and nothing is repaired', async () => {
-    const { edition } = await readHead(bench.pool, register);
+    const { edition } = await readHead(harness.pool, register);
     expect(await check(found(0, edition))).toEqual({ outcome: 'equal' });
     expect((await latest()).last_reconciliation).toMatchObject({ edition, equal: true, differences: 0 });
     lines.length = 0;
     expect(await check(found(1, edition))).toEqual({ outcome: 'different' });
     expect(lines).toEqual([expect.objectContaining({ level: 50, register, edition, differences: 1 })]);
     const registry = new Registry();
-    makePublicationMetrics(registry, bench.pool);
+    makePublicationMetrics(registry, harness.pool);
     const metrics = await registry.metrics();
     expect(metrics).toContain(`padron_reconcile_differences{register="${register}"} 1`);
     expect(metrics).toContain(`padron_register_late{register="${register}"} 0`);
@@ -173,10 +173,10 @@ describe('the daily check', () => {
   });
 
   it('is skipped while there is nothing, an edition is on its way, or one began meanwhile', async () => {
-    const { edition } = await readHead(bench.pool, register);
+    const { edition } = await readHead(harness.pool, register);
     expect(await check(null)).toEqual({ outcome: 'skipped' });
     expect(await check(found(5, edition - 1))).toEqual({ outcome: 'skipped' });
-    await bench.pool.query('UPDATE edition SET avisada_at = NULL WHERE register = $1 AND number = $2', [
+    await harness.pool.query('UPDATE edition SET avisada_at = NULL WHERE register = $1 AND number = $2', [
       register,
       edition,
     ]);

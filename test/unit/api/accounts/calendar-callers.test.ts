@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { makeIdentify, makeIdentifyReader } from '../../../../api/accounts/callers.ts';
 import { ApiProblem } from '../../../../api/problems.ts';
 import { makePool } from '../../../../pipelines/runtime/postgres.ts';
-import { sandboxToken, strangerToken } from '../../../support/calendar-app.ts';
+import { sandboxToken, strangerToken } from '../../../support/api/calendar-app.ts';
 
 test('a PostgreSQL that hangs keeps nobody from the calendar, and opens it to no malformed token', async () => {
   const sockets: Socket[] = [];

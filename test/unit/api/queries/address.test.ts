@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { recordOf } from '../../../support/taxpayer-records.ts';
+import { recordOf } from '../../../support/api/taxpayer-records.ts';
 
 /** The address of a line in the register's own form. */
 function addressOf(line: string): string | null {

@@ -3,7 +3,7 @@ import type { ServedRegister } from '../../../../api/catalogue.ts';
 import { batchEntries, planBatch } from '../../../../api/queries/batch-entries.ts';
 import type { FoundRecord } from '../../../../api/queries/record.ts';
 import { batchEntry } from '../../../../schemas/http/batch.ts';
-import { recordOf } from '../../../support/taxpayer-records.ts';
+import { recordOf } from '../../../support/api/taxpayer-records.ts';
 
 const company = '20990000019';
 const other = '20990000043';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { makeBatchGate } from '../../../../api/queries/look-up.ts';
 
 /** Loads numbers through the gate; a query takes `queryMs`. Remembers each batch and how many ran at once. */
-function makeBench(limits: { waitMs: number; maxKeys: number; inFlight: number }, queryMs: number) {
+function makeHarness(limits: { waitMs: number; maxKeys: number; inFlight: number }, queryMs: number) {
   const gate = makeBatchGate(limits);
   const batches: number[] = [];
   let running = 0;
@@ -25,14 +25,14 @@ function makeBench(limits: { waitMs: number; maxKeys: number; inFlight: number }
 }
 
 test('a lone look-up waits for nobody', async () => {
-  const { loader } = makeBench({ waitMs: 1_000, maxKeys: 300, inFlight: 2 }, 1);
+  const { loader } = makeHarness({ waitMs: 1_000, maxKeys: 300, inFlight: 2 }, 1);
   const startedAt = performance.now();
   await loader.load(7);
   expect(performance.now() - startedAt).toBeLessThan(500);
 });
 
 test('what comes while a query runs is gathered; never more queries at once than allowed', async () => {
-  const { loader, batches, most } = makeBench({ waitMs: 5, maxKeys: 300, inFlight: 2 }, 200);
+  const { loader, batches, most } = makeHarness({ waitMs: 5, maxKeys: 300, inFlight: 2 }, 200);
   const loads: Promise<number>[] = [loader.load(0)];
   for (let key = 1; key <= 40; key += 1) {
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -45,7 +45,7 @@ test('what comes while a query runs is gathered; never more queries at once than
 });
 
 test('many at once: batches no larger than allowed, each key answered', async () => {
-  const { loader, batches, most } = makeBench({ waitMs: 5, maxKeys: 10, inFlight: 2 }, 2);
+  const { loader, batches, most } = makeHarness({ waitMs: 5, maxKeys: 10, inFlight: 2 }, 2);
   const keys = Array.from({ length: 95 }, (_, key) => key);
   expect(await loader.loadMany(keys)).toEqual(keys);
   expect(Math.max(...batches)).toBe(10);
@@ -54,7 +54,7 @@ test('many at once: batches no larger than allowed, each key answered', async ()
 });
 
 test('a failed query gives its place free and fails only its own batch', async () => {
-  const { loader } = makeBench({ waitMs: 1, maxKeys: 1, inFlight: 1 }, 1);
+  const { loader } = makeHarness({ waitMs: 1, maxKeys: 1, inFlight: 1 }, 1);
   const results = await loader.loadMany([1, -1, 2]);
   expect(results[0]).toBe(1);
   expect(results[1]).toBeInstanceOf(Error);
@@ -63,7 +63,7 @@ test('a failed query gives its place free and fails only its own batch', async (
 
 test('no batch is sent before DataLoader has put its key into it', async () => {
   // Batches of one key that need not wait, asked for in one turn while a query runs and places are free.
-  const { loader, batches } = makeBench({ waitMs: 0, maxKeys: 1, inFlight: 8 }, 20);
+  const { loader, batches } = makeHarness({ waitMs: 0, maxKeys: 1, inFlight: 8 }, 20);
   const first = loader.load(0);
   await new Promise((resolve) => setTimeout(resolve, 5));
   const more = [1, 2, 3].map((key) => loader.load(key));

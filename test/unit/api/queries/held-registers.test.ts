@@ -3,7 +3,7 @@ import { makeHeldRegisters } from '../../../../api/queries/current-rows.ts';
 import type { StoredRow } from '../../../../api/queries/look-up.ts';
 
 /** A store with rows of register 3 (agentes_retencion) by RUC, and counts of what it was asked. */
-function makeBench(rucs: string[]) {
+function makeHarness(rucs: string[]) {
   const store = { rucs: new Set(rucs), at: 0, scans: 0, lookUps: 0 };
   const row: StoredRow = { register: 3, version: 1, isDeleted: false, cells: [] };
   const held = makeHeldRegisters(
@@ -24,7 +24,7 @@ function makeBench(rucs: string[]) {
 }
 
 test('a register without a row is refused, each time anew; with one it is held for 5 s', async () => {
-  const { store, require } = makeBench([]);
+  const { store, require } = makeHarness([]);
   await expect(require()).rejects.toThrow('no row of agentes_retencion');
   store.rucs.add('a');
   await require();
@@ -38,7 +38,7 @@ test('a register without a row is refused, each time anew; with one it is held f
 });
 
 test('the RUC that was last found is asked for; the whole register only when that one is gone', async () => {
-  const { store, held, row, require } = makeBench(['a', 'b']);
+  const { store, held, row, require } = makeHarness(['a', 'b']);
   held.note('a', [row]);
   await require();
   expect([store.lookUps, store.scans]).toEqual([1, 0]);
@@ -52,7 +52,7 @@ test('the RUC that was last found is asked for; the whole register only when tha
 });
 
 test('what a scan found is asked for next: of a register that few look-ups meet, one scan is made', async () => {
-  const { store, require } = makeBench(['a']);
+  const { store, require } = makeHarness(['a']);
   await require();
   store.at = 5_001;
   await require();
@@ -60,7 +60,7 @@ test('what a scan found is asked for next: of a register that few look-ups meet,
 });
 
 test('no register, no question', async () => {
-  const { store, held } = makeBench([]);
+  const { store, held } = makeHarness([]);
   await held.require([]);
   expect([store.lookUps, store.scans]).toEqual([0, 0]);
 });

@@ -4,7 +4,7 @@ import { entriesOf, type HistoryChange } from '../../../../api/queries/history-e
 import type { ChangeKey } from '../../../../api/queries/register-changes.ts';
 import type { EditionFacts } from '../../../../pipelines/editions/editions.ts';
 import { padronReducido, type RegisterName, registers } from '../../../../schemas/registers.ts';
-import { monthlyCells } from '../../../support/taxpayer-records.ts';
+import { monthlyCells } from '../../../support/api/taxpayer-records.ts';
 
 const ruc = '20990000019';
 

@@ -3,7 +3,7 @@ import type { ServedRegister, ServedRegisters } from '../../../../api/catalogue.
 import { makeFindRecordOnDay } from '../../../../api/queries/record-on-day.ts';
 import type { EarlierRow } from '../../../../api/queries/register-changes.ts';
 import { padronReducido, type RegisterName, registers } from '../../../../schemas/registers.ts';
-import { ubigeos } from '../../../support/taxpayer-records.ts';
+import { ubigeos } from '../../../support/api/taxpayer-records.ts';
 
 const ruc = '20990000019';
 const day = '2026-11-03';
@@ -23,7 +23,7 @@ function served(register: RegisterName, number: number): ServedRegister {
  * The RUC stands as edition 5 wrote it, and edition 3 is asked for. `histories`: what each reading of its history finds;
  * `columns`: those of edition 3.
  */
-function makeBench(
+function makeHarness(
   histories: readonly (readonly EarlierRow[])[],
   options: { columns?: readonly string[]; loaded?: ServedRegisters; firstDay?: string | null } = {},
 ) {
@@ -73,15 +73,15 @@ function makeBench(
 const change: EarlierRow = { register: 'padron_reducido', edition: 5, before: cells('ACTIVO') };
 
 test('editions, then the state, then the history: each is never ahead of the next', async () => {
-  const { asked, find } = makeBench([[change]]);
+  const { asked, find } = makeHarness([[change]]);
   expect(await find()).toMatchObject({ isFound: true, data: { estado: 'ACTIVO' } });
   expect(asked).toEqual(['editions', 'state', 'history']);
 });
 
 test('a change that is not there yet is looked for once more, then it is no answer', async () => {
-  const late = makeBench([[], [change]]);
+  const late = makeHarness([[], [change]]);
   expect(await late.find()).toMatchObject({ isFound: true, data: { estado: 'ACTIVO' } });
-  const lost = makeBench([[], [], [change]]);
+  const lost = makeHarness([[], [], [change]]);
   await expect(lost.find()).rejects.toMatchObject({ code: 'servicio_no_disponible' });
   expect(lost.asked.filter((what) => what === 'history')).toHaveLength(2);
 });
@@ -89,15 +89,15 @@ test('a change that is not there yet is looked for once more, then it is no answ
 test('a column that the edition of the day did not have is not told', async () => {
   const before = padronReducido.columns.map(({ name }) => (name === 'ubigeo' ? '150122' : 'X'));
   const columns = ['nombre', 'estado', 'condicion'];
-  const found = await makeBench([[{ ...change, before }]], { columns }).find();
+  const found = await makeHarness([[{ ...change, before }]], { columns }).find();
   expect(found).toMatchObject({ isFound: true, data: { nombre: 'X', ubigeo: null, distrito: null, direccion: null } });
 });
 
 test('a day before the first edition names that; a register that was never loaded has no days', async () => {
-  const early = makeBench([], { loaded: {}, firstDay: '2026-11-20' });
+  const early = makeHarness([], { loaded: {}, firstDay: '2026-11-20' });
   await expect(early.find()).rejects.toMatchObject({
     code: 'fecha_sin_datos',
     extensions: { meta: { origen: padronReducido.title, primera_fecha: '2026-11-20' } },
   });
-  await expect(makeBench([], { loaded: {} }).find()).rejects.toMatchObject({ code: 'padron_no_disponible' });
+  await expect(makeHarness([], { loaded: {} }).find()).rejects.toMatchObject({ code: 'padron_no_disponible' });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { monthlyCells, recordOf } from '../../../support/taxpayer-records.ts';
+import { monthlyCells, recordOf } from '../../../support/api/taxpayer-records.ts';
 
 const company =
   '20990000019|COMERCIAL PRUEBA UNO S.A.C.|ACTIVO|HABIDO|150122|AV.|EJEMPLO DEL NORTE|URB.|LAS PRUEBAS II ETAPA|055|1603|-|-|-|-|';

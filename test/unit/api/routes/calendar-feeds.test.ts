@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Addition } from '../../../../api/calendar/store.ts';
 import type { DueDatesByGroup } from '../../../../api/calendar/types.ts';
 import { holidaysAnswer, upcomingAnswer } from '../../../../schemas/http/calendar.ts';
-import { expectProblem, requestsOf } from '../../../support/api.ts';
-import { type CalendarApp, sandboxToken, startCalendarApp, strangerToken } from '../../../support/calendar-app.ts';
-import { tableOf2027 } from '../../../support/calendar-table.ts';
+import { type CalendarApp, sandboxToken, startCalendarApp, strangerToken } from '../../../support/api/calendar-app.ts';
+import { tableOf2027 } from '../../../support/api/calendar-table.ts';
+import { expectProblem, requestsOf } from '../../../support/api/process.ts';
 
 let app: CalendarApp;
 let get: ReturnType<typeof requestsOf>;

@@ -7,8 +7,8 @@ import {
   upcomingAnswer,
 } from '../../../../schemas/http/calendar.ts';
 import type { ProblemCode } from '../../../../schemas/http/problem.ts';
-import { expectProblem, requestsOf } from '../../../support/api.ts';
-import { type CalendarApp, sandboxToken, startCalendarApp, strangerToken } from '../../../support/calendar-app.ts';
+import { type CalendarApp, sandboxToken, startCalendarApp, strangerToken } from '../../../support/api/calendar-app.ts';
+import { expectProblem, requestsOf } from '../../../support/api/process.ts';
 
 const timeZone = process.env.TZ;
 let app: CalendarApp;

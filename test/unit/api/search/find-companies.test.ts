@@ -6,7 +6,7 @@ import { compareRanks } from '../../../../api/search/rank.ts';
 import type { NearWords, Tier } from '../../../../api/search/statements.ts';
 import type { Candidate, NameStore } from '../../../../api/search/store.ts';
 import { searchQuery } from '../../../../schemas/http/search.ts';
-import { rucOf } from '../../../support/companies.ts';
+import { rucOf } from '../../../support/registers/companies.ts';
 
 const state = new Map<string, StoredRow>();
 const taxpayers: CurrentRows = {

@@ -6,7 +6,7 @@ import { type CheckInput, supplierCheckOf } from '../../../../api/supplier/check
 import { supplierCheck } from '../../../../schemas/http/supplier.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
 import type { Sanction } from '../../../../schemas/sanctions.ts';
-import { recordOf } from '../../../support/taxpayer-records.ts';
+import { recordOf } from '../../../support/api/taxpayer-records.ts';
 
 const ruc = '20990000019';
 const today = '2026-11-26';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Change, encodeChange } from '../../../../pipelines/changes/record.ts';
 import { CompanyNames } from '../../../../pipelines/consumers/company-names.ts';
-import { changeOf, rucOf } from '../../../support/companies.ts';
+import { changeOf, rucOf } from '../../../support/registers/companies.ts';
 import { RowBinaryReader } from './row-binary-reader.ts';
 
 const acme = { ruc: rucOf(1), nombre: 'ACME ÑANDÚ S.A.C.' };

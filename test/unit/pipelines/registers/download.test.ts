@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DownloadLimits, type DownloadProgress, download } from '../../../../pipelines/registers/download.ts';
 import { probeSite, readPage, type SiteAccess } from '../../../../pipelines/registers/site.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
-import { FaultyOfficialSite } from '../../../support/official-site.ts';
+import { FaultyOfficialSite } from '../../../support/publication/official-site.ts';
 
 const policy = { allowPrivateTargets: true, allowHttp: true };
 const limits: DownloadLimits = {

@@ -2,8 +2,8 @@ import { afterAll, expect, it } from 'vitest';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { sendAttempt } from '../../../../workflows/delivery/attempt.ts';
 import { defaultDeliverySettings } from '../../../../workflows/delivery/worker.ts';
-import { claimedDelivery, targetAt } from '../../../support/claimed-delivery.ts';
-import { refusedTargets, resolveInside } from '../../../support/egress-rows.ts';
+import { claimedDelivery, targetAt } from '../../../support/delivery/claimed-delivery.ts';
+import { refusedTargets, resolveInside } from '../../../support/delivery/refused-targets.ts';
 
 // Retries, tests and resends all go through one attempt: a URL that came into the table in whatever way is refused there.
 const policy = { allowPrivateTargets: false, ownBaseUrls: ['https://api.padron.pe'] };

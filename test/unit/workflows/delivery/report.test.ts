@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { makeDeliveryMetrics, reportAttempt } from '../../../../workflows/delivery/metrics.ts';
-import { claimedDelivery } from '../../../support/claimed-delivery.ts';
-import { silentLog } from '../../../support/watch-bench.ts';
+import { claimedDelivery } from '../../../support/delivery/claimed-delivery.ts';
+import { silentLog } from '../../../support/watch/harness.ts';
 
 function report(
   parts: { attempt: number; isTest?: boolean; secondsAgo: number; failure?: string | null },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type ClickhouseProcess, rawRequest, startClickhouse } from '../../../../support/clickhouse.ts';
+import { type ClickhouseProcess, rawRequest, startClickhouse } from '../../../../support/engines/clickhouse.ts';
 
 // kill -9 in the middle of inserts, several times on one directory: what was acknowledged is there, and no batch in part.
 

@@ -11,7 +11,7 @@ import {
   rawRequest,
   spawnClickhouse,
   startClickhouse,
-} from '../../../../support/clickhouse.ts';
+} from '../../../../support/engines/clickhouse.ts';
 
 // What only the embedded process has: its data directory, its folder of bodies, its limits, its end.
 

@@ -7,6 +7,7 @@ import type { CompareResult, Conflict } from '../../../../../pipelines/diff/type
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
+import { Harness, readContainer } from './harness.ts';
 import {
   compareInModel,
   correctInModel,
@@ -16,7 +17,6 @@ import {
   rebaselineInModel,
   type State,
 } from './model.ts';
-import { readContainer, Workbench } from './workbench.ts';
 
 const keys = [
   0, 7, 99_999_999, 100_000_003, 250_000_000, 399_999_999, 400_000_000, 409_000_001, 409_000_002, 499_999_999,
@@ -65,7 +65,7 @@ const emptyMarkers = ['', '-', '--', '----', '-.-'];
 
 /** The engine and the model side by side. */
 class Chain {
-  readonly bench = new Workbench();
+  readonly harness = new Harness();
   state: State | null = null;
   overlay: ModelOverlay[] = [];
   /** By edition. */
@@ -79,34 +79,34 @@ class Chain {
   }
 
   async take(step: Step): Promise<void> {
-    const { bench } = this;
+    const { harness } = this;
     if (step.kind === 'correct') return this.correct(Math.max(1, this.changes.length - step.back));
-    await this.write(bench.publicationPath, step.text);
+    await this.write(harness.publicationPath, step.text);
     if (step.kind === 'compare' || this.state === null) {
       const expected = compareInModel(this.state, step.text.lines);
-      await this.checkRead(await bench.compare(), step.text, expected);
+      await this.checkRead(await harness.compare(), step.text, expected);
       return;
     }
-    const publicationPath = `${bench.folder}/previous.zip`;
+    const publicationPath = `${harness.folder}/previous.zip`;
     await this.write(publicationPath, { ...step.text, lines: step.previous });
-    const overlayPath = bench.editions.at(-1)!.overlayFile?.path ?? null;
+    const overlayPath = harness.editions.at(-1)!.overlayFile?.path ?? null;
     const expected = rebaselineInModel(this.state, step.previous, this.overlay, step.known, step.text.lines);
-    const result = await bench.compare({ previous: { publicationPath, overlayPath, knownColumns: step.known } });
+    const result = await harness.compare({ previous: { publicationPath, overlayPath, knownColumns: step.known } });
     this.lastFull = this.changes.length + 1;
     await this.checkRead(result, step.text, expected);
     expect(result.unchanged).toBe(0);
   }
 
   async correct(corrects: number): Promise<void> {
-    const { bench } = this;
+    const { harness } = this;
     if (this.state === null) return;
     const undone = this.changes[corrects - 1]!;
     if (corrects === 1 || undone.some(({ op }) => op === 'r')) {
-      await expect(bench.correct(corrects)).rejects.toMatchObject({ code: 'not_correctable' });
+      await expect(harness.correct(corrects)).rejects.toMatchObject({ code: 'not_correctable' });
       return;
     }
     const expected = correctInModel(this.state, undone, this.overlay);
-    const result = await bench.correct(corrects);
+    const result = await harness.correct(corrects);
     const conflicts: Conflict[] =
       result.conflictFile === null
         ? []
@@ -121,7 +121,7 @@ class Chain {
   }
 
   async checkRead(result: CompareResult, { lines }: Publication, expected: ModelResult): Promise<void> {
-    const rejects = this.bench.rejects(result).map(({ line, reason }) => ({ line, reason }));
+    const rejects = this.harness.rejects(result).map(({ line, reason }) => ({ line, reason }));
     const order = (list: { line: number; reason: string }[]) => list.map((one) => `${one.line} ${one.reason}`).sort();
     expect(order(rejects)).toEqual(order(expected.rejected));
     const repaired = expected.rejected.filter(({ reason }) => reason === 'control_byte').length;
@@ -163,17 +163,17 @@ it('any chain of editions agrees with plain maps, and can be rebuilt bit for bit
       const chain = new Chain();
       try {
         for (const each of [one, two, ...others]) await chain.take(each);
-        const { bench } = chain;
-        const files = bench.workFiles();
-        const last = bench.editions.length;
+        const { harness } = chain;
+        const files = harness.workFiles();
+        const last = harness.editions.length;
         for (const from of new Set([1, chain.lastFull])) {
-          const rebuilt = bench.workFiles(await bench.rebuild(from));
+          const rebuilt = harness.workFiles(await harness.rebuild(from));
           // From the last full edition on, the index before it is not made.
           if (from === 1 || from < last) expect(rebuilt).toEqual(files);
           else expect(files).toMatchObject(rebuilt);
         }
       } finally {
-        chain.bench.remove();
+        chain.harness.remove();
       }
     }),
     { numRuns: 25 },

@@ -9,14 +9,14 @@ import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+import { Harness, readContainer } from './harness.ts';
 import { rowOf } from './model.ts';
-import { readContainer, Workbench } from './workbench.ts';
 
-let bench: Workbench;
+let harness: Harness;
 beforeEach(() => {
-  bench = new Workbench();
+  harness = new Harness();
 });
-afterEach(() => bench.remove());
+afterEach(() => harness.remove());
 
 const examples: string[] = [...officialExampleLines];
 const withCell = (line: string, cell: number, value: string) =>
@@ -29,7 +29,7 @@ const strip = ({ op, ruc, before, after, line }: DecodedChange) => ({ op, ruc, b
 
 describe('a first edition', () => {
   it('is a baseline of every row, in RUC order, readable by any Avro reader', async () => {
-    const result = await bench.publish(examples);
+    const result = await harness.publish(examples);
     expect(result).toMatchObject({ lines: 8, rows: 8, stateRows: 8, baseline: 8, inserted: 0, updated: 0, deleted: 0 });
     expect(result).toMatchObject({ rejected: 0, duplicates: 0, emptyNames: 1, rejectFile: null, overlayFile: null });
     expect(result.rowsByKind).toEqual({ 10: 1, 15: 1, 20: 6 });
@@ -53,7 +53,7 @@ describe('a first edition', () => {
   });
 
   it('counts cells that stand for nothing, by column, without changing them', async () => {
-    const result = await bench.publish(examples);
+    const result = await harness.publish(examples);
     const cells = examples.map((line) => line.split('|').slice(1, 15));
     const empty = (column: number) =>
       cells.filter((row) => ['', '-', '--', '----', '-.-'].includes(row[column]!)).length;
@@ -66,7 +66,7 @@ describe('a first edition', () => {
       { length: 5_000 },
       (_, index) => `${rucOfKey(400_000_000 + index * 7)}|N|A|H|${'|'.repeat(11)}`,
     );
-    const result = await bench.publish(lines);
+    const result = await harness.publish(lines);
     expect(result).toMatchObject({ lines: 5_000, rows: 5_000, baseline: 5_000 });
     expect(result.changedByKind.company.rows).toBe(5_000);
   });
@@ -74,9 +74,9 @@ describe('a first edition', () => {
 
 describe('a later edition', () => {
   it('holds what appears, differs and disappears, exactly', async () => {
-    await bench.publish([person, company, other]);
+    await harness.publish([person, company, other]);
     const changed = withCell(company, 2, 'BAJA DE OFICIO');
-    const result = await bench.publish([examples[4]!, changed, person]);
+    const result = await harness.publish([examples[4]!, changed, person]);
     const changes = await readContainer<DecodedChange>(result.changeFile.path);
     const row = (line: string) => rowOf(encodeWindows1252(line));
     expect(changes.map(strip)).toEqual([
@@ -92,25 +92,25 @@ describe('a later edition', () => {
   });
 
   it('is empty for the same rows in another order, with other line ends, without the last line end', async () => {
-    await bench.publish(examples);
-    expect(await bench.publish([...examples].reverse(), '\r\n')).toMatchObject({
+    await harness.publish(examples);
+    expect(await harness.publish([...examples].reverse(), '\r\n')).toMatchObject({
       unchanged: 8,
       updated: 0,
       deleted: 0,
     });
     const text = joinLines([header, ...examples]);
     const content = text.subarray(0, text.length - 1);
-    await writeZip(bench.publicationPath, [{ name: entryName, content }], 6);
-    const result = await bench.compare();
+    await writeZip(harness.publicationPath, [{ name: entryName, content }], 6);
+    const result = await harness.compare();
     expect(result).toMatchObject({ lines: 8, unchanged: 8, updated: 0, deleted: 0 });
     expect(await readContainer(result.changeFile.path)).toEqual([]);
   });
 
   it('keeps a known RUC whose line is bad, and lists it', async () => {
-    await bench.publish([person, company, other]);
+    await harness.publish([person, company, other]);
     const broken = company.replace('ACTIVO', 'AC|TIVO');
     const wrongDigit = other.replace('20990000027', '20990000028');
-    const result = await bench.publish([person, broken, wrongDigit]);
+    const result = await harness.publish([person, broken, wrongDigit]);
     expect(result).toMatchObject({ deleted: 0, updated: 0, kept: 2, rejected: 2, rows: 1, stateRows: 3 });
     expect(result.rejectedByReason).toEqual({ cell_count: 1, ruc_check_digit: 1 });
     const overlay = await readContainer(result.overlayFile!.path);
@@ -119,23 +119,23 @@ describe('a later edition', () => {
       { ruc: '20990000019', reason: 'bad_line', line: null, row: row(company) },
       { ruc: '20990000027', reason: 'bad_line', line: null, row: row(other) },
     ]);
-    expect(bench.rejects(result)).toEqual([
+    expect(harness.rejects(result)).toEqual([
       { line: 3, reason: 'cell_count', raw: broken },
       { line: 4, reason: 'ruc_check_digit', raw: wrongDigit },
     ]);
-    expect(await bench.publish([person, company, other])).toMatchObject({ unchanged: 3, kept: 0, inserted: 0 });
+    expect(await harness.publish([person, company, other])).toMatchObject({ unchanged: 3, kept: 0, inserted: 0 });
   });
 
   it('keeps the previous name, estado and condicion where a known RUC has none, and takes other empty cells', async () => {
-    await bench.publish([person, company]);
+    await harness.publish([person, company]);
     const emptied = withCell(withCell(company, 1, ''), 3, '');
-    const unchanged = await bench.publish([person, emptied]);
+    const unchanged = await harness.publish([person, emptied]);
     expect(unchanged).toMatchObject({ updated: 0, unchanged: 2, keptCells: 1, emptyNames: 1 });
     const overlay = await readContainer(unchanged.overlayFile!.path);
     expect(overlay).toEqual([
       { ruc: '20990000019', reason: 'empty_cell', line: 3, row: rowOf(encodeWindows1252(company)) },
     ]);
-    const moved = await bench.publish([person, withCell(withCell(emptied, 4, '010202'), 5, '')]);
+    const moved = await harness.publish([person, withCell(withCell(emptied, 4, '010202'), 5, '')]);
     const [change] = await readContainer<DecodedChange>(moved.changeFile.path);
     expect(change).toMatchObject({
       op: 'u',
@@ -145,117 +145,117 @@ describe('a later edition', () => {
   });
 
   it('serves a new RUC without a name, and its first name is a change', async () => {
-    await bench.publish([person]);
-    const added = await bench.publish([person, examples[7]!]);
+    await harness.publish([person]);
+    const added = await harness.publish([person, examples[7]!]);
     expect(added).toMatchObject({ inserted: 1, emptyNames: 1, overlayFile: null });
-    const named = await bench.publish([person, withCell(examples[7]!, 1, 'YA TIENE NOMBRE')]);
+    const named = await harness.publish([person, withCell(examples[7]!, 1, 'YA TIENE NOMBRE')]);
     const [change] = await readContainer<DecodedChange>(named.changeFile.path);
     expect(change).toMatchObject({ op: 'u', before: { nombre: '' }, after: { nombre: 'YA TIENE NOMBRE' } });
   });
 
   it('takes the last of repeated lines and lists the repeats, wherever they stand', async () => {
-    await bench.publish([person, company]);
+    await harness.publish([person, company]);
     const renamed = withCell(company, 1, 'OTRO NOMBRE');
     const fresh = withCell(other, 1, 'NUEVO');
-    const back = await bench.publish([renamed, person, company, other, fresh]);
+    const back = await harness.publish([renamed, person, company, other, fresh]);
     expect(back).toMatchObject({ updated: 0, inserted: 1, duplicates: 2, rows: 3, lines: 5, rejected: 0 });
-    expect(bench.rejects(back).map(({ line, reason }) => [line, reason])).toEqual([
+    expect(harness.rejects(back).map(({ line, reason }) => [line, reason])).toEqual([
       [4, 'duplicate'],
       [6, 'duplicate'],
     ]);
     expect((await readContainer<DecodedChange>(back.changeFile.path))[0]!.after!.nombre).toBe('NUEVO');
-    const forth = await bench.publish([company, person, fresh, renamed]);
+    const forth = await harness.publish([company, person, fresh, renamed]);
     expect(forth).toMatchObject({ updated: 1, duplicates: 1 });
   });
 
   it('keeps a line with control bytes, as spaces, lists it, and sees no change in it the next day', async () => {
-    await bench.publish([person, company]);
+    await harness.publish([person, company]);
     const raw = withCell(company, 1, 'COMERCIAL\tPRUEBA\0UNO S.A.C.');
     const clean = withCell(company, 1, 'COMERCIAL PRUEBA UNO S.A.C.');
     const fresh = withCell(withCell(other, 1, '\0\0'), 4, '\t');
-    const first = await bench.publish([person, raw, fresh]);
+    const first = await harness.publish([person, raw, fresh]);
     expect(first).toMatchObject({ repaired: 2, rejected: 0, kept: 0, rows: 3, inserted: 1, updated: 0, unchanged: 2 });
     expect(first.rejectedByReason).toEqual({ control_byte: 2 });
-    expect(bench.rejects(first)).toEqual([
+    expect(harness.rejects(first)).toEqual([
       { line: 3, reason: 'control_byte', raw },
       { line: 4, reason: 'control_byte', raw: fresh },
     ]);
     const [change] = await readContainer<DecodedChange>(first.changeFile.path);
     expect(change).toMatchObject({ op: 'c', ruc: '20990000027', after: { nombre: '  ', ubigeo: ' ' } });
-    expect(await bench.publish([fresh, person, raw])).toMatchObject({ repaired: 2, unchanged: 3, updated: 0 });
-    expect(await bench.publish([person, clean, fresh])).toMatchObject({ repaired: 1, unchanged: 3, updated: 0 });
+    expect(await harness.publish([fresh, person, raw])).toMatchObject({ repaired: 2, unchanged: 3, updated: 0 });
+    expect(await harness.publish([person, clean, fresh])).toMatchObject({ repaired: 1, unchanged: 3, updated: 0 });
     // A repeat counts as one wherever the repair stands, and the last line wins.
     const renamed = withCell(company, 1, 'OTRO\tNOMBRE');
-    const last = await bench.publish([renamed, person, clean, fresh]);
+    const last = await harness.publish([renamed, person, clean, fresh]);
     expect(last).toMatchObject({ duplicates: 1, repaired: 2, updated: 0, unchanged: 3 });
-    expect(await bench.publish([clean, person, renamed, fresh])).toMatchObject({ duplicates: 1, updated: 1 });
+    expect(await harness.publish([clean, person, renamed, fresh])).toMatchObject({ duplicates: 1, updated: 1 });
   });
 
   it('sees no change between two undefined bytes, which are one character', async () => {
     const raw = (byte: number) =>
       Uint8Array.from(encodeWindows1252(withCell(company, 1, 'AXB')), (b) => (b === 88 ? byte : b));
-    const first = await bench.publish([raw(0x9d)]);
+    const first = await harness.publish([raw(0x9d)]);
     expect((await readContainer<DecodedChange>(first.changeFile.path))[0]!.after!.nombre).toBe('A\ufffdB');
-    expect(await bench.publish([raw(0x8d)])).toMatchObject({ updated: 0, unchanged: 1, overlayFile: null });
+    expect(await harness.publish([raw(0x8d)])).toMatchObject({ updated: 0, unchanged: 1, overlayFile: null });
   });
 });
 
 describe('a run', () => {
   it('gives the same bytes when it is repeated', async () => {
-    await bench.publish(examples);
-    const first = await bench.publish(examples.slice(2));
-    const files = bench.workFiles();
-    const again = await bench.compare({
-      base: { edition: 1, changeFileSha256: bench.editions[0]!.changeFile.sha256 },
+    await harness.publish(examples);
+    const first = await harness.publish(examples.slice(2));
+    const files = harness.workFiles();
+    const again = await harness.compare({
+      base: { edition: 1, changeFileSha256: harness.editions[0]!.changeFile.sha256 },
       edition: 2,
       detectedAt: 1_790_000_000_002,
     });
     expect(again).toEqual(first);
-    expect(bench.workFiles()).toEqual(files);
+    expect(harness.workFiles()).toEqual(files);
   });
 
   it('keeps the working files of the last two editions and no attempts', async () => {
-    for (const name of ['A', 'B', 'C', 'D']) await bench.publish([person, withCell(company, 1, name)]);
-    const [one, two, three, four] = bench.editions.map(({ changeFile }) => changeFile.sha256);
+    for (const name of ['A', 'B', 'C', 'D']) await harness.publish([person, withCell(company, 1, name)]);
+    const [one, two, three, four] = harness.editions.map(({ changeFile }) => changeFile.sha256);
     const rows = [one, two, three, four].map((sha256) => `padron_reducido.${sha256}.rows`);
     const indexes = [three, four].map((sha256) => `padron_reducido.${sha256}.index`);
-    expect(readdirSync(bench.workDir).sort()).toEqual([...rows, ...indexes].sort());
-    expect(readdirSync(bench.outputDir).filter((name) => name.includes('attempt'))).toEqual([]);
+    expect(readdirSync(harness.workDir).sort()).toEqual([...rows, ...indexes].sort());
+    expect(readdirSync(harness.outputDir).filter((name) => name.includes('attempt'))).toEqual([]);
   });
 
   it('refuses an index or a row that is not what it should be', async () => {
-    await bench.publish(examples);
-    const { sha256 } = bench.editions[0]!.changeFile;
-    const index = join(bench.workDir, `padron_reducido.${sha256}.index`);
-    const rows = join(bench.workDir, `padron_reducido.${sha256}.rows`);
+    await harness.publish(examples);
+    const { sha256 } = harness.editions[0]!.changeFile;
+    const index = join(harness.workDir, `padron_reducido.${sha256}.index`);
+    const rows = join(harness.workDir, `padron_reducido.${sha256}.rows`);
     const [goodIndex, goodRows] = [readFileSync(index), readFileSync(rows)];
     await expect(
-      bench.compare({ base: { edition: 1, changeFileSha256: '0'.repeat(64) }, edition: 2 }),
+      harness.compare({ base: { edition: 1, changeFileSha256: '0'.repeat(64) }, edition: 2 }),
     ).rejects.toMatchObject({
       code: 'index_missing',
     });
     const flipped = Buffer.from(goodIndex);
     flipped[flipped.length - 5]! ^= 1;
     writeFileSync(index, flipped);
-    await expect(bench.publish([person])).rejects.toMatchObject({ code: 'index_damaged', message: /checksum/ });
+    await expect(harness.publish([person])).rejects.toMatchObject({ code: 'index_damaged', message: /checksum/ });
     truncateSync(index, 1000);
-    await expect(bench.publish([person])).rejects.toMatchObject({ code: 'index_damaged' });
+    await expect(harness.publish([person])).rejects.toMatchObject({ code: 'index_damaged' });
     writeFileSync(index, goodIndex);
     writeFileSync(rows, Buffer.from(goodRows.map((byte) => (byte === 0x41 ? 0x42 : byte))));
-    await expect(bench.publish([person])).rejects.toMatchObject({ code: 'index_damaged' });
+    await expect(harness.publish([person])).rejects.toMatchObject({ code: 'index_damaged' });
     truncateSync(rows, 10);
-    await expect(bench.publish([person])).rejects.toMatchObject({ code: 'index_damaged' });
+    await expect(harness.publish([person])).rejects.toMatchObject({ code: 'index_damaged' });
     writeFileSync(rows, goodRows);
-    expect(await bench.publish([person])).toMatchObject({ deleted: 7 });
-    expect(readdirSync(bench.workDir).filter((name) => name.includes('attempt'))).toEqual([]);
+    expect(await harness.publish([person])).toMatchObject({ deleted: 7 });
+    expect(readdirSync(harness.workDir).filter((name) => name.includes('attempt'))).toEqual([]);
   });
 
   it('ends when it is told to and leaves nothing half done', async () => {
-    await bench.publish(examples);
+    await harness.publish(examples);
     const stop = new AbortController();
-    const run = compareEdition(bench.next(), () => stop.abort(new Error('told to stop')), stop.signal);
+    const run = compareEdition(harness.next(), () => stop.abort(new Error('told to stop')), stop.signal);
     await expect(run).rejects.toThrow('told to stop');
-    expect(readdirSync(bench.workDir)).toHaveLength(2);
+    expect(readdirSync(harness.workDir)).toHaveLength(2);
   });
 });
 
@@ -265,7 +265,7 @@ describe('a change file', () => {
       { length: 9_000 },
       (_, index) => `${rucOfKey(index * 50_001)}|NOMBRE ${index}|A|H|-|-|-|-|-|-|-|-|-|-|-|`,
     );
-    const result = await bench.publish(lines);
+    const result = await harness.publish(lines);
     const file = await openChangeFile(result.changeFile.path);
     const rucs: string[] = [];
     const starts: number[] = [];

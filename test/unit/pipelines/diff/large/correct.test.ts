@@ -4,14 +4,14 @@ import type { DecodedChange } from '../../../../../pipelines/changes/change-file
 import { compareInChild, correctInChild, rebuildInChild } from '../../../../../pipelines/diff/child.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+import { Harness, readContainer } from './harness.ts';
 import { rowOf } from './model.ts';
-import { readContainer, Workbench } from './workbench.ts';
 
-let bench: Workbench;
+let harness: Harness;
 beforeEach(() => {
-  bench = new Workbench();
+  harness = new Harness();
 });
-afterEach(() => bench.remove());
+afterEach(() => harness.remove());
 
 const [person, company, other, , acme] = officialExampleLines as unknown as [string, string, string, string, string];
 const renamed = company.replace('COMERCIAL PRUEBA UNO S.A.C.', 'OTRO NOMBRE S.A.C.');
@@ -21,14 +21,14 @@ const changesOf = (result: { changeFile: { path: string } }) => readContainer<De
 
 /** Edition 2: one row appears, one changes, one disappears. */
 async function publishTwo(): Promise<void> {
-  await bench.publish([person, company, other]);
-  await bench.publish([person, renamed, acme]);
+  await harness.publish([person, company, other]);
+  await harness.publish([person, renamed, acme]);
 }
 
 describe('a correction', () => {
   it('gives every row of the undone edition what it was before, and says of which edition', async () => {
     await publishTwo();
-    const result = await bench.correct(2);
+    const result = await harness.correct(2);
     expect(result).toMatchObject({ inserted: 1, updated: 1, deleted: 1, baseline: 0, stateRows: 3, conflicts: 0 });
     expect(result).toMatchObject({ conflictFile: null, lines: 0, rows: 0, rejected: 0, unchanged: 1 });
     expect(result.changedByColumn).toMatchObject({ nombre: 1, estado: 0 });
@@ -48,19 +48,19 @@ describe('a correction', () => {
 
   it('is an exact base: the next publication differs from the corrected state and from nothing else', async () => {
     await publishTwo();
-    await bench.correct(2);
-    const same = await bench.publish([other, company, person]);
+    await harness.correct(2);
+    const same = await harness.publish([other, company, person]);
     expect(same).toMatchObject({ inserted: 0, updated: 0, deleted: 0, unchanged: 3, overlayFile: null });
-    const again = await bench.publish([person, renamed, acme]);
+    const again = await harness.publish([person, renamed, acme]);
     expect(again).toMatchObject({ inserted: 1, updated: 1, deleted: 1 });
-    expect(bench.workFiles(await bench.rebuild())).toEqual(bench.workFiles());
+    expect(harness.workFiles(await harness.rebuild())).toEqual(harness.workFiles());
   });
 
   it('leaves what changed since, and lists it: changed again, gone, come back', async () => {
     await publishTwo();
     const twice = renamed.replace('OTRO', 'TERCER');
-    await bench.publish([person, twice, other]);
-    const result = await bench.correct(2);
+    await harness.publish([person, twice, other]);
+    const result = await harness.correct(2);
     expect(result).toMatchObject({ conflicts: 3, inserted: 0, updated: 0, deleted: 0, overlayFile: null });
     const listed = readFileSync(result.conflictFile!.path, 'utf8').trimEnd().split('\n');
     expect(listed.map((line) => JSON.parse(line) as unknown)).toEqual([
@@ -74,8 +74,8 @@ describe('a correction', () => {
   it('undoes an older edition where later ones left its rows alone, and carries the overlay of the head on', async () => {
     await publishTwo();
     const broken = acme.replace('HABIDO', 'HA|BIDO');
-    await bench.publish([person, renamed.replace('|OTRO NOMBRE S.A.C.|', '||'), broken]);
-    const result = await bench.correct(2);
+    await harness.publish([person, renamed.replace('|OTRO NOMBRE S.A.C.|', '||'), broken]);
+    const result = await harness.correct(2);
     expect(result).toMatchObject({ conflicts: 0, inserted: 1, updated: 1, deleted: 1 });
     const overlay = await readContainer<{ ruc: string; reason: string }>(result.overlayFile!.path);
     expect(overlay.map(({ ruc, reason }) => [ruc, reason])).toEqual([
@@ -83,9 +83,9 @@ describe('a correction', () => {
       [rucOf(other), 'correction'],
       [rucOf(acme), 'correction'],
     ]);
-    await bench.publish([person.replace('HABIDO', 'HA|BIDO'), company, other]);
-    await bench.publish([person.replace('HABIDO', 'HA|BIDO'), renamed, other]);
-    const carried = await readContainer((await bench.correct(6)).overlayFile!.path);
+    await harness.publish([person.replace('HABIDO', 'HA|BIDO'), company, other]);
+    await harness.publish([person.replace('HABIDO', 'HA|BIDO'), renamed, other]);
+    const carried = await readContainer((await harness.correct(6)).overlayFile!.path);
     expect(carried).toEqual([
       { ruc: rucOf(person), reason: 'bad_line', line: null, row: row(person) },
       { ruc: rucOf(company), reason: 'correction', line: null, row: row(company) },
@@ -94,52 +94,52 @@ describe('a correction', () => {
 
   it('can itself be undone', async () => {
     await publishTwo();
-    await bench.correct(2);
-    expect(await bench.correct(3)).toMatchObject({ inserted: 1, updated: 1, deleted: 1, conflicts: 0 });
-    expect(await bench.publish([person, renamed, acme])).toMatchObject({ unchanged: 3, inserted: 0, deleted: 0 });
+    await harness.correct(2);
+    expect(await harness.correct(3)).toMatchObject({ inserted: 1, updated: 1, deleted: 1, conflicts: 0 });
+    expect(await harness.publish([person, renamed, acme])).toMatchObject({ unchanged: 3, inserted: 0, deleted: 0 });
   });
 
   it('of a first edition, or from another file than that of the edition, is refused', async () => {
     await publishTwo();
-    await expect(bench.correct(1)).rejects.toMatchObject({ code: 'not_correctable', isPublicationFault: false });
-    const correctedFile = bench.editions[0]!.changeFile.path;
-    await expect(bench.correct(2, { correctedFile })).rejects.toMatchObject({ code: 'change_file_damaged' });
-    expect(bench.editions).toHaveLength(2);
+    await expect(harness.correct(1)).rejects.toMatchObject({ code: 'not_correctable', isPublicationFault: false });
+    const correctedFile = harness.editions[0]!.changeFile.path;
+    await expect(harness.correct(2, { correctedFile })).rejects.toMatchObject({ code: 'change_file_damaged' });
+    expect(harness.editions).toHaveLength(2);
   });
 
   it('gives the same bytes when it is repeated', async () => {
     await publishTwo();
-    const first = await bench.correct(2);
-    const files = bench.workFiles();
+    const first = await harness.correct(2);
+    const files = harness.workFiles();
     const { edition, base, detectedAt } = { edition: 3, detectedAt: 1_790_000_000_003, base: baseOf(2) };
-    expect(await bench.correct(2, { edition, base, detectedAt, overlayPath: null })).toEqual(first);
-    expect(bench.workFiles()).toEqual(files);
+    expect(await harness.correct(2, { edition, base, detectedAt, overlayPath: null })).toEqual(first);
+    expect(harness.workFiles()).toEqual(files);
   });
 });
 
-const baseOf = (edition: number) => ({ edition, changeFileSha256: bench.editions[edition - 1]!.changeFile.sha256 });
+const baseOf = (edition: number) => ({ edition, changeFileSha256: harness.editions[edition - 1]!.changeFile.sha256 });
 
 it('a child process corrects and rebuilds as this one does', async () => {
   const quiet = new AbortController().signal;
   await publishTwo();
-  const here = await bench.correct(2);
-  const files = bench.workFiles();
-  const { register, workDir, outputDir } = bench.next();
+  const here = await harness.correct(2);
+  const files = harness.workFiles();
+  const { register, workDir, outputDir } = harness.next();
   const correction = {
     ...{ register, workDir, outputDir, base: baseOf(2), edition: 3, detectedAt: 1_790_000_000_003, corrects: 2 },
-    ...{ correctedFile: bench.editions[1]!.changeFile.path, overlayPath: null },
+    ...{ correctedFile: harness.editions[1]!.changeFile.path, overlayPath: null },
   };
   const { usage, ...there } = await correctInChild(correction, () => {}, quiet);
   expect(there).toEqual(here);
   expect(usage.cpuSeconds).toBeGreaterThan(0);
-  const changeFiles = bench.editions.map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }));
-  const rebuilding = { register, workDir: `${bench.folder}/there`, changeFiles, maxAttemptAgeMs: 1e9 };
+  const changeFiles = harness.editions.map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }));
+  const rebuilding = { register, workDir: `${harness.folder}/there`, changeFiles, maxAttemptAgeMs: 1e9 };
   const seen: number[] = [];
   const rebuilt = await rebuildInChild(rebuilding, ({ edition }) => seen.push(edition), quiet);
   expect(rebuilt).toMatchObject({ edition: 3, indexName: here.indexName, rows: 3 });
   expect(seen).toEqual([1, 2, 3]);
-  expect(bench.workFiles(`${bench.folder}/there`)).toEqual(files);
-  await bench.publish([person, company, other]);
-  const missing = { ...bench.next(), workDir: `${bench.folder}/nowhere` };
+  expect(harness.workFiles(`${harness.folder}/there`)).toEqual(files);
+  await harness.publish([person, company, other]);
+  const missing = { ...harness.next(), workDir: `${harness.folder}/nowhere` };
   await expect(compareInChild(missing, () => {}, quiet)).rejects.toMatchObject({ code: 'index_missing' });
 });

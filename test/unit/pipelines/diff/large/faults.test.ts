@@ -7,20 +7,20 @@ import { ScanThread } from '../../../../../pipelines/diff/large/scan-thread.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
 import { type Fault, writeFault } from '../../../../fixtures/padron-reducido/faults.ts';
-import { Workbench } from './workbench.ts';
+import { Harness } from './harness.ts';
 
-let bench: Workbench;
+let harness: Harness;
 beforeEach(() => {
-  bench = new Workbench();
+  harness = new Harness();
 });
-afterEach(() => bench.remove());
+afterEach(() => harness.remove());
 
 // A company first: it is the row that suffers.
 const rows = [...officialExampleLines.slice(1, 7), officialExampleLines[0]];
 const publishFault = async (fault: Fault) => {
-  await bench.publish(rows);
-  await writeFault(fault, bench.publicationPath, rows);
-  return bench.compare();
+  await harness.publish(rows);
+  await writeFault(fault, harness.publicationPath, rows);
+  return harness.compare();
 };
 
 describe('a publication that cannot be compared', () => {
@@ -45,15 +45,15 @@ describe('a publication that cannot be compared', () => {
     expect((failure as CompareError).message).toMatch(message);
     for (const row of rows) expect((failure as CompareError).message).not.toContain(row.split('|')[1]!);
     // The base is as it was: index and rows of edition 1, nothing else.
-    expect(readdirSync(bench.workDir).sort()).toEqual(
-      ['index', 'rows'].map((kind) => `${bench.editions[0]!.indexName}.${kind}`),
+    expect(readdirSync(harness.workDir).sort()).toEqual(
+      ['index', 'rows'].map((kind) => `${harness.editions[0]!.indexName}.${kind}`),
     );
-    expect(readdirSync(bench.outputDir)).toHaveLength(1);
+    expect(readdirSync(harness.outputDir)).toHaveLength(1);
   });
 
   it('declares more text than is allowed, or inflates to more than it declares', async () => {
-    await bench.publish(rows);
-    await expect(bench.compare({ edition: 2, limits: { maxTextBytes: 100 } })).rejects.toMatchObject({
+    await harness.publish(rows);
+    await expect(harness.compare({ edition: 2, limits: { maxTextBytes: 100 } })).rejects.toMatchObject({
       code: 'zip_size',
     });
   });
@@ -64,9 +64,9 @@ describe('a publication without rows', () => {
     ['a header alone', [], /a header and no line/],
     ['lines of which none is a row', ['|||', '123|X|'], /2 lines and no row among them/],
   ])('%s is refused, and the register stays as it is', async (_what, lines, message) => {
-    await bench.publish(rows);
-    await expect(bench.publish(lines)).rejects.toMatchObject({ code: 'empty', message, isPublicationFault: true });
-    expect(await bench.publish(rows)).toMatchObject({ unchanged: 7, deleted: 0 });
+    await harness.publish(rows);
+    await expect(harness.publish(lines)).rejects.toMatchObject({ code: 'empty', message, isPublicationFault: true });
+    expect(await harness.publish(rows)).toMatchObject({ unchanged: 7, deleted: 0 });
   });
 });
 
@@ -97,12 +97,12 @@ describe('a publication that compares, for the gates to judge', () => {
   it('a RUC twice', async () => {
     const result = await publishFault('duplicate');
     expect(result).toMatchObject({ duplicates: 1, updated: 1, changedByColumn: { nombre: 1 }, rows: 7 });
-    expect(bench.rejects(result)).toMatchObject([{ line: 9, reason: 'duplicate' }]);
+    expect(harness.rejects(result)).toMatchObject([{ line: 9, reason: 'duplicate' }]);
   });
   it('a RUC of no known prefix', async () => {
     const result = await publishFault('other_prefix');
     expect(result).toMatchObject({ rejectedByReason: { ruc_prefix: 1 }, unchanged: 7, deleted: 0 });
-    expect(bench.rejects(result)).toMatchObject([{ line: 2, reason: 'ruc_prefix' }]);
+    expect(harness.rejects(result)).toMatchObject([{ line: 2, reason: 'ruc_prefix' }]);
   });
 });
 
@@ -114,25 +114,25 @@ describe('with inflating on a thread of its own', () => {
       { length: 60_000 },
       (_, index) => `${rucOfKey(index * 7_001)}|N ${index}|A|H|${'-|'.repeat(11)}`,
     );
-    const here = await bench.publish(lines);
-    expect(await bench.compare({ base: null, edition: 1, detectedAt: 1_790_000_000_001, limits })).toEqual(here);
+    const here = await harness.publish(lines);
+    expect(await harness.compare({ base: null, edition: 1, detectedAt: 1_790_000_000_001, limits })).toEqual(here);
   });
 
   it('brings a fault back as the same typed error, and a vanished file as an error', async () => {
-    await bench.publish(rows);
-    await writeFault('bad_crc', bench.publicationPath, rows);
-    await expect(bench.compare({ limits })).rejects.toMatchObject({ code: 'zip_crc', isPublicationFault: true });
-    await bench.publish(rows);
-    const input = bench.next({ limits });
-    const vanish = () => rmSync(bench.publicationPath, { force: true });
+    await harness.publish(rows);
+    await writeFault('bad_crc', harness.publicationPath, rows);
+    await expect(harness.compare({ limits })).rejects.toMatchObject({ code: 'zip_crc', isPublicationFault: true });
+    await harness.publish(rows);
+    const input = harness.next({ limits });
+    const vanish = () => rmSync(harness.publicationPath, { force: true });
     await expect(compareEdition(input, vanish, new AbortController().signal)).rejects.toThrow(/ENOENT/);
   });
 
   it('ends with an error when the thread dies', async () => {
-    await bench.publish(rows);
+    await harness.publish(rows);
     const thread = new ScanThread(
       'padron_reducido',
-      bench.publicationPath,
+      harness.publicationPath,
       { maxTextBytes: 1e9, maxEntries: 10 },
       { first: 1, second: 2 },
     );
@@ -149,9 +149,9 @@ describe('in a child process', () => {
   const quiet = new AbortController().signal;
 
   it('answers as in this one, with its progress and what it used', async () => {
-    const here = await bench.publish(rows);
+    const here = await harness.publish(rows);
     const phases: string[] = [];
-    const input = bench.next({ base: null, edition: 1, detectedAt: 1_790_000_000_001 });
+    const input = harness.next({ base: null, edition: 1, detectedAt: 1_790_000_000_001 });
     const { usage, ...result } = await compareInChild(input, ({ phase }) => phases.push(phase), quiet);
     expect(result).toEqual(here);
     expect(phases).toEqual(expect.arrayContaining(['index', 'scan', 'finish']));
@@ -159,25 +159,25 @@ describe('in a child process', () => {
   });
 
   it('brings a fault back as the same typed error', async () => {
-    await writeFault('bad_crc', bench.publicationPath, rows);
-    const failure = await compareInChild(bench.next(), () => {}, quiet).catch((error: unknown) => error);
+    await writeFault('bad_crc', harness.publicationPath, rows);
+    const failure = await compareInChild(harness.next(), () => {}, quiet).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(CompareError);
     expect(failure).toMatchObject({ code: 'zip_crc', isPublicationFault: true });
   });
 
   it('is killed on abort, and has ended when the promise rejects', async () => {
-    await bench.publish(rows);
+    await harness.publish(rows);
     const stop = new AbortController();
-    const run = compareInChild(bench.next(), () => stop.abort(new Error('told to stop')), stop.signal);
+    const run = compareInChild(harness.next(), () => stop.abort(new Error('told to stop')), stop.signal);
     await expect(run).rejects.toThrow('told to stop');
-    await expect(compareInChild(bench.next(), () => {}, stop.signal)).rejects.toThrow('told to stop');
+    await expect(compareInChild(harness.next(), () => {}, stop.signal)).rejects.toThrow('told to stop');
   });
 
   it('tells a crash from a fault: an unusable folder is not the publication’s', async () => {
-    await bench.publish(rows);
-    const input = bench.next({ outputDir: `${bench.publicationPath}/not-a-folder` });
+    await harness.publish(rows);
+    const input = harness.next({ outputDir: `${harness.publicationPath}/not-a-folder` });
     const failure = await compareInChild(input, () => {}, quiet).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'compare_crashed', retryable: true, isPublicationFault: false });
-    expect(existsSync(bench.publicationPath)).toBe(true);
+    expect(existsSync(harness.publicationPath)).toBe(true);
   });
 });

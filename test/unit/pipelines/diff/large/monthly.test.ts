@@ -3,13 +3,13 @@ import { writeZip } from '../../../../../deploy/local/demo/register/publication.
 import type { DecodedChange } from '../../../../../pipelines/changes/change-file.ts';
 import type { CompareResult } from '../../../../../pipelines/diff/types.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
-import { readContainer, Workbench } from './workbench.ts';
+import { Harness, readContainer } from './harness.ts';
 
-let bench: Workbench;
+let harness: Harness;
 beforeEach(() => {
-  bench = new Workbench('padron_mensual');
+  harness = new Harness('padron_mensual');
 });
-afterEach(() => bench.remove());
+afterEach(() => harness.remove());
 
 const names = [
   ...['RUC', 'Estado', 'Condicion', 'Tipo', 'Actividad_Economica_CIIU_revision3_Principal'],
@@ -43,8 +43,8 @@ interface Month {
 async function publish(month: Month, limits = {}): Promise<CompareResult> {
   const { period, rows, delimiter = ',', encode = (text: string) => Buffer.from(text, 'utf8') } = month;
   const lines = [names, ...rows.map((cells) => [...cells, period])].map((cells) => `${cells.join(delimiter)}\n`);
-  await writeZip(bench.publicationPath, [{ name: `PadronRUC_${period}.csv`, content: encode(lines.join('')) }], 6);
-  return bench.compare({ limits });
+  await writeZip(harness.publicationPath, [{ name: `PadronRUC_${period}.csv`, content: encode(lines.join('')) }], 6);
+  return harness.compare({ limits });
 }
 
 describe('the monthly register', () => {
@@ -64,7 +64,7 @@ describe('the monthly register', () => {
     };
     const result = await publish(november, { minThreadTextBytes: 1 });
     expect(result).toMatchObject({ updated: 1, deleted: 1, changedByColumn: { distrito: 1, provincia: 0 } });
-    expect(bench.workFiles(await bench.rebuild())).toEqual(bench.workFiles());
+    expect(harness.workFiles(await harness.rebuild())).toEqual(harness.workFiles());
   });
 
   it('counts as empty what stands for nothing in it: NO DISPONIBLE does, 0 workers do not', async () => {
@@ -79,7 +79,7 @@ describe('the monthly register', () => {
       rows: [one.slice(0, -1), two.map((cell) => (cell === 'ACTIVO' ? 'BAJA' : cell))],
     });
     expect(result).toMatchObject({ kept: 1, rejected: 1, updated: 1, deleted: 0 });
-    expect(await bench.correct(2)).toMatchObject({ updated: 1, conflicts: 0, stateRows: 2 });
+    expect(await harness.correct(2)).toMatchObject({ updated: 1, conflicts: 0, stateRows: 2 });
     expect(await publish({ period: '202610', rows: [one, two] })).toMatchObject({ unchanged: 2, updated: 0 });
   });
 });

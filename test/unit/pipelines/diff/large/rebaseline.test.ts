@@ -11,18 +11,18 @@ import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+import { Harness, readContainer } from './harness.ts';
 import { rowOf } from './model.ts';
-import { readContainer, Workbench } from './workbench.ts';
 
-let bench: Workbench;
+let harness: Harness;
 const register = padronReducido as { parserVersion: number };
 const today = register.parserVersion;
 beforeEach(() => {
-  bench = new Workbench();
+  harness = new Harness();
 });
 afterEach(() => {
   register.parserVersion = today;
-  bench.remove();
+  harness.remove();
 });
 
 const [person, company, other, , acme] = officialExampleLines as unknown as [string, string, string, string, string];
@@ -38,13 +38,13 @@ describe('under another parser version', () => {
   /** The head was read by the parser before today's. */
   async function publishAsBefore(lines: readonly string[]): Promise<void> {
     register.parserVersion = today - 1;
-    await bench.publish(lines);
+    await harness.publish(lines);
     register.parserVersion = today;
   }
 
   it('a comparison is refused', async () => {
     await publishAsBefore([person, company]);
-    await expect(bench.publish([person, company])).rejects.toMatchObject({
+    await expect(harness.publish([person, company])).rejects.toMatchObject({
       code: 'parser_changed',
       isPublicationFault: false,
       retryable: false,
@@ -53,12 +53,12 @@ describe('under another parser version', () => {
 
   it('every row is said again, and only what changed in the world is a change', async () => {
     await publishAsBefore([person, company, other]);
-    const publicationPath = bench.keepPublication();
+    const publicationPath = harness.keepPublication();
     const renamed = company.replace('COMERCIAL', 'INDUSTRIAL');
     const knownColumns = columns;
     const previous = { publicationPath, overlayPath: null, knownColumns };
-    await bench.publish([person, renamed, acme], '\n', { previous });
-    const result = bench.editions[1]!;
+    await harness.publish([person, renamed, acme], '\n', { previous });
+    const result = harness.editions[1]!;
     expect(result).toMatchObject({ baseline: 1, inserted: 1, updated: 1, deleted: 1, unchanged: 0, stateRows: 3 });
     expect(result.parserVersion).toBe(today);
     expect(await opsOf(result)).toEqual([
@@ -68,39 +68,39 @@ describe('under another parser version', () => {
       { op: 'c', ruc: rucOf(acme), before: null, after: row(acme) },
     ]);
     const file = await openChangeFile(result.changeFile.path);
-    expect(file.header).toMatchObject({ isFull: true, baseSha256: bench.editions[0]!.changeFile.sha256 });
+    expect(file.header).toMatchObject({ isFull: true, baseSha256: harness.editions[0]!.changeFile.sha256 });
     await file.close();
     // An ordinary edition follows, and both can be folded without what came before.
-    expect(await bench.publish([person, company, acme])).toMatchObject({ updated: 1, unchanged: 2 });
-    expect(bench.workFiles(await bench.rebuild(2))).toEqual(bench.workFiles());
-    await expect(bench.rebuild(3)).rejects.toMatchObject({ code: 'change_file_damaged' });
+    expect(await harness.publish([person, company, acme])).toMatchObject({ updated: 1, unchanged: 2 });
+    expect(harness.workFiles(await harness.rebuild(2))).toEqual(harness.workFiles());
+    await expect(harness.rebuild(3)).rejects.toMatchObject({ code: 'change_file_damaged' });
   });
 
   it('a new column is filled in silence; a known one that changed with it is told', async () => {
     await publishAsBefore([company, other]);
-    const publicationPath = bench.keepPublication();
+    const publicationPath = harness.keepPublication();
     const knownColumns = columns.filter((name) => name !== 'kilometro');
     const previous = { publicationPath, overlayPath: null, knownColumns };
     const longer = (line: string) => line.replace(/-\|$/, '12.5|');
-    await bench.publish([longer(company), longer(other).replace('NO HABIDO', 'HABIDO')], '\n', { previous });
-    const [silent, told] = await opsOf(bench.editions[1]!);
+    await harness.publish([longer(company), longer(other).replace('NO HABIDO', 'HABIDO')], '\n', { previous });
+    const [silent, told] = await opsOf(harness.editions[1]!);
     expect(silent).toMatchObject({ op: 'r', after: { kilometro: '12.5' } });
     expect(told).toMatchObject({ op: 'u', before: { kilometro: '-', condicion: 'NO HABIDO' } });
-    expect(bench.editions[1]!.changedByColumn).toMatchObject({ condicion: 1, kilometro: 0 });
+    expect(harness.editions[1]!.changedByColumn).toMatchObject({ condicion: 1, kilometro: 0 });
   });
 
   it('rows that the head kept are what the new publication is compared with', async () => {
     register.parserVersion = today - 1;
-    await bench.publish([person, company, other]);
+    await harness.publish([person, company, other]);
     // A bad line, an empty cell, and a row that a correction took out: the state is not the publication.
-    await bench.publish([person.replace('HABIDO', 'HA|BIDO'), company.replace(/\|COM[^|]*\|/, '||'), other]);
-    await bench.publish([person.replace('HABIDO', 'HA|BIDO'), company.replace(/\|COM[^|]*\|/, '||'), other, acme]);
-    const publicationPath = bench.keepPublication();
-    const { overlayFile } = await bench.correct(3);
+    await harness.publish([person.replace('HABIDO', 'HA|BIDO'), company.replace(/\|COM[^|]*\|/, '||'), other]);
+    await harness.publish([person.replace('HABIDO', 'HA|BIDO'), company.replace(/\|COM[^|]*\|/, '||'), other, acme]);
+    const publicationPath = harness.keepPublication();
+    const { overlayFile } = await harness.correct(3);
     register.parserVersion = today;
     const previous = { publicationPath, overlayPath: overlayFile!.path, knownColumns: columns };
-    await bench.publish([person, company, other, acme], '\n', { previous });
-    expect((await opsOf(bench.editions[4]!)).map(({ op, ruc }) => [op, ruc])).toEqual([
+    await harness.publish([person, company, other, acme], '\n', { previous });
+    expect((await opsOf(harness.editions[4]!)).map(({ op, ruc }) => [op, ruc])).toEqual([
       ['r', rucOf(person)],
       ['r', rucOf(company)],
       ['r', rucOf(other)],
@@ -110,9 +110,9 @@ describe('under another parser version', () => {
 
   it('a known RUC with a bad line keeps its row, which is said again', async () => {
     await publishAsBefore([person, company]);
-    const previous = { publicationPath: bench.keepPublication(), overlayPath: null, knownColumns: columns };
-    await bench.publish([person, company.replace('HABIDO', 'HA|BIDO')], '\n', { previous });
-    const result = bench.editions[1]!;
+    const previous = { publicationPath: harness.keepPublication(), overlayPath: null, knownColumns: columns };
+    await harness.publish([person, company.replace('HABIDO', 'HA|BIDO')], '\n', { previous });
+    const result = harness.editions[1]!;
     expect(result).toMatchObject({ baseline: 2, kept: 1, rejected: 1, rows: 1, stateRows: 2, deleted: 0 });
     expect((await opsOf(result))[1]).toEqual({ op: 'r', ruc: rucOf(company), before: null, after: row(company) });
     expect(await readContainer(result.overlayFile!.path)).toEqual([
@@ -122,31 +122,34 @@ describe('under another parser version', () => {
 
   it("what is wrong with the head's publication is not said of the new one", async () => {
     await publishAsBefore([person, company]);
-    const publicationPath = join(bench.folder, 'unknown-header.zip');
+    const publicationPath = join(harness.folder, 'unknown-header.zip');
     await writeLines(publicationPath, [header.replace('|UBIGEO|', '|DISTRITO|'), person, company], '\n');
     const previous = { publicationPath, overlayPath: null, knownColumns: columns };
     const refused = { code: 'previous_unreadable', isPublicationFault: false, retryable: false };
-    await expect(bench.publish([person, company], '\n', { previous })).rejects.toMatchObject({
+    await expect(harness.publish([person, company], '\n', { previous })).rejects.toMatchObject({
       ...refused,
       message: 'The header is not the known one: column 5 is not called UBIGEO.',
     });
     writeFileSync(publicationPath, 'no zip');
-    await expect(bench.compare({ previous })).rejects.toMatchObject({
+    await expect(harness.compare({ previous })).rejects.toMatchObject({
       ...refused,
       message: expect.stringContaining('It is not a zip'),
     });
     // The new one's own fault stays its own.
-    writeFileSync(bench.publicationPath, 'no zip');
-    await expect(bench.compare({ previous })).rejects.toMatchObject({ code: 'zip_invalid', isPublicationFault: true });
+    writeFileSync(harness.publicationPath, 'no zip');
+    await expect(harness.compare({ previous })).rejects.toMatchObject({
+      code: 'zip_invalid',
+      isPublicationFault: true,
+    });
   });
 
   it('what only the other parser took or refused is no event', async () => {
     await publishAsBefore([person, company]);
     // As if the parser before today's had refused the row of `other` in the same publication.
-    await bench.write([person, company, other]);
-    const previous = { publicationPath: bench.keepPublication(), overlayPath: null, knownColumns: columns };
-    await bench.publish([person, company, other, acme], '\n', { previous });
-    expect((await opsOf(bench.editions[1]!)).map(({ op, ruc }) => [op, ruc])).toEqual([
+    await harness.write([person, company, other]);
+    const previous = { publicationPath: harness.keepPublication(), overlayPath: null, knownColumns: columns };
+    await harness.publish([person, company, other, acme], '\n', { previous });
+    expect((await opsOf(harness.editions[1]!)).map(({ op, ruc }) => [op, ruc])).toEqual([
       ['r', rucOf(person)],
       ['r', rucOf(company)],
       ['r', rucOf(other)],
@@ -160,17 +163,17 @@ it('a head with other columns is read by their names', async () => {
   const old = [...columns.slice(0, -2), 'correo'];
   const cut = (line: string) => ({ ...row(line), correo: 'A@B.PE' });
   const file = writeOldEdition(old, [cut(person), cut(company)], [rucOf(person), rucOf(company)]);
-  const workDir = bench.workDir;
+  const workDir = harness.workDir;
   const changeFiles = [{ edition: 1, ...file }];
   const rebuilding = { register: 'padron_reducido', workDir, changeFiles, maxAttemptAgeMs: 1e9 } as const;
   await rebuildIndex(rebuilding, () => {}, new AbortController().signal);
   const base = { edition: 1, changeFileSha256: file.sha256 };
   // The head's publication has no line of `person` that today's parser takes: what its row was says the index alone.
-  await bench.write([company]);
-  const previous = { publicationPath: bench.keepPublication(), overlayPath: null, knownColumns: old };
-  await bench.write([company.replace('ACTIVO', 'BAJA DEFINITIVA')]);
-  await expect(bench.compare({ base, edition: 2 })).rejects.toMatchObject({ code: 'parser_changed' });
-  const result = await bench.compare({ base, edition: 2, previous });
+  await harness.write([company]);
+  const previous = { publicationPath: harness.keepPublication(), overlayPath: null, knownColumns: old };
+  await harness.write([company.replace('ACTIVO', 'BAJA DEFINITIVA')]);
+  await expect(harness.compare({ base, edition: 2 })).rejects.toMatchObject({ code: 'parser_changed' });
+  const result = await harness.compare({ base, edition: 2, previous });
   expect(await opsOf(result)).toEqual([
     { op: 'd', ruc: rucOf(person), before: { ...row(person), manzana: '', kilometro: '' }, after: null },
     {
@@ -192,7 +195,7 @@ function writeOldEdition(names: readonly string[], rows: readonly Record<string,
     ...{ 'padron.register': 'padron_reducido', 'padron.edition': '1', 'padron.base': '', 'padron.detected_at': '1' },
     ...{ 'padron.parser_version': '1', 'padron.columns': names.join(), 'padron.hash_seed': '1,2' },
   };
-  const folder = bench.folder;
+  const folder = harness.folder;
   writeFileSync(join(folder, 'old'), '');
   const container = new ContainerWriter(folder, 'old', schema, metadata, Buffer.alloc(16, 7));
   for (const [seq, after] of rows.entries()) {

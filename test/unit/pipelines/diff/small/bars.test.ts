@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sanctionsOf } from '../../../../../schemas/sanctions.ts';
-import { changesOf, overlayOf, SmallBench } from './workbench.ts';
+import { changesOf, overlayOf, SmallHarness } from './harness.ts';
 
-let bench: SmallBench;
+let harness: SmallHarness;
 beforeEach(() => {
-  bench = new SmallBench('sancionados');
+  harness = new SmallHarness('sancionados');
 });
-afterEach(() => bench.remove());
+afterEach(() => harness.remove());
 
 const header =
   'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION';
@@ -17,13 +17,13 @@ const resolutions = (cells: readonly string[] | null) => sanctionsOf(cells![1]!)
 describe('an edition of bars', () => {
   it('is refused when one supplier would get a row that fits into no store', async () => {
     const lines = Array.from({ length: 5_000 }, (_, number) => bar('20990000019', String(number)));
-    await expect(bench.publish([header, bar('20990000027', '1'), ...lines])).rejects.toMatchObject({
+    await expect(harness.publish([header, bar('20990000027', '1'), ...lines])).rejects.toMatchObject({
       code: 'text_invalid',
       isPublicationFault: true,
       message:
         "The text of the publication is not the register's: the row at line 5002 has more than 524288 characters.",
     });
-    expect(await bench.publish([header, ...lines.slice(0, 1_000)])).toMatchObject({ stateRows: 1 });
+    expect(await harness.publish([header, ...lines.slice(0, 1_000)])).toMatchObject({ stateRows: 1 });
   });
 
   it('has one change per supplier, in the order of ids as text, by whatever id', async () => {
@@ -34,7 +34,7 @@ describe('an edition of bars', () => {
       bar('0123456789', '4'),
       bar('Ñ1', '5'),
     ];
-    const first = await bench.publish([header, ...lines, bar('20990000019', '6')]);
+    const first = await harness.publish([header, ...lines, bar('20990000019', '6')]);
     const changes = await changesOf(first);
     expect(changes.map(({ op, key }) => [op, key])).toEqual([
       ['r', '0123456789'],
@@ -48,24 +48,24 @@ describe('an edition of bars', () => {
     expect(first).toMatchObject({ lines: 6, rows: 5, stateRows: 5, emptyNames: 0 });
     expect(first.rowsByKind).toEqual({ 20: 1, codigo_extranjero: 1, documento: 3 });
     expect(first.changedByKind).toMatchObject({ company: { rows: 1 }, other: { rows: 4 } });
-    const second = await bench.publish([header, ...lines.toReversed(), bar('20990000019', '7')]);
+    const second = await harness.publish([header, ...lines.toReversed(), bar('20990000019', '7')]);
     expect((await changesOf(second)).map(({ op, key }) => [op, key])).toEqual([['u', '20990000019']]);
     expect(second.changedByColumn).toEqual({ tipo_id: 0, sanciones: 1 });
   });
 
   it('sees no change in another cut-off date, another order and a repeat', async () => {
     const lines = [bar('20990000019', '1'), bar('20990000019', '2'), bar('20990000027', '1')];
-    await bench.publish([header, ...lines]);
+    await harness.publish([header, ...lines]);
     const later = [...lines, lines[0]!].toReversed().map((line) => line.replace('20260404', '20260501'));
-    expect(await bench.publish([header, ...later])).toMatchObject({ unchanged: 2, updated: 0, duplicates: 1 });
+    expect(await harness.publish([header, ...later])).toMatchObject({ unchanged: 2, updated: 0, duplicates: 1 });
   });
 
   it('keeps the whole row of a known supplier of whom one line is bad: it would look free of that bar', async () => {
-    await bench.publish([header, bar('20990000019', '1'), bar('20990000019', '2'), bar('20990000027', '3')]);
+    await harness.publish([header, bar('20990000019', '1'), bar('20990000019', '2'), bar('20990000027', '3')]);
     const broken = bar('20990000019', '2', 'CON | EN EL TEXTO');
     const unknown = bar('20990000035', '4', 'CON | EN EL TEXTO');
     const lines = [bar('20990000019', '1'), broken, bar('20990000027', '3'), bar('20990000035', '5'), unknown];
-    const result = await bench.publish([header, ...lines]);
+    const result = await harness.publish([header, ...lines]);
     expect(result).toMatchObject({
       kept: 1,
       rejected: 2,
@@ -81,11 +81,11 @@ describe('an edition of bars', () => {
   });
 
   it('is none of a web page or an empty file', async () => {
-    await expect(bench.publish(['<html><body>404</body></html>'])).rejects.toMatchObject({
+    await expect(harness.publish(['<html><body>404</body></html>'])).rejects.toMatchObject({
       code: 'text_invalid',
       message: /web page/,
     });
-    await expect(bench.publish([])).rejects.toMatchObject({ code: 'empty' });
+    await expect(harness.publish([])).rejects.toMatchObject({ code: 'empty' });
   });
 
   it('writes rows and records that are longer than a block of the file', async () => {
@@ -93,10 +93,10 @@ describe('an edition of bars', () => {
       bar('20990000019', String(at), `${at} ${'MOTIVO '.repeat(120)}`),
     );
     const small = Array.from({ length: 300 }, (_, at) => bar(`A-${at}`, '1'));
-    const first = await bench.publish([header, ...small, ...lines]);
+    const first = await harness.publish([header, ...small, ...lines]);
     const changes = await changesOf(first);
     expect(changes).toHaveLength(301);
     expect(changes[0]!.after![1]!.length).toBeGreaterThan(400_000);
-    expect(await bench.publish([header, ...lines, ...small])).toMatchObject({ unchanged: 301, updated: 0 });
+    expect(await harness.publish([header, ...lines, ...small])).toMatchObject({ unchanged: 301, updated: 0 });
   });
 });

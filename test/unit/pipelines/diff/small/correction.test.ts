@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { decodeChanges } from '../../../../../pipelines/changes/change-file.ts';
-import { changesOf, listHeader, overlayOf, SmallBench } from './workbench.ts';
+import { changesOf, listHeader, overlayOf, SmallHarness } from './harness.ts';
 
-let bench: SmallBench;
+let harness: SmallHarness;
 beforeEach(() => {
-  bench = new SmallBench('agentes_retencion');
+  harness = new SmallHarness('agentes_retencion');
 });
-afterEach(() => bench.remove());
+afterEach(() => harness.remove());
 
 const line = (ruc: string, name: string) => `${ruc}|${name}|01/01/2020|RS 1|`;
 const row = (name: string) => [name, '2020-01-01', 'RS 1'];
@@ -21,14 +21,14 @@ const [ana, stays, changes, goes, comes] = [
 
 /** Edition 2 changes one row, ends one and brings one. */
 async function twoEditions(): Promise<void> {
-  await bench.publish([listHeader, line(stays, 'S'), line(changes, 'A'), line(goes, 'G')]);
-  await bench.publish([listHeader, line(stays, 'S'), line(changes, 'B'), line(comes, 'C')]);
+  await harness.publish([listHeader, line(stays, 'S'), line(changes, 'A'), line(goes, 'G')]);
+  await harness.publish([listHeader, line(stays, 'S'), line(changes, 'B'), line(comes, 'C')]);
 }
 
 describe('a correction', () => {
   it('gives back what an edition changed, ended and brought, and says which edition it undoes', async () => {
     await twoEditions();
-    const result = await bench.correct(2);
+    const result = await harness.correct(2);
     expect(await changesOf(result)).toEqual([
       { op: 'u', key: changes, before: row('B'), after: row('A'), line: null },
       { op: 'c', key: goes, before: null, after: row('G'), line: null },
@@ -52,10 +52,10 @@ describe('a correction', () => {
   });
 
   it('leaves rows that were changed since and lists them', async () => {
-    await bench.publish([listHeader, line(stays, 'S'), line(goes, 'G'), line(changes, 'A'), line(ana, 'A')]);
-    await bench.publish([listHeader, line(stays, 'S'), line(changes, 'B'), line(ana, 'B'), line(comes, 'C')]);
-    await bench.publish([listHeader, line(stays, 'S'), line(goes, 'G'), line(changes, 'X'), line(ana, 'B')]);
-    const result = await bench.correct(2);
+    await harness.publish([listHeader, line(stays, 'S'), line(goes, 'G'), line(changes, 'A'), line(ana, 'A')]);
+    await harness.publish([listHeader, line(stays, 'S'), line(changes, 'B'), line(ana, 'B'), line(comes, 'C')]);
+    await harness.publish([listHeader, line(stays, 'S'), line(goes, 'G'), line(changes, 'X'), line(ana, 'B')]);
+    const result = await harness.correct(2);
     expect(await changesOf(result)).toEqual([{ op: 'u', key: ana, before: row('B'), after: row('A'), line: null }]);
     expect(result).toMatchObject({ conflicts: 3, stateRows: 4, unchanged: 3 });
     const conflicts = readFileSync(result.conflictFile!.path, 'utf8')
@@ -73,8 +73,8 @@ describe('a correction', () => {
   it("carries the head's overlay on, but for the rows that it rewrites", async () => {
     await twoEditions();
     const bad = (ruc: string) => `${ruc}|BAD|`;
-    const third = await bench.publish([listHeader, line(comes, 'C'), bad(stays), bad(changes)]);
-    const result = await bench.correct(2, third.overlayFile!.path);
+    const third = await harness.publish([listHeader, line(comes, 'C'), bad(stays), bad(changes)]);
+    const result = await harness.correct(2, third.overlayFile!.path);
     expect(await overlayOf(result)).toEqual([
       { key: stays, reason: 'bad_line', line: null, row: row('S') },
       { key: changes, reason: 'correction', line: null, row: row('A') },
@@ -85,16 +85,16 @@ describe('a correction', () => {
 
   it('is a base like any other, and can itself be undone', async () => {
     await twoEditions();
-    const correction = await bench.correct(2);
-    await bench.correct(3, correction.overlayFile!.path);
-    const same = await bench.publish([listHeader, line(stays, 'S'), line(changes, 'B'), line(comes, 'C')]);
+    const correction = await harness.correct(2);
+    await harness.correct(3, correction.overlayFile!.path);
+    const same = await harness.publish([listHeader, line(stays, 'S'), line(changes, 'B'), line(comes, 'C')]);
     expect(same).toMatchObject({ unchanged: 3, inserted: 0, updated: 0, deleted: 0, overlayFile: null });
   });
 
   it('is refused for an edition that states every row, and for a file of another edition', async () => {
     await twoEditions();
-    await expect(bench.correct(1)).rejects.toMatchObject({ code: 'not_correctable', isPublicationFault: false });
-    bench.editions[0] = bench.editions[1]!;
-    await expect(bench.correct(1)).rejects.toMatchObject({ code: 'change_file_damaged' });
+    await expect(harness.correct(1)).rejects.toMatchObject({ code: 'not_correctable', isPublicationFault: false });
+    harness.editions[0] = harness.editions[1]!;
+    await expect(harness.correct(1)).rejects.toMatchObject({ code: 'change_file_damaged' });
   });
 });

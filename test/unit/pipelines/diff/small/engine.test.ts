@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
 import { smallEngine } from '../../../../../pipelines/diff/small/rebuild.ts';
+import { changesOf, listedIn, listHeader, overlayOf, SmallHarness } from './harness.ts';
 import { compareInModel, type ModelEdition, undoInModel } from './model.ts';
-import { changesOf, listedIn, listHeader, overlayOf, SmallBench } from './workbench.ts';
 
-let bench: SmallBench;
+let harness: SmallHarness;
 beforeEach(() => {
-  bench = new SmallBench('agentes_retencion');
+  harness = new SmallHarness('agentes_retencion');
 });
-afterEach(() => bench.remove());
+afterEach(() => harness.remove());
 
 const uno = '20990000019|"COMERCIAL PRUEBA UNO S.A.C."|01/10/2023|RS R.S.186-2023|';
 const dos = '20990000027|D´PRUEBA & CIA S.R.L.|01/06/2012|RS R.S. 096-2012|';
@@ -22,14 +22,14 @@ const rowOfAna = ['ÑAHUIS QUISPE ÁNGEL', '2020-01-01', 'RS R.S.001-2020'];
 
 describe('an edition of a list', () => {
   it('is a baseline first, and then what appears, differs and disappears', async () => {
-    const first = await bench.publish([listHeader, uno, dos]);
+    const first = await harness.publish([listHeader, uno, dos]);
     expect(first).toMatchObject({ lines: 2, rows: 2, baseline: 2, stateRows: 2, unchanged: 0 });
     expect(await changesOf(first)).toEqual([
       { op: 'r', key: '20990000019', before: null, after: rowOfUno, line: 2 },
       { op: 'r', key: '20990000027', before: null, after: rowOfDos, line: 3 },
     ]);
     const changed = uno.replace('186-2023', '187-2023');
-    const second = await bench.publish([listHeader, ana, changed]);
+    const second = await harness.publish([listHeader, ana, changed]);
     // Who is on the list no more has left it
     expect(await changesOf(second)).toEqual([
       { op: 'c', key: '10990000013', before: null, after: rowOfAna, line: 2 },
@@ -44,16 +44,16 @@ describe('an edition of a list', () => {
   });
 
   it('is empty for the same rows in another order', async () => {
-    await bench.publish([listHeader, uno, dos]);
-    const result = await bench.publish([listHeader, dos, uno]);
+    await harness.publish([listHeader, uno, dos]);
+    const result = await harness.publish([listHeader, dos, uno]);
     expect(result).toMatchObject({ unchanged: 2, inserted: 0, updated: 0, deleted: 0 });
     expect(await changesOf(result)).toEqual([]);
   });
 
   it('keeps a known RUC whose only line is bad, and lists it', async () => {
-    await bench.publish([listHeader, uno, dos]);
+    await harness.publish([listHeader, uno, dos]);
     const broken = uno.replace('PRUEBA', 'PRU|EBA');
-    const result = await bench.publish([listHeader, broken, dos.replace('027', '028'), ana]);
+    const result = await harness.publish([listHeader, broken, dos.replace('027', '028'), ana]);
     expect(result).toMatchObject({ kept: 2, rejected: 2, rows: 1, stateRows: 3, deleted: 0, inserted: 1 });
     expect(result.rejectedByReason).toEqual({ cell_count: 1, ruc_check_digit: 1 });
     expect(await overlayOf(result)).toEqual([
@@ -69,40 +69,40 @@ describe('an edition of a list', () => {
 
   it('keeps a line with a TAB without a change on the next day, counted as repaired', async () => {
     const tabbed = uno.replace('PRUEBA UNO', 'PRUEBA\tUNO');
-    const first = await bench.publish([listHeader, tabbed]);
+    const first = await harness.publish([listHeader, tabbed]);
     expect(first).toMatchObject({ rows: 1, rejected: 0, repaired: 1, rejectedByReason: { control_byte: 1 } });
-    expect(await bench.publish([listHeader, uno])).toMatchObject({ unchanged: 1, updated: 0 });
+    expect(await harness.publish([listHeader, uno])).toMatchObject({ unchanged: 1, updated: 0 });
   });
 
   it('is none when no line is a row', async () => {
-    await bench.publish([listHeader, uno]);
+    await harness.publish([listHeader, uno]);
     for (const lines of [[listHeader], [listHeader, 'X|Y|']]) {
-      await expect(bench.publish(lines)).rejects.toMatchObject({ code: 'empty', isPublicationFault: true });
+      await expect(harness.publish(lines)).rejects.toMatchObject({ code: 'empty', isPublicationFault: true });
     }
-    expect(bench.editions).toHaveLength(1);
+    expect(harness.editions).toHaveLength(1);
   });
 
   it('is none of a web page, a zip without the list, and damaged bytes; the head stays', async () => {
-    await bench.publish([listHeader, uno]);
-    const publicationPath = await bench.write([listHeader, uno, dos]);
+    await harness.publish([listHeader, uno]);
+    const publicationPath = await harness.write([listHeader, uno, dos]);
     const good = readFileSync(publicationPath);
     const damaged = Buffer.from(good);
     damaged[60]! ^= 0xff;
     writeFileSync(publicationPath, damaged);
-    await expect(bench.compare({ publicationPath })).rejects.toMatchObject({ code: 'zip_crc' });
+    await expect(harness.compare({ publicationPath })).rejects.toMatchObject({ code: 'zip_crc' });
     writeFileSync(publicationPath, '<html><body>403 Forbidden</body></html>');
-    await expect(bench.compare({ publicationPath })).rejects.toMatchObject({
+    await expect(harness.compare({ publicationPath })).rejects.toMatchObject({
       code: 'zip_invalid',
       message: /web page/,
     });
     await writeZip(publicationPath, [{ name: 'BueCont_TXT.txt', content: Buffer.from(listHeader) }], 6);
-    await expect(bench.compare({ publicationPath })).rejects.toMatchObject({ code: 'zip_entry' });
+    await expect(harness.compare({ publicationPath })).rejects.toMatchObject({ code: 'zip_entry' });
     writeFileSync(publicationPath, good);
-    expect(await bench.compare({ publicationPath })).toMatchObject({ inserted: 1, unchanged: 1 });
+    expect(await harness.compare({ publicationPath })).toMatchObject({ inserted: 1, unchanged: 1 });
   });
 
   it('counts empty cells, names and repeats', async () => {
-    const result = await bench.publish([listHeader, uno, uno, '20990000043||00/00/0000|RS 1|']);
+    const result = await harness.publish([listHeader, uno, uno, '20990000043||00/00/0000|RS 1|']);
     expect(result).toMatchObject({ lines: 3, rows: 2, duplicates: 1, emptyNames: 1 });
     expect(result.emptyByColumn).toEqual({ nombre: 1, desde: 1, resolucion: 0 });
   });
@@ -130,7 +130,7 @@ describe('over any chain of publications and corrections', () => {
   it('agrees with a plain comparison of maps and can be rebuilt to the byte', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 6 }), async (steps) => {
-        const chain = new SmallBench('buenos_contribuyentes');
+        const chain = new SmallHarness('buenos_contribuyentes');
         const editions: ModelEdition[] = [];
         try {
           for (const { lines: published, undo } of steps) {
@@ -171,27 +171,27 @@ describe('over any chain of publications and corrections', () => {
 
 describe('a run', () => {
   it('gives the same bytes when it is repeated, and leaves no attempts', async () => {
-    await bench.publish([listHeader, uno, ana]);
-    const second = await bench.publish([listHeader, uno, dos, 'X|']);
-    const [files, outputs] = [bench.workFiles(), bench.workFiles(bench.outputDir)];
-    const base = { edition: 1, changeFileSha256: bench.editions[0]!.changeFile.sha256 };
-    const publicationPath = await bench.write([listHeader, uno, dos, 'X|']);
-    const again = await bench.compare({ publicationPath, base, edition: 2, detectedAt: 1_790_000_000_002 });
+    await harness.publish([listHeader, uno, ana]);
+    const second = await harness.publish([listHeader, uno, dos, 'X|']);
+    const [files, outputs] = [harness.workFiles(), harness.workFiles(harness.outputDir)];
+    const base = { edition: 1, changeFileSha256: harness.editions[0]!.changeFile.sha256 };
+    const publicationPath = await harness.write([listHeader, uno, dos, 'X|']);
+    const again = await harness.compare({ publicationPath, base, edition: 2, detectedAt: 1_790_000_000_002 });
     expect(again).toEqual(second);
-    expect(bench.workFiles()).toEqual(files);
-    expect(bench.workFiles(bench.outputDir)).toEqual(outputs);
+    expect(harness.workFiles()).toEqual(files);
+    expect(harness.workFiles(harness.outputDir)).toEqual(outputs);
     expect(Object.keys({ ...files, ...outputs }).filter((name) => name.includes('attempt'))).toEqual([]);
   });
 
   it('keeps the states of the last two editions', async () => {
-    for (const name of ['A', 'B', 'C']) await bench.publish([listHeader, uno.replace('UNO', name)]);
-    const shas = bench.editions.slice(1).map(({ changeFile }) => `agentes_retencion.${changeFile.sha256}.rows`);
-    expect(readdirSync(bench.workDir).sort()).toEqual(shas.sort());
+    for (const name of ['A', 'B', 'C']) await harness.publish([listHeader, uno.replace('UNO', name)]);
+    const shas = harness.editions.slice(1).map(({ changeFile }) => `agentes_retencion.${changeFile.sha256}.rows`);
+    expect(readdirSync(harness.workDir).sort()).toEqual(shas.sort());
   });
 
   it('says that the base is missing or damaged, and goes on from a rebuilt one', async () => {
-    const first = await bench.publish([listHeader, uno, ana]);
-    const file = join(bench.workDir, `${first.indexName}.rows`);
+    const first = await harness.publish([listHeader, uno, ana]);
+    const file = join(harness.workDir, `${first.indexName}.rows`);
     const good = readFileSync(file, 'utf8');
     const damages: [string, string][] = [
       ['index_damaged', good.replace('186-2023', '187-2023')],
@@ -202,46 +202,46 @@ describe('a run', () => {
     ];
     for (const [code, text] of damages) {
       writeFileSync(file, text);
-      await expect(bench.publish([listHeader, uno])).rejects.toMatchObject({ code });
+      await expect(harness.publish([listHeader, uno])).rejects.toMatchObject({ code });
     }
     const lost = { edition: 1, changeFileSha256: '0'.repeat(64) };
-    await expect(bench.publish([listHeader, uno], { base: lost, edition: 2 })).rejects.toMatchObject({
+    await expect(harness.publish([listHeader, uno], { base: lost, edition: 2 })).rejects.toMatchObject({
       code: 'index_missing',
     });
-    await bench.rebuild(bench.workDir);
+    await harness.rebuild(harness.workDir);
     expect(readFileSync(file, 'utf8')).toBe(good);
-    expect(await bench.publish([listHeader, uno])).toMatchObject({ deleted: 1, unchanged: 1 });
+    expect(await harness.publish([listHeader, uno])).toMatchObject({ deleted: 1, unchanged: 1 });
   });
 
   it('ends when it is told to and leaves nothing half done', async () => {
-    await bench.publish([listHeader, uno]);
+    await harness.publish([listHeader, uno]);
     const stop = new AbortController();
-    const publicationPath = await bench.write([listHeader, dos]);
-    const input = { ...bench.next(), publicationPath };
+    const publicationPath = await harness.write([listHeader, dos]);
+    const input = { ...harness.next(), publicationPath };
     const run = smallEngine.compare(
       input,
       ({ phase }) => phase === 'merge' && stop.abort(new Error('told to stop')),
       stop.signal,
     );
     await expect(run).rejects.toThrow('told to stop');
-    expect(readdirSync(bench.workDir)).toHaveLength(1);
-    expect(readdirSync(bench.outputDir)).toHaveLength(1);
+    expect(readdirSync(harness.workDir)).toHaveLength(1);
+    expect(readdirSync(harness.outputDir)).toHaveLength(1);
   });
 });
 
 describe('a rebuild', () => {
   it('refuses change files that are damaged, of another register or out of order', async () => {
-    for (const name of ['A', 'B', 'C']) await bench.publish([listHeader, uno.replace('UNO', name)]);
-    const other = new SmallBench('buenos_contribuyentes');
+    for (const name of ['A', 'B', 'C']) await harness.publish([listHeader, uno.replace('UNO', name)]);
+    const other = new SmallHarness('buenos_contribuyentes');
     const damaged = { code: 'change_file_damaged' };
-    await expect(bench.rebuild(join(bench.folder, 'x'), 2)).rejects.toMatchObject(damaged);
-    other.editions.push(...bench.editions);
-    await expect(other.rebuild(join(bench.folder, 'x'))).rejects.toMatchObject(damaged);
-    bench.editions.splice(1, 1);
-    await expect(bench.rebuild(join(bench.folder, 'x'))).rejects.toMatchObject(damaged);
-    const { path } = bench.editions[0]!.changeFile;
+    await expect(harness.rebuild(join(harness.folder, 'x'), 2)).rejects.toMatchObject(damaged);
+    other.editions.push(...harness.editions);
+    await expect(other.rebuild(join(harness.folder, 'x'))).rejects.toMatchObject(damaged);
+    harness.editions.splice(1, 1);
+    await expect(harness.rebuild(join(harness.folder, 'x'))).rejects.toMatchObject(damaged);
+    const { path } = harness.editions[0]!.changeFile;
     writeFileSync(path, readFileSync(path).subarray(0, -1));
-    await expect(bench.rebuild(join(bench.folder, 'x'))).rejects.toMatchObject(damaged);
+    await expect(harness.rebuild(join(harness.folder, 'x'))).rejects.toMatchObject(damaged);
     other.remove();
   });
 });

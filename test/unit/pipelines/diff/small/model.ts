@@ -1,5 +1,5 @@
 import { checkDigit, checkRuc } from '../../../../../schemas/ruc.ts';
-import type { PlainChange } from './workbench.ts';
+import type { PlainChange } from './harness.ts';
 
 /** The comparison of two lists as one would write it on paper: maps of cells. The engine must agree with it. */
 export type ModelState = ReadonlyMap<string, string[]>;

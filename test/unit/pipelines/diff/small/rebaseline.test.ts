@@ -3,17 +3,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { registerModules } from '../../../../../pipelines/registers/modules.ts';
 import { taxpayerListFormat } from '../../../../../pipelines/registers/taxpayer-list.ts';
 import { type Column, registers } from '../../../../../schemas/registers.ts';
-import { changesOf, listHeader, overlayOf, SmallBench } from './workbench.ts';
+import { changesOf, listHeader, overlayOf, SmallHarness } from './harness.ts';
 
 const register = registers.agentes_retencion as { parserVersion: number; columns: readonly Column[] };
 const module = registerModules.agentes_retencion;
 const known = register.columns.map(({ name }) => name);
-let bench: SmallBench;
+let harness: SmallHarness;
 beforeEach(() => {
-  bench = new SmallBench('agentes_retencion');
+  harness = new SmallHarness('agentes_retencion');
 });
 afterEach(() => {
-  bench.remove();
+  harness.remove();
   register.parserVersion = 1;
   module.format = taxpayerListFormat;
 });
@@ -46,18 +46,18 @@ function newParser(unknown: readonly string[] = []): void {
 
 describe('a re-baseline', () => {
   it('is asked for when the parser changed', async () => {
-    await bench.publish([listHeader, line(same, 'S')]);
+    await harness.publish([listHeader, line(same, 'S')]);
     newParser();
-    await expect(bench.publish([listHeader, line(same, 'S')])).rejects.toMatchObject({ code: 'parser_changed' });
+    await expect(harness.publish([listHeader, line(same, 'S')])).rejects.toMatchObject({ code: 'parser_changed' });
   });
 
   it('says what changed under one and the same parser, and states all else silently', async () => {
     const old = [listHeader, line(same, 'S'), line(changes, 'A'), line(goes, 'G'), line(ana, 'A')];
-    const publicationPath = await bench.write(old);
-    await bench.compare({ publicationPath });
+    const publicationPath = await harness.write(old);
+    await harness.compare({ publicationPath });
     newParser();
     const previous = { publicationPath, overlayPath: null, knownColumns: known };
-    const result = await bench.publish(
+    const result = await harness.publish(
       [listHeader, line(same, 'S'), line(changes, 'B'), line(ana, 'A'), line(comes, 'C')],
       { previous },
     );
@@ -70,18 +70,18 @@ describe('a re-baseline', () => {
     ]);
     expect(result).toMatchObject({ parserVersion: 2, baseline: 2, updated: 1, deleted: 1, inserted: 1, stateRows: 4 });
     expect(result.changedByColumn).toEqual({ nombre: 1, desde: 0, resolucion: 0 });
-    expect(await bench.publish([listHeader, line(same, 'S'), line(changes, 'B')])).toMatchObject({
+    expect(await harness.publish([listHeader, line(same, 'S'), line(changes, 'B')])).toMatchObject({
       deleted: 2,
       updated: 0,
     });
   });
 
   it("says of the head's publication, not of the new one, that it cannot be read", async () => {
-    await bench.publish([listHeader, line(same, 'S')]);
+    await harness.publish([listHeader, line(same, 'S')]);
     register.parserVersion = 2;
-    const publicationPath = await bench.write(['Ruc|Nombre|A partir del|Resolucion|', line(same, 'S')]);
+    const publicationPath = await harness.write(['Ruc|Nombre|A partir del|Resolucion|', line(same, 'S')]);
     const previous = { publicationPath, overlayPath: null, knownColumns: known };
-    await expect(bench.publish([listHeader, line(same, 'S')], { previous })).rejects.toMatchObject({
+    await expect(harness.publish([listHeader, line(same, 'S')], { previous })).rejects.toMatchObject({
       code: 'previous_unreadable',
       isPublicationFault: false,
       message: 'The header changed: column 2 is not called Nombre/Razon.',
@@ -89,22 +89,24 @@ describe('a re-baseline', () => {
   });
 
   it('says nothing of a column that the head did not know', async () => {
-    const publicationPath = await bench.write([listHeader, line(same, 'S'), line(changes, 'A')]);
-    await bench.compare({ publicationPath });
+    const publicationPath = await harness.write([listHeader, line(same, 'S'), line(changes, 'A')]);
+    await harness.compare({ publicationPath });
     register.parserVersion = 2;
     const previous = { publicationPath, overlayPath: null, knownColumns: ['desde', 'resolucion'] };
-    const result = await bench.publish([listHeader, line(same, 'S'), line(changes, 'B')], { previous });
+    const result = await harness.publish([listHeader, line(same, 'S'), line(changes, 'B')], { previous });
     expect((await changesOf(result)).map(({ op }) => op)).toEqual(['r', 'r']);
     expect(result.changedByColumn).toEqual({ nombre: 0, desde: 0, resolucion: 0 });
   });
 
   it("honours the head's overlay and its own bad lines; a row that neither reading has ends as it was", async () => {
-    await bench.publish([listHeader, line(same, 'S'), line(changes, 'A'), line(goes, 'G')]);
-    const publicationPath = await bench.write([listHeader, line(changes, 'A'), line(goes, 'G'), `${same}|BAD|`]);
-    const head = await bench.compare({ publicationPath });
+    await harness.publish([listHeader, line(same, 'S'), line(changes, 'A'), line(goes, 'G')]);
+    const publicationPath = await harness.write([listHeader, line(changes, 'A'), line(goes, 'G'), `${same}|BAD|`]);
+    const head = await harness.compare({ publicationPath });
     newParser([goes]);
     const previous = { publicationPath, overlayPath: head.overlayFile!.path, knownColumns: known };
-    const result = await bench.publish([listHeader, `${changes}|BAD|`, line(same, 'T'), line(goes, 'G')], { previous });
+    const result = await harness.publish([listHeader, `${changes}|BAD|`, line(same, 'T'), line(goes, 'G')], {
+      previous,
+    });
     expect(await changesOf(result)).toEqual([
       { op: 'u', key: same, before: row('S'), after: row('T', 'RS-1'), line: 3 },
       { op: 'r', key: changes, before: null, after: row('A', 'RS-1'), line: null },
@@ -121,14 +123,14 @@ describe('a re-baseline', () => {
         return { ...text, rows: new Map([...text.rows].filter(([key]) => key !== changes)) };
       },
     };
-    await bench.publish([listHeader, line(same, 'S')]);
-    const publicationPath = await bench.write([listHeader, line(same, 'S'), line(changes, 'A'), line(comes, 'C')]);
-    await bench.compare({ publicationPath });
-    const head = await bench.correct(2);
+    await harness.publish([listHeader, line(same, 'S')]);
+    const publicationPath = await harness.write([listHeader, line(same, 'S'), line(changes, 'A'), line(comes, 'C')]);
+    await harness.compare({ publicationPath });
+    const head = await harness.correct(2);
     newParser();
     const previous = { publicationPath, overlayPath: head.overlayFile!.path, knownColumns: known };
     const lines = [listHeader, line(same, 'S'), line(changes, 'B'), line(comes, 'C'), line(ana, 'A')];
-    const result = await bench.publish(lines, { previous });
+    const result = await harness.publish(lines, { previous });
     expect((await changesOf(result)).map(({ op, key }) => [op, key])).toEqual([
       ['c', ana],
       ['r', same],
@@ -138,18 +140,18 @@ describe('a re-baseline', () => {
   });
 
   it('needs no earlier edition to be rebuilt, gives the same bytes in a chain, and cannot be undone', async () => {
-    const publicationPath = await bench.write([listHeader, line(same, 'S'), line(goes, 'G')]);
-    await bench.compare({ publicationPath });
+    const publicationPath = await harness.write([listHeader, line(same, 'S'), line(goes, 'G')]);
+    await harness.compare({ publicationPath });
     newParser();
     const previous = { publicationPath, overlayPath: null, knownColumns: known };
     // Every row differs: nothing but its own note tells this edition from an ordinary one.
-    await bench.publish([listHeader, line(same, 'T')], { previous });
-    await bench.publish([listHeader, line(same, 'U'), line(comes, 'C')]);
+    await harness.publish([listHeader, line(same, 'T')], { previous });
+    await harness.publish([listHeader, line(same, 'U'), line(comes, 'C')]);
     for (const from of [1, 2]) {
-      const workDir = join(bench.folder, `from-${from}`);
-      await bench.rebuild(workDir, from);
-      expect(bench.workFiles(workDir)).toEqual(bench.workFiles());
+      const workDir = join(harness.folder, `from-${from}`);
+      await harness.rebuild(workDir, from);
+      expect(harness.workFiles(workDir)).toEqual(harness.workFiles());
     }
-    await expect(bench.correct(2)).rejects.toMatchObject({ code: 'not_correctable' });
+    await expect(harness.correct(2)).rejects.toMatchObject({ code: 'not_correctable' });
   });
 });

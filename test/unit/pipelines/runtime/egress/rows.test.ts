@@ -4,7 +4,7 @@ import { makeEgressDispatcher } from '../../../../../pipelines/runtime/egress/di
 import { networkFailure } from '../../../../../pipelines/runtime/egress/failure.ts';
 import type { EgressPolicy } from '../../../../../pipelines/runtime/egress/policy.ts';
 import { checkTargetUrl, resolveTarget } from '../../../../../pipelines/runtime/egress/target.ts';
-import { refusedAddresses, refusedTargets, resolveInside } from '../../../../support/egress-rows.ts';
+import { refusedAddresses, refusedTargets, resolveInside } from '../../../../support/delivery/refused-targets.ts';
 
 const policy: EgressPolicy = { allowPrivateTargets: false, ownBaseUrls: ['https://api.padron.pe'] };
 const limits = {

@@ -10,7 +10,7 @@ import {
   type Tracing,
   tracingBlock,
 } from '../../../../../pipelines/runtime/tracing/tracing.ts';
-import { type CollectedSpan, type Collector, startCollector } from '../../../../support/collector.ts';
+import { type CollectedSpan, type Collector, startCollector } from '../../../../support/process/collector.ts';
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

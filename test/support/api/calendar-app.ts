@@ -1,0 +1,76 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { makeIdentify, makeIdentifyReader } from '../../../api/accounts/callers.ts';
+import { shippedCalendar } from '../../../api/calendar/data/shipped.ts';
+import { type Addition, makeCalendarSource } from '../../../api/calendar/store.ts';
+import { makeKoaApp } from '../../../api/koa-app.ts';
+import type { MinuteLimits } from '../../../api/metering/minute-limits.ts';
+import type { ApiRouter, RequestState } from '../../../api/request.ts';
+import { registerCalendarFeeds, registerCalendarRoutes } from '../../../api/routes/calendar.ts';
+import { makePool } from '../../../pipelines/runtime/postgres.ts';
+
+export const sandboxToken = 'pad_sandbox_publico';
+/** A token as it should be, of no account. */
+export const strangerToken = `pad_live_${'0a'.repeat(8)}_${'1b'.repeat(24)}`;
+
+export interface CalendarApp {
+  url: string;
+  /** Takes effect with the next request. */
+  setNow(at: string): void;
+  /** What operators have added; takes effect a moment later. */
+  additions: Addition[];
+  logLines(): string;
+  stop(): Promise<void>;
+}
+
+/** The calendar's routes on a port and with a clock of their own, and no engine: PostgreSQL's address is a closed port. */
+export async function startCalendarApp(): Promise<CalendarApp> {
+  let now = new Date('2026-11-27T15:00:00Z');
+  const lines: string[] = [];
+  const log = pino({}, { write: (line) => lines.push(line) });
+  const pool = makePool('postgres://padron@127.0.0.1:1/padron', 'test', 1);
+  const additions: Addition[] = [];
+  const source = makeCalendarSource(shippedCalendar, async () => additions, { pollMs: 10, startWaitMs: 1_000 }, log);
+  await source.start();
+  const parts = {
+    identifyReader: makeIdentifyReader(makeIdentify(pool, sandboxToken)),
+    sandboxToken,
+    calendar: source.current,
+    now: () => now,
+  };
+  const router: ApiRouter = new Router<RequestState>();
+  registerCalendarFeeds(router, parts);
+  registerCalendarRoutes(router, parts);
+  const app = makeKoaApp(router, {
+    log,
+    requestLog: log,
+    metrics: new Registry(),
+    baseUrl: '',
+    proxyHops: 0,
+    minuteLimits: unlimited,
+  });
+  const server = createServer(app.callback());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    setNow: (at) => {
+      now = new Date(at);
+    },
+    additions,
+    logLines: () => lines.join(''),
+    async stop() {
+      source.stop();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await pool.end();
+    },
+  };
+}
+
+/** Suites of the calendar ask more in a minute than one address may. */
+const unlimited: MinuteLimits = {
+  count: async ({ limit }) => ({ isWithin: true, limit, remaining: limit, endsAtMs: Date.now() + 60_000 }),
+};

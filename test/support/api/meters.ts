@@ -1,0 +1,59 @@
+import pino from 'pino';
+import { createAccount } from '../../../api/accounts/accounts.ts';
+import { makeMeter, type RunningMeter } from '../../../api/metering/meter.ts';
+import { type Clock, systemClock } from '../../../api/metering/minute-limits.ts';
+import { makeQuestions, type Questions } from '../../../api/metering/questions.ts';
+import type { Payer } from '../../../api/metering/types.ts';
+import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
+
+/** What one API process has of metering, with connections of its own. */
+export interface MeterProcess {
+  pool: Pool;
+  questions: Questions;
+  meter: RunningMeter;
+  /** Gives its leases back and ends. */
+  stop(): Promise<void>;
+  /** Ends without a word, as a killed process does. */
+  drop(): Promise<void>;
+}
+
+const log = pino({ level: 'silent' });
+
+export async function startMeter(databaseUrl: string, clock: Clock = systemClock): Promise<MeterProcess> {
+  const pool = makePool(databaseUrl, 'test-meter', 5);
+  const questions = makeQuestions(pool, databaseUrl, log);
+  const meter = makeMeter(pool, questions, log, clock);
+  questions.start();
+  meter.start();
+  const drop = async () => {
+    await questions.stop();
+    await pool.end();
+    await meter.stop();
+  };
+  return {
+    pool,
+    questions,
+    meter,
+    drop,
+    async stop() {
+      await meter.stop();
+      if (!pool.ended) await drop();
+    },
+  };
+}
+
+/** An account with a plan of its own: `perMonth` units. */
+export async function makePayer(pool: Pool, perMonth: number, requestsPerMinute = 100_000): Promise<Payer> {
+  const { rows } = await pool.query<{ name: string }>(
+    `INSERT INTO plan (name, rank, lookups_per_month, requests_per_minute)
+     SELECT 'prueba-' || max(rank), max(rank) + 1, $1, $2 FROM plan RETURNING name`,
+    [perMonth, requestsPerMinute],
+  );
+  const accountId = await createAccount(pool, {
+    name: 'Cuenta de prueba',
+    plan: rows[0]!.name,
+    email: null,
+    contract: null,
+  });
+  return { accountId, requestsPerMinute };
+}

@@ -1,0 +1,73 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type Chain, startChain } from '../../../deploy/local/demo/chain.ts';
+import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
+import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
+import { prepareStream } from '../../../pipelines/stream/prepare.ts';
+import { connectRegistry } from '../../../pipelines/stream/registry.ts';
+import { inventedRuc } from '../engines/stream.ts';
+import { keyRingText, silentLog } from '../watch/harness.ts';
+import { KillableReceiver } from './killable-receiver.ts';
+import { Load, makeCustomers } from './load.ts';
+
+/** The whole product on engines of its own, a receiver as a process, customers, and what makes editions for them. */
+export interface DeliveryChain {
+  chain: Chain;
+  receiver: KillableReceiver;
+  pool: Pool;
+  load: Load;
+  stop: () => Promise<void>;
+}
+
+export interface DeliveryChainOptions {
+  customers: number;
+  /** Watched by each customer; all of them change in every edition. */
+  companies: number;
+  /** Requests per second that each customer's webhook takes. */
+  rate: number;
+}
+
+export async function startDeliveryChain(
+  options: DeliveryChainOptions,
+  log: (line: string) => void,
+): Promise<DeliveryChain> {
+  const directory = mkdtempSync(path.join(tmpdir(), 'padron-delivery-'));
+  const stops: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
+  const stop = async () => {
+    for (const part of stops.reverse()) await part();
+  };
+  try {
+    const receiver = await KillableReceiver.start(path.join(directory, 'ledger.txt'));
+    stops.push(() => receiver.kill());
+    const caFile = path.join(directory, 'authority.pem');
+    writeFileSync(caFile, receiver.caPem);
+    const environment = { EGRESS_EXTRA_CA: caFile, WEBHOOK_SECRET_KEYS: keyRingText };
+    const chain = await startChain({ directory: path.join(directory, 'chain'), log, environment });
+    stops.push(() => chain.stop());
+    const pool = makePool(chain.stack.endpoints.DATABASE_URL, 'padron-load', 3);
+    stops.push(() => pool.end());
+    const customers = await makeCustomers(pool, receiver.origin, listsOf(options), options.rate);
+    const load = await Load.start(pool, chain.stack.endpoints.KAFKA_BROKERS, await schemaId(chain, pool), customers);
+    stops.push(() => load.stop());
+    return { chain, receiver, pool, load, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function listsOf({ customers, companies }: DeliveryChainOptions): string[][] {
+  const listOf = (customer: number) =>
+    Array.from({ length: companies }, (_, at) => inventedRuc(customer * companies + at));
+  return Array.from({ length: customers }, (_, customer) => listOf(customer));
+}
+
+async function schemaId({ stack }: Chain, pool: Pool): Promise<number> {
+  const { KAFKA_BROKERS, SCHEMA_REGISTRY_URL, ARCHIVE_URL } = stack.endpoints;
+  const kafka = makeKafka(KAFKA_BROKERS, 'load', silentLog);
+  const registry = connectRegistry(SCHEMA_REGISTRY_URL);
+  const ids = await prepareStream({ kafka, registry, pool, archiveUrl: ARCHIVE_URL, prefix: '' }, 'padron_reducido');
+  return ids.changes;
+}

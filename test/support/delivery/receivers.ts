@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { makeAuthority } from '../../../deploy/local/demo/receiver.ts';
+import type { Arrival, TakenArrivals } from './receivers-process.ts';
+
+/** Customers' receivers as a process of their own, that note when what arrived. */
+export interface Receivers {
+  /** https://127.0.0.1:<port> */
+  origin: string;
+  /** The authority that signed their certificate, for EGRESS_EXTRA_CA. */
+  caPem: string;
+  /** What arrived since the last call. */
+  take: () => Promise<TakenArrivals>;
+  /** Calls `take` until so many of those that `isAwaited` have come, or the time is up; gives all that came. */
+  arrivals: (count: number, timeoutMs: number, isAwaited?: (arrival: Arrival) => boolean) => Promise<Arrival[]>;
+  close: () => Promise<void>;
+}
+
+const receiversFile = fileURLToPath(new URL('./receivers-process.ts', import.meta.url));
+const pollMs = 100;
+
+export async function startReceivers(): Promise<Receivers> {
+  const authority = await makeAuthority('Receivers');
+  const { receivers, port } = await forkReceivers(await authority.issue({ names: ['127.0.0.1'] }));
+  const take = async () => {
+    receivers.send('take');
+    const [taken] = (await once(receivers, 'message')) as [TakenArrivals];
+    return taken;
+  };
+  return {
+    origin: `https://127.0.0.1:${port}`,
+    caPem: authority.caPem,
+    take,
+    arrivals: async (count, timeoutMs, isAwaited = () => true) => {
+      const found: Arrival[] = [];
+      for (const until = Date.now() + timeoutMs; found.filter(isAwaited).length < count && Date.now() < until; ) {
+        await sleep(pollMs);
+        found.push(...(await take()).arrivals);
+      }
+      return found;
+    },
+    close: () => killProcess(receivers),
+  };
+}
+
+/** Resolves when they listen. */
+export async function forkReceivers(options: {
+  certificatePem: string;
+  keyPem: string;
+  port?: number;
+  ledgerFile?: string;
+}): Promise<{ receivers: ChildProcess; port: number }> {
+  const receivers = forkProcess(receiversFile, options);
+  const [{ port }] = (await once(receivers, 'message')) as [{ port: number }];
+  return { receivers, port };
+}
+
+export function forkProcess(file: string, options: object): ChildProcess {
+  return fork(file, [JSON.stringify(options)], {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+}
+
+/** SIGKILL; resolves when it has ended. */
+export async function killProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}

@@ -1,0 +1,38 @@
+import { NativeConnection } from '@temporalio/worker';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { z } from 'zod';
+import { makePool } from '../../../pipelines/runtime/postgres.ts';
+import { parseKeyRing } from '../../../pipelines/runtime/secrets.ts';
+import { makeTemporal } from '../../../pipelines/runtime/temporal.ts';
+import { makeDeliveryWorker } from '../../../workflows/delivery/worker.ts';
+import { quickSettings } from './settings.ts';
+
+/** A delivery worker as a process of its own, to be killed: `node --import tsx delivery-worker-process.ts <json>`. */
+const options = z
+  .object({
+    databaseUrl: z.string(),
+    temporalAddress: z.string(),
+    namespace: z.string(),
+    keyRing: z.string(),
+    caPem: z.string(),
+    /** The product's own limits instead of a test's short ones. */
+    settings: z.enum(['quick', 'default']).default('quick'),
+    poolSize: z.number().default(5),
+  })
+  .parse(JSON.parse(process.argv[2]!));
+
+const connection = await NativeConnection.connect({ address: options.temporalAddress });
+const worker = await makeDeliveryWorker(connection, {
+  pool: makePool(options.databaseUrl, 'delivery-worker', options.poolSize),
+  client: await makeTemporal(options.temporalAddress, options.namespace),
+  namespace: options.namespace,
+  keyRing: parseKeyRing(options.keyRing),
+  policy: { allowPrivateTargets: true, extraCaPem: options.caPem },
+  version: '0.0.0-test',
+  log: pino({ level: 'silent' }),
+  metrics: new Registry(),
+  settings: options.settings === 'quick' ? quickSettings : {},
+});
+process.stdout.write('running\n');
+await worker.run();

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import http from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import type { Limits } from '../../../deploy/local/clickhouse/limits.ts';
+
+const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url));
+const startTimeoutMs = 60_000;
+
+export interface ClickhouseProcess {
+  /** With user, password and database. */
+  url: string;
+  child: ChildProcess;
+  /** Answers the exit code, null after kill -9. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+}
+
+/** The embedded ClickHouse process on a data directory, on a free port. `limits` replaces some of its limits. */
+export async function startClickhouse(data: string, limits: Partial<Limits> = {}): Promise<ClickhouseProcess> {
+  const child = spawnClickhouse(['--data', data, '--port', '0', '--limits', JSON.stringify(limits)]);
+  let output = '';
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const address = await new Promise<string>((resolve, reject) => {
+    const give = (why: string) => reject(new Error(`the ClickHouse process ${why}: ${output}`));
+    const timer = setTimeout(() => give('did not start'), startTimeoutMs);
+    child.stderr!.on('data', (chunk) => {
+      output += chunk;
+    });
+    child.stdout!.on('data', (chunk) => {
+      output += chunk;
+      const found = /http:\/\/(127\.0\.0\.1:\d+)/.exec(output);
+      if (found) resolve(found[1]!);
+    });
+    void exited.then((code) => give(`ended with ${code}`)).finally(() => clearTimeout(timer));
+  });
+  return {
+    url: `http://padron:secret@${address}/padron`,
+    child,
+    end: async (signal) => {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** The process with its account and whatever else; its threads are set in the environment, as the stack does. */
+export function spawnClickhouse(args: string[], threads: string | undefined = '16'): ChildProcess {
+  const program = ['--import', 'tsx', 'deploy/local/clickhouse/main.ts'];
+  const account = ['--user', 'padron', '--password', 'secret', '--database', 'padron'];
+  return spawn(process.execPath, [...program, ...account, ...args], {
+    cwd: repositoryRoot,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, ...(threads === undefined ? {} : { UV_THREADPOOL_SIZE: threads }) },
+  });
+}
+
+/** A client as the product makes it, silent, because failures are what these suites provoke. */
+export function quietClient(url: string, more: Parameters<typeof createClient>[0] = {}): ClickHouseClient {
+  return createClient({
+    url,
+    compression: { request: false, response: false },
+    log: { level: ClickHouseLogLevel.OFF },
+    max_open_connections: 64,
+    request_timeout: 120_000,
+    ...more,
+  });
+}
+
+export interface RawAnswer {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: string;
+  /** The body ended without its end. */
+  cut: boolean;
+}
+
+/** One request without a client library. `parameters` become the address's. */
+export async function rawRequest(
+  url: string,
+  parameters: Record<string, string>,
+  options: { method?: string; headers?: Record<string, string>; body?: string | Buffer; path?: string } = {},
+): Promise<RawAnswer> {
+  const { username, password, host, pathname } = new URL(url);
+  const search = new URLSearchParams({ database: pathname.slice(1), ...parameters });
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  const request = http.request(`http://${host}${options.path ?? '/'}?${search}`, {
+    method: options.method ?? 'POST',
+    headers: { authorization, ...options.headers },
+    agent: false,
+  });
+  request.end(options.body);
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  let body = '';
+  response.setEncoding('utf8').on('data', (chunk) => {
+    body += chunk;
+  });
+  response.on('error', () => undefined);
+  await new Promise((resolve) => response.once('close', resolve));
+  return { status: response.statusCode!, headers: response.headers, body, cut: !response.complete };
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '@clickhouse/client';
+import { Connection, WorkflowClient } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import pg from 'pg';
+import type { Endpoints } from '../../../deploy/local/config.ts';
+
+// Suites share one stack. Each takes names of its own, so that none sees another's data and none has to clean up first.
+
+const namespaceTimeoutMs = 30_000;
+const namespaceRetention = '1 day';
+
+export interface FreshDatabase {
+  DATABASE_URL: string;
+  /** Deletes it, ending the sessions that are still open. */
+  drop(): Promise<void>;
+}
+
+/** An empty PostgreSQL database. */
+export async function freshDatabase(endpoints: Endpoints): Promise<FreshDatabase> {
+  const name = freshName('test');
+  const url = new URL(endpoints.DATABASE_URL);
+  url.pathname = `/${name}`;
+  await runSql(endpoints.DATABASE_URL, `CREATE DATABASE ${name}`);
+  return {
+    DATABASE_URL: url.href,
+    drop: () => runSql(endpoints.DATABASE_URL, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+export interface FreshClickhouseDatabase {
+  CLICKHOUSE_URL: string;
+  database: string;
+  drop(): Promise<void>;
+}
+
+/** An empty ClickHouse database. */
+export async function freshClickhouseDatabase(endpoints: Endpoints): Promise<FreshClickhouseDatabase> {
+  const database = freshName('test');
+  const url = new URL(endpoints.CLICKHOUSE_URL);
+  url.pathname = `/${database}`;
+  await runClickhouse(endpoints.CLICKHOUSE_URL, `CREATE DATABASE ${database}`);
+  return {
+    CLICKHOUSE_URL: url.href,
+    database,
+    drop: () => runClickhouse(endpoints.CLICKHOUSE_URL, `DROP DATABASE IF EXISTS ${database}`),
+  };
+}
+
+/** What a suite puts before the names of its topics and consumer groups. */
+export function freshTopicPrefix(): string {
+  return `${freshName('test')}.`;
+}
+
+/** A Temporal namespace that is registered and answers: workers and clients can use it at once. */
+export async function freshNamespace(endpoints: Endpoints): Promise<string> {
+  const namespace = freshName('test');
+  const connection = await Connection.connect({ address: endpoints.TEMPORAL_ADDRESS });
+  try {
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: msToTs(namespaceRetention),
+    });
+    await untilUsable(connection, namespace);
+  } finally {
+    await connection.close();
+  }
+  return namespace;
+}
+
+/** Each service of the server learns of a namespace in its own time: starting a workflow asks all that matter. */
+async function untilUsable(connection: Connection, namespace: string): Promise<void> {
+  const client = new WorkflowClient({ connection, namespace });
+  const deadline = Date.now() + namespaceTimeoutMs;
+  for (;;) {
+    try {
+      const handle = await client.start('probe', { taskQueue: 'probe', workflowId: 'probe' });
+      await handle.terminate();
+      return;
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await sleep(100);
+    }
+  }
+}
+
+function freshName(kind: string): string {
+  return `${kind}_${randomBytes(6).toString('hex')}`;
+}
+
+async function runSql(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+async function runClickhouse(url: string, statement: string): Promise<void> {
+  const client = createClient({ url });
+  try {
+    await client.command({ query: statement });
+  } finally {
+    await client.close();
+  }
+}

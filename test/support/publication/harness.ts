@@ -1,0 +1,210 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { type Follow, followFetch, followPublication } from '../../../deploy/cli/publication-follow.ts';
+import type { Endpoints } from '../../../deploy/local/config.ts';
+import type { Archive } from '../../../pipelines/archive/archive.ts';
+import { openArchive } from '../../../pipelines/archive/open.ts';
+import type { Publication } from '../../../pipelines/editions/publications.ts';
+import { makeEgressDispatcher } from '../../../pipelines/runtime/egress/dispatcher.ts';
+import { makeMetrics } from '../../../pipelines/runtime/health.ts';
+import { makeTemporal } from '../../../pipelines/runtime/temporal.ts';
+import { prepareStream } from '../../../pipelines/stream/prepare.ts';
+import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
+import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../../workflows/publication/schedule.ts';
+import {
+  defaultPublicationSettings,
+  makePublicationWorker,
+  type PublicationDependencies,
+  type PublicationSettings,
+  type PublicationWorker,
+} from '../../../workflows/publication/worker.ts';
+import { freshNamespace } from '../engines/isolation.ts';
+import { makeStreamHarness, type StreamHarness } from '../engines/stream.ts';
+import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
+
+/** The one that is meant where none is named. */
+export const register = 'padron_reducido';
+const consumersStartMs = 60_000;
+const followTimeoutMs = 90_000;
+
+/** Impatient: a test waits for no minute. */
+const testSettings: PublicationSettings = {
+  ...defaultPublicationSettings,
+  downloadLimits: {
+    ...defaultPublicationSettings.downloadLimits,
+    stallTimeoutMs: 500,
+    maxFailuresWithoutProgress: 3,
+    progressBytes: 10_000,
+    firstPauseMs: 20,
+    maxPauseMs: 100,
+    reserveBytes: 0,
+    reportEveryMs: 200,
+  },
+};
+
+/** From the official site to notices: a site, the publication worker in this process, the consumers in theirs. */
+export class PublicationHarness {
+  readonly stream: StreamHarness;
+  readonly site: FaultyOfficialSite;
+  client: Client;
+  readonly archive: Archive;
+  readonly workDir: string;
+  namespace: string;
+  readonly #connection: NativeConnection;
+  readonly #dependencies: PublicationDependencies;
+  #consumers: ChildProcess | null = null;
+  #worker: { worker: PublicationWorker; running: Promise<void> } | null = null;
+
+  constructor(
+    stream: StreamHarness,
+    site: FaultyOfficialSite,
+    temporal: { client: Client; connection: NativeConnection; namespace: string },
+    dependencies: PublicationDependencies,
+  ) {
+    this.stream = stream;
+    this.site = site;
+    this.client = temporal.client;
+    this.namespace = temporal.namespace;
+    this.#connection = temporal.connection;
+    this.#dependencies = dependencies;
+    this.archive = dependencies.archive;
+    this.workDir = dependencies.workDir;
+  }
+
+  static async start(endpoints: Endpoints, settings = testSettings): Promise<PublicationHarness> {
+    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    const stream = await makeStreamHarness(endpoints);
+    for (const other of registerNames) await prepareStream(stream, other);
+    const namespace = await freshNamespace(endpoints);
+    const client = await makeTemporal(endpoints.TEMPORAL_ADDRESS, namespace);
+    const connection = await NativeConnection.connect({ address: endpoints.TEMPORAL_ADDRESS });
+    const site = new FaultyOfficialSite();
+    await site.start();
+    const policy = { allowPrivateTargets: true, allowHttp: true };
+    const workDir = join(stream.folder, 'work');
+    mkdirSync(workDir, { recursive: true });
+    const dependencies: PublicationDependencies = {
+      stream,
+      clickhouse: stream.clickhouse,
+      clickhouseUrl: stream.environment.CLICKHOUSE_URL!,
+      client,
+      archive: await openArchive(stream.archiveUrl, workDir),
+      workDir,
+      access: { dispatcher: makeEgressDispatcher(policy, egressLimits), policy, userAgent: 'padron-test' },
+      sources: sourcesAt(site),
+      log: stream.log,
+      metrics: makeMetrics('test'),
+      settings,
+    };
+    const harness = new PublicationHarness(stream, site, { client, connection, namespace }, dependencies);
+    await Promise.all([harness.startConsumers(), harness.startWorker()]);
+    return harness;
+  }
+
+  async startWorker(): Promise<void> {
+    const worker = await makePublicationWorker(
+      this.#connection,
+      { ...this.#dependencies, client: this.client, metrics: makeMetrics('test') },
+      {
+        namespace: this.namespace,
+        // Never by itself: the tests trigger it.
+        schedule: { cron: '0 0 1 1 *', reconcileCron: '0 0 1 1 *' },
+        sweepEveryMs: 1_000,
+        graceMs: 0,
+        stopMs: 5_000,
+      },
+    );
+    this.#worker = { worker, running: worker.run() };
+  }
+
+  /** What is left when Temporal's data is gone: a server that has never heard of any of it. */
+  async loseTemporal(endpoints: Endpoints): Promise<void> {
+    await this.stopWorker();
+    await this.client.connection.close();
+    this.namespace = await freshNamespace(endpoints);
+    this.client = await makeTemporal(endpoints.TEMPORAL_ADDRESS, this.namespace);
+    await this.startWorker();
+  }
+
+  async stopWorker(): Promise<void> {
+    this.#worker?.worker.stop();
+    await this.#worker?.running;
+    this.#worker = null;
+  }
+
+  async startConsumers(): Promise<void> {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
+      env: { PATH: process.env.PATH, ...this.stream.environment, TEMPORAL_NAMESPACE: this.namespace, HTTP_PORT: '0' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#consumers = child;
+    let said = '';
+    child.stderr.on('data', (piece) => {
+      said += piece;
+    });
+    const port = await new Promise<number>((resolve, reject) => {
+      child.stdout.on('data', (piece) => {
+        said += piece;
+        const found = /"port":(\d+)/.exec(said);
+        if (found !== null) resolve(Number(found[1]));
+      });
+      child.once('close', () => reject(new Error(`the consumers ended: ${said}`)));
+    });
+    const deadline = Date.now() + consumersStartMs;
+    while (!(await isReady(port))) {
+      if (Date.now() > deadline) throw new Error(`the consumers are not ready: ${said}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  async stopConsumers(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const child = this.#consumers;
+    this.#consumers = null;
+    if (child === null || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  /** Asks the site and follows what it gives to its end, as `padron publications run --wait` does. */
+  async run(asked: RegisterName = register): Promise<{ outcome: string; publication: Publication | null }> {
+    const schedule = await ensureSchedule(this.client, asked, { cron: defaultFetchCron });
+    const fetched = await followFetch(this.follow(), await triggerFetch(schedule, 15_000));
+    const id = fetched.publicationId;
+    return { outcome: fetched.outcome, publication: id === null ? null : await this.settled(id) };
+  }
+
+  settled(id: number): Promise<Publication> {
+    return followPublication(this.follow(), id);
+  }
+
+  follow(): Follow {
+    return { pool: this.stream.pool, client: this.client, note: () => {}, deadline: Date.now() + followTimeoutMs };
+  }
+
+  async close(): Promise<void> {
+    await this.stopConsumers('SIGKILL');
+    await this.stopWorker();
+    await this.#dependencies.access.dispatcher.destroy();
+    await this.site.close();
+    await this.client.connection.close();
+    await this.#connection.close();
+    await this.stream.close();
+  }
+}
+
+const egressLimits = {
+  connectTimeoutMs: 2_000,
+  headersTimeoutMs: 5_000,
+  bodyIdleTimeoutMs: 5_000,
+  connectionsPerOrigin: 2,
+  keepAliveMs: 1_000,
+};
+
+async function isReady(port: number): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
+  return answer?.status === 200;
+}

@@ -1,0 +1,115 @@
+import { type ClickHouseClient, insertSettings } from '../../../pipelines/runtime/clickhouse.ts';
+import type { Pool } from '../../../pipelines/runtime/postgres.ts';
+import { type RegisterName, registers } from '../../../schemas/registers.ts';
+
+/** Puts rows and editions where the pipeline would, for tests of what reads them. */
+export interface TestRow {
+  /** A line of the register: RUC and cells between pipes, in the order of its columns. */
+  line: string;
+  /** padron_reducido if omitted. */
+  register?: RegisterName;
+  version?: number;
+  isDeleted?: boolean;
+}
+
+export async function insertTaxpayers(clickhouse: ClickHouseClient, rows: readonly TestRow[]): Promise<void> {
+  await clickhouse.insert({
+    table: 'taxpayer',
+    format: 'JSONEachRow',
+    clickhouse_settings: insertSettings,
+    values: rows.map(({ line, register = 'padron_reducido', version = 1, isDeleted = false }) => {
+      const { code, columns } = registers[register];
+      const [ruc, ...cells] = line.split('|');
+      const row = JSON.stringify(cells.slice(0, columns.length));
+      return { ruc, register: code, version, is_deleted: isDeleted ? 1 : 0, row };
+    }),
+  });
+}
+
+export interface TestEdition {
+  /** padron_reducido if omitted. */
+  register?: RegisterName;
+  number: number;
+  fechaDato: string;
+  publishedAt?: string;
+  materialisedAt?: string | null;
+  sha256?: string;
+  /** A correction has no publication. */
+  corrects?: number;
+  /** It wrote every row, so also rows without a change. */
+  isFull?: boolean;
+}
+
+export async function insertEdition(pool: Pool, edition: TestEdition): Promise<void> {
+  const { register = 'padron_reducido', number, fechaDato, corrects = null, isFull = number === 1 } = edition;
+  const columns = registers[register].columns.map(({ name }) => name);
+  const counts = { baseline: isFull ? 1 : 0 };
+  const { publishedAt = `${fechaDato}T07:38:00Z` } = edition;
+  const materialisedAt = edition.materialisedAt === undefined ? `${fechaDato}T09:00:00Z` : edition.materialisedAt;
+  const publication = corrects === null ? await insertPublication(pool, { ...edition, register, publishedAt }) : null;
+  await pool.query(
+    `INSERT INTO edition (register, number, publication_id, corrects, fecha_dato, published_at, detected_at,
+       change_file_sha256, parser_version, columns, changes, counts, publicada_at, materializada_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $6, $7, 1, $9, 1, $10, $6, $8)`,
+    [register, number, publication, corrects, fechaDato, publishedAt, 'cd'.repeat(32), materialisedAt, columns, counts],
+  );
+}
+
+/** A publication alone: one that waits, was refused or repeats the head's bytes. Returns its id. */
+export async function insertPublication(
+  pool: Pool,
+  publication: Pick<TestEdition, 'fechaDato' | 'sha256'> & {
+    register: RegisterName;
+    publishedAt: string;
+    state?: string;
+  },
+): Promise<number> {
+  const { register, fechaDato, publishedAt, sha256 = 'ab'.repeat(32), state = 'publicada' } = publication;
+  const { rows } = await pool.query<{ id: number }>(
+    `INSERT INTO publication (register, sha256, fecha_dato, published_at, state) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+    [register, sha256, fechaDato, publishedAt, state],
+  );
+  return rows[0]!.id;
+}
+
+export interface TestChange {
+  /** Lines as a register writes them; null: the register does not have the RUC. */
+  before: string | null;
+  after: string | null;
+  register?: RegisterName;
+  edition: number;
+  corrects?: number;
+}
+
+/** The history of changes, and the state that each leaves. */
+export async function insertChanges(clickhouse: ClickHouseClient, changes: readonly TestChange[]): Promise<void> {
+  const cellsOf = (line: string | null, columns: number) =>
+    line === null ? null : JSON.stringify(line.split('|').slice(1, columns + 1));
+  await clickhouse.insert({
+    table: 'register_change',
+    format: 'JSONEachRow',
+    clickhouse_settings: insertSettings,
+    values: changes.map(({ before, after, register = 'padron_reducido', edition, corrects = null }) => {
+      const { code, columns } = registers[register];
+      return {
+        ruc: (before ?? after)!.split('|')[0],
+        register: code,
+        edition,
+        op: before === null ? 'c' : after === null ? 'd' : 'u',
+        before: cellsOf(before, columns.length),
+        after: cellsOf(after, columns.length),
+        detected_at: '2026-11-26 07:00:00.000',
+        corrects,
+      };
+    }),
+  });
+  await insertTaxpayers(
+    clickhouse,
+    changes.map(({ before, after, register = 'padron_reducido', edition }) => ({
+      line: (after ?? before)!,
+      register,
+      version: edition,
+      isDeleted: after === null,
+    })),
+  );
+}
