@@ -2,25 +2,26 @@ import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
 import { clockToleranceMs, dateFromLastModified, type RegisterSource, type SourceDate } from './module.ts';
 import { readPage, type SiteAccess } from './site.ts';
 
-/** What a fetched file says of its own time. */
+/** The parts of a fetched file that can date it. */
 export interface FetchedFile {
-  /** `Last-Modified` of the answer that gave the bytes. */
+  /** `Last-Modified` of the answer that carried the bytes. */
   lastModified: string | null;
-  /** The beginning of its text, null where it has none that can be read. */
+  /** The beginning of its text; null when the text cannot be read. */
   textStart: Buffer | null;
 }
 
-/** A date, or why there is none: a person has to give it one. */
+/** A date, or the reason why there is none; an operator then has to supply one. */
 export type Dating = SourceDate | { undated: string };
 
 /** Landing pages are a few kilobytes. */
 const maxPageBytes = 1_000_000;
 
 /**
- * When a fetched file was published and the day of its data, by the rule of its register. The time of publication orders
- * versions: `Last-Modified` where the file has one, else the start of the data's day in Lima. That holds for files that are
- * dated by a page too: by the page's day an old copy would pass for new as soon as the page has moved on.
- * @throws SourceError retryable when the page is needed and its site gives no answer
+ * When a fetched file was published, and the day of its data, by its register's rule. The time of publication orders
+ * versions. It is `Last-Modified` where the file has one, else the start of the data's day in Lima. Files that are
+ * dated by a page follow this rule too: if the page's day ordered them, an old copy would pass for new once the page
+ * moves on.
+ * @throws SourceError retryable, when the page is needed and its site does not answer
  */
 export async function dateOf(
   access: SiteAccess,
@@ -33,7 +34,7 @@ export async function dateOf(
   const { date } = source;
   if (date.from === 'text') {
     const day = file.textStart === null ? null : date.read(file.textStart);
-    if (day === null) return { undated: 'the text says no day of its data' };
+    if (day === null) return { undated: 'the text does not say the day of its data' };
     return notAhead({ publishedAt: modified?.publishedAt ?? startOfLimaDay(day), fechaDato: day }, now);
   }
   if (date.from === 'last_modified' && modified !== null) return modified;
@@ -42,7 +43,7 @@ export async function dateOf(
   return { ...onPage, publishedAt: modified?.publishedAt ?? onPage.publishedAt };
 }
 
-/** The date on the register's own page. @throws SourceError retryable when its site gives no answer */
+/** The date on the register's own page. @throws SourceError retryable, when its site does not answer */
 export async function dateOnPage(access: SiteAccess, source: RegisterSource, signal: AbortSignal): Promise<Dating> {
   const { date, pageUrl } = source;
   if (date.from === 'text' || pageUrl === null) return { undated: 'the register has no page that says its day' };
@@ -64,7 +65,7 @@ function notAhead(date: SourceDate, now: Date): Dating {
 const dayFirst = /^(\d{2})\/(\d{2})\/(\d{4})$/;
 const yearFirst = /^(\d{4})(\d{2})(\d{2})$/;
 
-/** The day that `dd/mm/yyyy` or `YYYYMMDD` writes, as YYYY-MM-DD; null for other text and for no day of the calendar. */
+/** Reads `dd/mm/yyyy` or `YYYYMMDD` as YYYY-MM-DD; null for any other text and for a day that does not exist. */
 export function writtenDay(text: string): string | null {
   const [, day, month, year] = dayFirst.exec(text) ?? [];
   const [, yearOfOther, monthOfOther, dayOfOther] = yearFirst.exec(text) ?? [];
@@ -73,7 +74,7 @@ export function writtenDay(text: string): string | null {
   return !Number.isNaN(at.getTime()) && at.toISOString().slice(0, 10) === iso ? iso : null;
 }
 
-/** Empty, or nothing but zeros (`00000000`, `00/00/0000`): the source's way to write no date. */
+/** The sources write no date as an empty cell, a dash or zeros (`00000000`, `00/00/0000`). */
 export function isNoDate(text: string): boolean {
   return /^[0/ -]*$/.test(text);
 }

@@ -14,17 +14,17 @@ import {
 } from './site.ts';
 
 export interface DownloadLimits {
-  /** A larger declared (or received) size is refused: the file is not what it should be. */
+  /** A file that declares or sends more is refused: it cannot be the expected one. */
   maxBytes: number;
-  /** Without a byte for so long, the connection is given up. */
+  /** The connection is given up after this time without a byte. */
   stallTimeoutMs: number;
   /** Failures in a row without progress before the download is given up. */
   maxFailuresWithoutProgress: number;
-  /** So many new bytes count as progress and give the whole budget back. */
+  /** This many new bytes count as progress and reset the count of failures. */
   progressBytes: number;
   firstPauseMs: number;
   maxPauseMs: number;
-  /** Room that must remain on the disk after the file. */
+  /** Bytes that must stay free on the disk after the download. */
   reserveBytes: number;
   reportEveryMs: number;
 }
@@ -48,9 +48,9 @@ interface Run {
 }
 
 /**
- * Downloads `url` to `file`, going on where an earlier call stopped (Range with If-Range, so that a file that changed
- * meanwhile starts over). Each loss of the connection is tried again after a growing pause; progress gives the budget
- * back. Repeatable: a finished file is not downloaded again.
+ * Downloads `url` to `file` and resumes where an earlier call stopped. It sends Range with If-Range, so a file that has
+ * changed meanwhile starts over. A lost connection is retried after a growing pause, and progress resets the count of
+ * failures. Repeatable: a finished file is not downloaded again.
  * @throws SourceError
  */
 export async function download(options: {
@@ -89,7 +89,8 @@ async function attempt(run: Run): Promise<Downloaded> {
   const { part, progress } = run;
   const note = await part.readNote();
   if (note !== null && isFinished(note) && note.url === run.url) return note;
-  // All bytes here but not yet known as whole (died just before that): the last one is asked for again.
+  // If the process died after the last byte but before noting that, ask for the last byte again: an empty range is an
+  // error.
   const whole = note?.declaredBytes ?? Number.MAX_SAFE_INTEGER;
   const have = note?.url === run.url ? Math.min(await part.size(), Math.max(0, whole - 1)) : 0;
   const version = note === null ? null : rangeValidator(note);
@@ -106,7 +107,7 @@ async function attempt(run: Run): Promise<Downloaded> {
       drop(answer);
     }
   } catch (error) {
-    // The watchdog's own abort reads like a cancellation; it is the site that fell silent.
+    // The watchdog's abort looks like a cancellation, but the cause is that the site sent nothing.
     if (stall.fired && !run.signal.aborted) throw unavailable(`the site sent nothing for ${stall.timeoutMs} ms`, error);
     throw error;
   } finally {
@@ -123,7 +124,7 @@ async function receive(
 ): Promise<Downloaded> {
   const { part, progress, limits } = run;
   if (answer.status === 416) {
-    // What we hold is not a beginning of what the site has: start over.
+    // Our bytes are not a beginning of the site's file, so start over.
     await part.discard();
     throw unavailable('the site refused the range of a resumed download');
   }
@@ -137,7 +138,8 @@ async function receive(
   const current: PartNote = resumed && note !== null ? note : noteOf(run.url, answer);
   progress.declaredBytes = current.declaredBytes;
   await checkRoom(run, current.declaredBytes, start);
-  // Before the first byte: bytes without a note of their version would never be resumed. A resumed note stands already.
+  // Write the note before the first byte: bytes without a note of their version are never resumed. A resumed file has
+  // one.
   if (!resumed) {
     await part.discard();
     await part.writeNote(current);
@@ -168,7 +170,7 @@ async function receive(
   return finished;
 }
 
-/** Restarts with every byte; aborts when none comes for the time limit, or when the caller gives up. */
+/** Aborts when no byte arrives within the time limit, which every byte restarts, or when the caller gives up. */
 class Watchdog {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -213,13 +215,13 @@ function noteOf(url: string, answer: GuardedAnswer): PartNote {
   };
 }
 
-/** If-Range takes a strong entity tag or a time; a weak tag promises nothing about bytes. */
+/** If-Range takes a strong entity tag or a time (RFC 9110 13.1.5); a weak tag promises nothing about bytes. */
 function rangeValidator(note: PartNote): string | null {
   if (note.etag !== null && !note.etag.startsWith('W/')) return note.etag;
   return note.lastModified;
 }
 
-/** Whether a 206 goes on exactly where we stopped, in a file of the size that was declared at first. */
+/** Whether a 206 continues exactly where we stopped, in the same version and size of the file. */
 function continues(answer: GuardedAnswer, note: PartNote, from: number): boolean {
   const range = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(String(answer.headers['content-range'] ?? ''));
   if (range === null || Number(range[1]) !== from || from === 0) return false;

@@ -2,8 +2,9 @@ import { CompareError } from '../changes/errors.ts';
 import { cellsOf, type TextLine } from './windows-1252.ts';
 
 /**
- * The one of several known headers that the first line of a text is, cell by cell.
- * @throws CompareError `empty` without a line, `header_changed` for any other; its text never quotes the line, which may be a row
+ * Finds which of the known headers the first line of a text is, cell by cell.
+ * @throws CompareError `empty` when there is no line, `header_changed` when no header matches. Its text never quotes
+ *   the line, which may be a person's row.
  */
 export function knownHeader<Layout extends { names: readonly string[] }>(
   first: TextLine | undefined,

@@ -1,7 +1,7 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 
-/** All that the pipeline knows of one register: where it is published and how its bytes read. One folder each. */
+/** All that the pipeline knows of one register: where it is published and how to read its bytes. */
 export interface RegisterModule {
   register: RegisterName;
   source: RegisterSource;
@@ -9,44 +9,50 @@ export interface RegisterModule {
 }
 
 export interface RegisterSource {
-  /** Official address; `{AAAAMM}` stands for a month. The setting SOURCE_<REGISTER>_URL replaces it. */
+  /** The official address, in which `{AAAAMM}` stands for a month. The setting SOURCE_<REGISTER>_URL replaces it. */
   url: string;
-  /** Page that says when the register was last published; SOURCE_<REGISTER>_PAGE_URL replaces it. Null: there is none. */
+  /** The page that says when the register was last published, or null. SOURCE_<REGISTER>_PAGE_URL replaces it. */
   pageUrl: string | null;
   container: Container;
   date: SourceDating;
 }
 
-/** A zip with exactly one entry of this name, or the text itself. */
+/** A zip with exactly one entry whose name matches, or the text itself. */
 export type Container = { kind: 'zip'; entry: RegExp } | { kind: 'plain' };
 
-/** Where the date of the data comes from. Publication time is `Last-Modified` where the source has one. */
+/** Where the date of the data comes from. The time of publication is `Last-Modified` where the source sends one. */
 export type SourceDating =
-  /** `Last-Modified` of the GET that gave the bytes; without one, the page's date. */
+  /** `Last-Modified` of the GET that gave the bytes, or the page's date when it is missing. */
   | { from: 'last_modified'; orPage(html: string): SourceDate | null }
-  /** The page's date, always: the files' own headers say when a server copied them. Text: why the page gives none. */
+  /**
+   * Always the page's date: the file's own header says when a server copied it. `read` returns a text when there is
+   * none.
+   */
   | { from: 'page'; read(html: string): SourceDate | string }
-  /** The text itself (its first 64 KB): YYYY-MM-DD, or null when it says none. */
+  /** The text itself: `read` gets its first 64 KB and returns YYYY-MM-DD, or null when they hold no date. */
   | { from: 'text'; read(start: Buffer): string | null };
 
-/** Registers of millions of rows: read as bytes, row by row, into the index and row store of pipelines/diff. */
+/** A register of millions of rows, read as bytes, row by row, into the index and row store of pipelines/diff. */
 export interface LargeFormat {
   size: 'large';
-  /** Cells of a row, the RUC first; each is closed by a pipe. */
+  /** Number of cells in a row. The RUC is the first, and a pipe ends each cell. */
   cells: number;
-  /** Texts that stand for nothing in this register. They are stored as they are; only counts treat them alike. */
+  /**
+   * Texts that mean an empty cell in this register. They are stored as written; only the counts of empty cells use
+   * this.
+   */
   emptyMarkers: readonly string[];
-  /** Null when the first line of the text is the known header, else what is wrong with it; never quotes the line. */
+  /** Null when the first line is the known header, else what is wrong with it, without quoting the line. */
   problemOfHeader(line: Uint8Array): string | null;
   /**
-   * Turns the text as published into the form that the scanner reads: a header line, then one line per row, cells closed by
-   * pipes, LF, Windows-1252; line n stays line n. A line that is no row comes through as it is, so that it is rejected with
-   * its own bytes. Left out: the register is published in that form.
+   * Turns the published text into the form that the scanner reads: a header line, then one line per row, cells ended by
+   * pipes, LF, Windows-1252. Line n stays line n. A line that is not a row passes unchanged, so that it is rejected
+   * with its own bytes. Absent when the register is published in that form.
    */
   canonical?(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
 }
 
-/** Registers of at most 200,000 lines: read whole and compared in memory. */
+/** A register of at most 200,000 lines, read whole and compared in memory. */
 export interface SmallFormat {
   size: 'small';
   /** @throws CompareError `header_changed` */
@@ -54,9 +60,10 @@ export interface SmallFormat {
 }
 
 /**
- * Why a line of a small register is listed. No row: `cell_count`, `ruc_format`, `ruc_prefix`, `ruc_check_digit`, `id_format`
- * (a supplier without an id, or with one that is too long). A row all the same: `control_byte` (now a space), `other_cut` (its
- * cut-off date is not the file's). `duplicate`: a repeat, of which one counts.
+ * Why a line of a small register is listed for operators. Lines that are rejected: `cell_count`, `ruc_format`,
+ * `ruc_prefix`, `ruc_check_digit`, `id_format` (a supplier's id is missing or too long). Lines that still count as
+ * rows: `control_byte` (replaced by a space), `other_cut` (its cut-off date differs from the file's). `duplicate`: only
+ * one of the repeats counts.
  */
 export type ListedReason =
   | 'cell_count'
@@ -68,15 +75,18 @@ export type ListedReason =
   | 'other_cut'
   | 'duplicate';
 
-/** Listed lines that count as rows all the same. */
+/** Reasons for which a line is listed and still counts as a row. */
 export const keptReasons: ReadonlySet<string> = new Set<ListedReason>(['control_byte', 'other_cut']);
 
 export interface SmallText {
-  /** Rows by key (RUC, or a supplier's id), in any order; of repeats the last one. Cells in the order of the columns. */
+  /**
+   * Rows by key (a RUC or a supplier's id) in any order. The last of repeats wins. Cells are in the order of the
+   * columns.
+   */
   rows: Map<string, { cells: readonly string[]; line: number }>;
-  /** Data lines, bad and repeated ones included. */
+  /** Number of data lines, including bad and repeated ones. */
   lines: number;
-  /** Lines that an operator should see; `key` where a line that is no row names one, whose known row then stays. */
+  /** Lines for operators. `key` is set when a rejected line still names a row; that row then keeps its known value. */
   listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];
 }
 
@@ -86,7 +96,7 @@ export interface SourceDate {
   fechaDato: string;
 }
 
-/** A site's clock may run ahead of ours by so much; a date further ahead is no date. */
+/** How far a site's clock may run ahead of ours; a date further ahead is not believed. */
 export const clockToleranceMs = 24 * 60 * 60 * 1000;
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 

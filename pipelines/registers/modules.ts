@@ -3,20 +3,73 @@ import type { RegisterModule } from './module.ts';
 import { padronMensualModule } from './padron-mensual.ts';
 import { padronReducidoModule } from './padron-reducido.ts';
 import {
-  agentesRetencionModule,
-  buenosContribuyentesModule,
-  inhabilitacionesAdministrativasModule,
-  inhabilitacionesJudicialesModule,
-  sancionadosModule,
-} from './sources.ts';
+  type BarLayout,
+  cutDate,
+  judicialExportLayout,
+  judicialLayout,
+  supplierBarsFormat,
+  tribunalLayout,
+} from './supplier-bars.ts';
+import { pageDate, taxpayerListFormat } from './taxpayer-list.ts';
 
-/** Every register of the product, one line each. */
+/**
+ * One of SUNAT's lists of taxpayers: a zip in the site's folder for lists, and a page that says when it was updated.
+ */
+function taxpayerList(
+  register: 'agentes_retencion' | 'buenos_contribuyentes',
+  { file, page, entry }: { file: string; page: string; entry: RegExp },
+): RegisterModule {
+  const folder = 'https://www.sunat.gob.pe/descarga';
+  return {
+    register,
+    source: {
+      url: `${folder}/${file}`,
+      pageUrl: `${folder}/${page}`,
+      container: { kind: 'zip', entry },
+      date: { from: 'page', read: (html) => pageDate(html, register, new Date()) },
+    },
+    format: taxpayerListFormat,
+  };
+}
+
+/** One of the procurement agency's files of bars. The hexadecimal folder changes with the site's releases. */
+function supplierBars(register: RegisterName, path: string, layouts: readonly BarLayout[]): RegisterModule {
+  return {
+    register,
+    source: {
+      url: `https://conosce.osce.gob.pe/buscador/assets/67ae6c4a/reportes/${path}`,
+      pageUrl: null,
+      container: { kind: 'plain' },
+      date: { from: 'text', read: (start) => cutDate(start, new Date()) },
+    },
+    format: supplierBarsFormat(layouts),
+  };
+}
+
+/** Every register of the product. */
 export const registerModules: Readonly<Record<RegisterName, RegisterModule>> = {
   padron_reducido: padronReducidoModule,
   padron_mensual: padronMensualModule,
-  agentes_retencion: agentesRetencionModule,
-  buenos_contribuyentes: buenosContribuyentesModule,
-  sancionados: sancionadosModule,
-  inhabilitaciones_judiciales: inhabilitacionesJudicialesModule,
-  inhabilitaciones_administrativas: inhabilitacionesAdministrativasModule,
+  agentes_retencion: taxpayerList('agentes_retencion', {
+    file: 'AgentRet/AgenRet_TXT.zip',
+    page: 'AgentRet/AgenRet0.html',
+    entry: /^AgenRet_TXT\.txt$/i,
+  }),
+  buenos_contribuyentes: taxpayerList('buenos_contribuyentes', {
+    file: 'BueCont/BueCont_TXT.zip',
+    page: 'BueCont/BueCont0.html',
+    entry: /^BueCont_TXT\.txt$/i,
+  }),
+  sancionados: supplierBars('sancionados', 'sancionados/sancionados.csv', [tribunalLayout]),
+  inhabilitaciones_judiciales: supplierBars(
+    'inhabilitaciones_judiciales',
+    'inhabilitaciones/inhabilitaciones_judiciales.csv',
+    [judicialLayout, judicialExportLayout],
+  ),
+  // We have never seen this file, so it may have any header we know; any other header goes to an operator.
+  inhabilitaciones_administrativas: supplierBars(
+    'inhabilitaciones_administrativas',
+    'inhabilitaciones/inhabilitaciones_administrativas.csv',
+    [tribunalLayout, judicialLayout, judicialExportLayout],
+  ),
 };

@@ -1,8 +1,8 @@
 import { codePointOf, unreadableByte } from './windows-1252.ts';
 
 /**
- * The monthly open data: one header line, then one line per RUC, 16 cells, no quoting. Delimiter (pipe or comma) and encoding
- * (Windows-1252 or UTF-8) change between months.
+ * The monthly open data has one header line, then one line per RUC with 16 cells and no quoting. The delimiter (pipe or
+ * comma) and the encoding (Windows-1252 or UTF-8) change between months.
  */
 export const columnNames = [
   'RUC',
@@ -22,19 +22,19 @@ export const columnNames = [
   'Distrito',
   'PERIODO_PUBLICACION',
 ] as const;
-/** All but the last, which is the date of the whole file. */
+/** Cells that are kept: all but the last, which dates the whole file. */
 export const cellsPerRow = columnNames.length - 1;
 
 export type Delimiter = '|' | ',';
 const byteOrderMark = /^\u00ef\u00bb\u00bf/;
 const comparedNames = columnNames.map(comparedName);
 
-/** Sister files have been seen with a blank before a name, and with other capitals. */
+/** Similar files were seen with a space before a name or other capitals, so neither counts. */
 function comparedName(name: string): string {
   return name.trim().toLowerCase();
 }
 
-/** What separates the cells, or what is wrong with the header; never quotes the line: it may be a person's row. */
+/** The delimiter, or what is wrong with the header. The problem never quotes the line, which may be a person's row. */
 export function readHeader(line: Uint8Array): { delimiter: Delimiter } | { problem: string } {
   const text = latin1(line).replace(byteOrderMark, '');
   if (/^\d{11}[|,]/.test(text)) return { problem: 'the first line is a row' };
@@ -49,7 +49,7 @@ export function readHeader(line: Uint8Array): { delimiter: Delimiter } | { probl
 
 const period = /^\d{4}(0[1-9]|1[0-2])$/;
 
-/** AAAAMM in the last cell of a whole row, else null. The period of a file is that of its first row that has one. */
+/** AAAAMM from the last cell of a whole row, else null. The first row that has one gives the period of the file. */
 export function periodOf(line: Uint8Array, delimiter: Delimiter): string | null {
   const cells = latin1(line).split(delimiter);
   const last = cells.at(-1)!;
@@ -65,16 +65,19 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const pipe = 0x7c;
 const periodBytes = 6;
-/** A longer line is no row. It passes in pieces, so that memory stays bounded. */
+/** A longer line is never a row. It passes in pieces, so that memory stays bounded. */
 const maxLineBytes = 64 * 1024;
 
-/** What a byte does to a line. */
-const Does = { stand: 0, closeCell: 1, endLine: 2, spoil: 3, decode: 4 } as const;
+/**
+ * What a byte means while a line is read: keep it, end a cell, end the line, reject the line, or decode a character.
+ */
+const Meaning = { keep: 0, endCell: 1, endLine: 2, reject: 3, decode: 4 } as const;
 
 /**
- * The form that the scanner reads, one line for each line: a row's cells closed by pipes, its period left out, Windows-1252,
- * LF. The header and every line that is no row of this file (cells, period, a pipe inside a cell) come through as they are,
- * which the scanner then rejects. Any cut into chunks gives the same bytes; memory is that of some chunks.
+ * Rewrites the text, line by line, into the form that the scanner reads: cells ended by pipes, no period, Windows-1252,
+ * LF. The header and every line that is not a row of this file (wrong cells, another period, a pipe inside a cell) pass
+ * unchanged, and the scanner rejects them. The result does not depend on how the input is cut into chunks, and memory
+ * stays at a few chunks.
  */
 export async function* rewriteLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const text = new MonthlyText();
@@ -97,24 +100,24 @@ export async function* rewriteLines(chunks: AsyncIterable<Buffer>): AsyncGenerat
     kept = kept.subarray(kept.length);
     overlong = true;
   }
-  // A last line without line end counts.
+  // A last line without a line end counts.
   if (kept.length > 0) yield text.rewrite(Buffer.concat([kept, Buffer.of(lineFeed)]));
 }
 
-/** What a file turned out to be, and its lines rewritten. */
+/** Learns a file's delimiter, encoding and period from its first lines, and rewrites lines by them. */
 class MonthlyText {
-  /** Null before the header; without a known header there is nothing to rewrite. */
+  /** Null before the header was read. Without a known header nothing is rewritten. */
   #header: ReturnType<typeof readHeader> | null = null;
-  /** That of the first row. */
+  /** The period of the first row. */
   #period: Buffer | null = null;
   #encodingKnown = false;
-  readonly #does = new Uint8Array(256);
+  readonly #meanings = new Uint8Array(256);
 
   headerIsOverlong(): void {
     this.#header ??= { problem: 'the first line is too long' };
   }
 
-  /** Whole lines, each with its line end. */
+  /** @param lines whole lines, each with its line end */
   rewrite(lines: Buffer): Buffer {
     let from = 0;
     if (this.#header === null) {
@@ -123,7 +126,7 @@ class MonthlyText {
       else this.#readHeader(lines.subarray(0, endWithoutReturn(lines, 0, from - 1)));
     }
     if (this.#header === null || 'problem' in this.#header) return lines;
-    // A spoilt line may become one byte longer, and has at least sixteen then.
+    // A rejected line may grow by one byte, but only one of at least sixteen bytes does.
     const out = Buffer.allocUnsafeSlow(lines.length + (lines.length >> 4));
     lines.copy(out, 0, 0, from);
     return out.subarray(0, this.#rewriteRows(lines, from, out, from));
@@ -132,17 +135,18 @@ class MonthlyText {
   #readHeader(line: Buffer): void {
     this.#header = readHeader(line);
     if ('problem' in this.#header) return;
-    const does = this.#does;
-    // How the first of these reads decides for the whole file; Windows-1252 then needs no look at them at all.
-    does.fill(Does.decode, 0x80);
-    does[pipe] = Does.spoil;
-    does[lineFeed] = Does.endLine;
-    does[this.#header.delimiter.charCodeAt(0)] = Does.closeCell;
+    const meanings = this.#meanings;
+    // The first byte past ASCII decides the encoding of the file. In Windows-1252 none of them needs decoding after
+    // that.
+    meanings.fill(Meaning.decode, 0x80);
+    meanings[pipe] = Meaning.reject;
+    meanings[lineFeed] = Meaning.endLine;
+    meanings[this.#header.delimiter.charCodeAt(0)] = Meaning.endCell;
   }
 
-  /** Writes the lines of `bytes` from `from` on to `out` from `to` on; returns where it stopped writing. */
+  /** Rewrites the lines of `bytes` from `from` on into `out` from `to` on, and returns where the output ends. */
   #rewriteRows(bytes: Buffer, from: number, out: Buffer, to: number): number {
-    const does = this.#does;
+    const meanings = this.#meanings;
     let written = to;
     for (let start = from; start < bytes.length; ) {
       let at = start;
@@ -150,50 +154,51 @@ class MonthlyText {
       let cells = 0;
       let lastCell = start;
       let rowEnd = written;
-      let spoilt = false;
+      let isRejected = false;
       for (let byte = bytes[at]!; ; byte = bytes[at]!) {
-        const what = does[byte]!;
-        if (what === Does.stand) {
+        const what = meanings[byte]!;
+        if (what === Meaning.keep) {
           out[end++] = byte;
           at += 1;
-        } else if (what === Does.closeCell) {
+        } else if (what === Meaning.endCell) {
           out[end++] = pipe;
           at += 1;
           cells += 1;
           lastCell = at;
           rowEnd = end;
-        } else if (what === Does.endLine) break;
-        else if (what === Does.decode) {
+        } else if (what === Meaning.endLine) break;
+        else if (what === Meaning.decode) {
           const length = this.#lengthOfCharacter(bytes, start, at);
           out[end++] = length === 0 ? byte : windows1252Of(bytes, at, length);
           at += length === 0 ? 1 : length;
         } else {
-          spoilt = true;
+          isRejected = true;
           at += 1;
         }
       }
-      const isRow = !spoilt && cells === cellsPerRow && at - start <= maxLineBytes;
+      const isRow = !isRejected && cells === cellsPerRow && at - start <= maxLineBytes;
       if (isRow && this.#isOfPeriod(bytes, start, lastCell, at)) {
         out[rowEnd] = lineFeed;
         written = rowEnd + 1;
-      } else written = copySpoilt(bytes, start, at, out, written);
+      } else written = copyRejected(bytes, start, at, out, written);
       start = at + 1;
     }
     return written;
   }
 
   /**
-   * Bytes of the character here, 0 for one byte of Windows-1252. The first byte past ASCII decides: in Windows-1252 a letter
-   * with an accent is followed by what continues no UTF-8 character. In a UTF-8 file a byte that is none is taken as
-   * Windows-1252: less is lost, if that byte was the exception or if the first one was.
+   * Length in bytes of the UTF-8 character here; 0 when the byte is Windows-1252. The first byte past ASCII decides for
+   * the file, since in Windows-1252 the byte after an accented letter cannot continue a UTF-8 character. An invalid
+   * byte in a UTF-8 file is read as Windows-1252, which loses least whichever of the two was the exception.
    */
   #lengthOfCharacter(bytes: Buffer, start: number, at: number): number {
     const length = characterLength(bytes, at);
     if (!this.#encodingKnown) {
-      // A line that passes in pieces would not have been looked at: nor may it decide where it comes whole.
+      // A line over the limit never decides: when it passes in pieces it is not examined, and the result must not
+      // differ.
       if (bytes.indexOf(lineFeed, at) - start > maxLineBytes) return 0;
       this.#encodingKnown = true;
-      if (length === 0) this.#does.fill(Does.stand, 0x80);
+      if (length === 0) this.#meanings.fill(Meaning.keep, 0x80);
     }
     return length;
   }
@@ -201,7 +206,7 @@ class MonthlyText {
   #isOfPeriod(bytes: Buffer, start: number, lastCell: number, lineEnd: number): boolean {
     const end = endWithoutReturn(bytes, start, lineEnd);
     if (this.#period === null) {
-      const delimiter = this.#does[pipe] === Does.closeCell ? '|' : ',';
+      const delimiter = this.#meanings[pipe] === Meaning.endCell ? '|' : ',';
       const period = periodOf(bytes.subarray(start, end), delimiter);
       if (period === null) return false;
       this.#period = Buffer.from(period, 'latin1');
@@ -215,13 +220,13 @@ class MonthlyText {
   }
 }
 
-/** `end` is the line feed's place. */
+/** @param end position of the line feed */
 function endWithoutReturn(bytes: Buffer, start: number, end: number): number {
   return end > start && bytes[end - 1] === carriageReturn ? end - 1 : end;
 }
 
-/** A line as it is. One that reads like a finished row without its period would be taken for one: a pipe more keeps it out. */
-function copySpoilt(bytes: Buffer, start: number, lineFeedAt: number, out: Buffer, to: number): number {
+/** Copies a line unchanged. If it looks like a rewritten row, one more pipe is added so that the scanner rejects it. */
+function copyRejected(bytes: Buffer, start: number, lineFeedAt: number, out: Buffer, to: number): number {
   const end = endWithoutReturn(bytes, start, lineFeedAt);
   let written = to + bytes.copy(out, to, start, end);
   if (isClosedRow(bytes, start, end)) out[written++] = pipe;
@@ -237,8 +242,8 @@ function isClosedRow(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * Length in bytes of the UTF-8 character that begins at `at` (RFC 3629: no overlong form, no surrogate), or 0 when none
- * does. The bytes must end with one that continues no character.
+ * Length in bytes of the UTF-8 character that begins at `at`, or 0 when there is none (RFC 3629: no overlong form, no
+ * surrogate). The last of `bytes` must not be a UTF-8 continuation byte, so that reading never runs past the end.
  */
 function characterLength(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
@@ -257,7 +262,7 @@ const lastCodePoint = codePointOf.reduce((most, point) => (point === 0xfffd ? mo
 const byteOf = new Uint8Array(lastCodePoint + 1).fill(unreadableByte);
 for (let byte = 0; byte < 256; byte += 1) if (codePointOf[byte] !== 0xfffd) byteOf[codePointOf[byte]!] = byte;
 
-/** Windows-1252 byte of the character of `length` bytes at `at`; one that Windows-1252 lacks is `unreadableByte`. */
+/** The Windows-1252 byte of the UTF-8 character at `at`; `unreadableByte` when Windows-1252 lacks that character. */
 function windows1252Of(bytes: Uint8Array, at: number, length: number): number {
   if (length > 3) return unreadableByte;
   let point = bytes[at]! & (length === 2 ? 0x1f : 0x0f);

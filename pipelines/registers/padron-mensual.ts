@@ -4,7 +4,7 @@ import { cellsPerRow, periodOf, readHeader, rewriteLines } from './padron-mensua
 export const padronMensualFormat: LargeFormat = {
   size: 'large',
   cells: cellsPerRow,
-  // `0` workers is a value.
+  // `0` is not an empty marker: zero workers is a value.
   emptyMarkers: ['', '-', 'NO DISPONIBLE'],
   problemOfHeader(line) {
     const header = readHeader(line);
@@ -13,7 +13,9 @@ export const padronMensualFormat: LargeFormat = {
   canonical: rewriteLines,
 };
 
-/** First day of the month of PERIODO_PUBLICACION, from the beginning of the text; null when no whole row there says it. */
+/**
+ * First day of the month in PERIODO_PUBLICACION, read from the first whole row of the text's beginning that has one.
+ */
 function dateOfText(start: Buffer): string | null {
   const lines = start.toString('latin1').split(/\r?\n/).slice(0, -1);
   const [first, ...rows] = lines.map((line) => Buffer.from(line, 'latin1'));
@@ -26,13 +28,15 @@ function dateOfText(start: Buffer): string | null {
   return null;
 }
 
-/** SUNAT's monthly open data on the national portal: a subset of the taxpayers, in columns the daily register lacks. */
+/**
+ * SUNAT's monthly open data on the national portal: part of the taxpayers, with columns that the daily register lacks.
+ */
 export const padronMensualModule: RegisterModule = {
   register: 'padron_mensual',
   source: {
     url: 'https://www.datosabiertos.gob.pe/sites/default/files/PadronRUC_{AAAAMM}.zip',
     pageUrl: null,
-    // The portal calls it csv; its bytes are a zip.
+    // The portal labels it csv, but its bytes are a zip.
     container: { kind: 'zip', entry: /\.csv$/i },
     date: { from: 'text', read: dateOfText },
   },

@@ -4,8 +4,8 @@ import { keyAt, noKey } from './ruc-key.ts';
 import { decodeWindows1252, encodeWindows1252 } from './windows-1252.ts';
 
 /**
- * The daily register's text: one header line, then one line per RUC, 15 cells each closed by a pipe, LF (or CR LF),
- * Windows-1252, no quoting.
+ * The daily register's text has one header line, then one line per RUC with 15 cells, each ended by a pipe. Lines end
+ * with LF (or CR LF), the encoding is Windows-1252, and there is no quoting.
  */
 export const header =
   'RUC|NOMBRE O RAZÓN SOCIAL|ESTADO DEL CONTRIBUYENTE|CONDICIÓN DE DOMICILIO|UBIGEO|TIPO DE VÍA|NOMBRE DE VÍA|' +
@@ -19,8 +19,8 @@ const padronReducidoFormat: LargeFormat = {
 };
 
 /**
- * Null when the first line is the known header, else what is wrong with it. Never quotes the line: where the header is
- * missing, it is a person's row.
+ * Null when the first line is the known header, else what is wrong with it. The problem never quotes the line: when the
+ * header is missing, the line is a person's row.
  */
 export function problemOfHeader(line: Uint8Array): string | null {
   const expected = encodeWindows1252(header);
@@ -35,7 +35,7 @@ export function problemOfHeader(line: Uint8Array): string | null {
   return `column ${differs + 1} is not called ${names[differs]}`;
 }
 
-/** The daily register: every taxpayer. Nothing inside the file says its day. */
+/** The daily register of every taxpayer. Nothing inside the file says its day. */
 export const padronReducidoModule: RegisterModule = {
   register: 'padron_reducido',
   source: {
@@ -51,8 +51,9 @@ const heading = /<div[^>]*class\s*=\s*["'][^"']*\btitulo\b[^"']*["'][^>]*>([\s\S
 const writtenDate = /\b(\d{2})\/(\d{2})\/(\d{4})\b/;
 
 /**
- * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download itself had no
- * `Last-Modified`. Null when there is none, or it is no day of the calendar. The time is the start of that day in Lima.
+ * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download had no
+ * `Last-Modified`. Null when there is none or the day does not exist. The time of publication is the start of that day
+ * in Lima.
  */
 export function dateFromLandingPage(html: string): SourceDate | null {
   for (const [, inside] of html.matchAll(heading)) {

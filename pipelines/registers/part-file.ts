@@ -5,16 +5,16 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 
 /**
- * A download in progress on disk: the bytes under a temporary name, and beside it a note that says which version of the
- * site's file they belong to, so that a later process goes on from there. The note stays until the catalogue names the
- * publication: with it, a process that died between the archive and the catalogue downloads nothing twice.
+ * A download in progress on disk: the bytes under a temporary name, and beside them a note of the version of the site's
+ * file, so that a later process can resume. The note stays until the catalogue names the publication: if the process
+ * dies between the archive and the catalogue, the next one finds the finished note and downloads nothing twice.
  */
 const noteSchema = z.object({
   url: z.string(),
   etag: z.string().nullable(),
   lastModified: z.string().nullable(),
   contentType: z.string().nullable(),
-  /** Bytes the site declared, null when it did not. */
+  /** The size that the site declared, or null. */
   declaredBytes: z.number().int().nullable(),
   /** Set once every byte is on disk. */
   finished: z.object({ sha256: z.string(), bytes: z.number().int() }).nullable(),
@@ -30,7 +30,7 @@ export class PartFile {
     this.#notePath = `${path}.json`;
   }
 
-  /** Null when nothing was begun or the note is damaged (then everything starts over). */
+  /** Null when nothing was begun, or when the note is damaged; the download then starts over. */
   async readNote(): Promise<PartNote | null> {
     try {
       return noteSchema.parse(JSON.parse(await readFile(this.#notePath, 'utf8')));
@@ -40,7 +40,7 @@ export class PartFile {
   }
 
   async writeNote(note: PartNote): Promise<void> {
-    // Written beside and renamed: a reader sees the old note or the new one, never half of one.
+    // Written under another name and renamed: after a crash the old note or the new one is there, never half of one.
     await writeFile(`${this.#notePath}.new`, JSON.stringify(note), { flush: true });
     await rename(`${this.#notePath}.new`, this.#notePath);
   }
@@ -49,7 +49,7 @@ export class PartFile {
     return (await stat(this.path).catch(() => null))?.size ?? 0;
   }
 
-  /** Opens the file to go on at `from`, cutting what stands after it, with the hash of what stands before it. */
+  /** Opens the file to continue at `from`: cuts off what follows and returns the hash of what precedes. */
   async openAt(from: number): Promise<{ handle: FileHandle; hash: Hash }> {
     const handle = await open(this.path, from === 0 ? 'w' : 'r+');
     const hash = createHash('sha256');

@@ -1,8 +1,8 @@
 import { checkDigit, rucPrefixes } from '../../schemas/ruc.ts';
 
 /**
- * A RUC as a number: index of its prefix × 10⁸ + its eight digits; the check digit is implied by them. Keys order as
- * the RUCs do, and all of them lie below `keyLimit`, so one bit per possible RUC is 62.5 MB.
+ * A RUC's key is a number: the index of its prefix × 10⁸ + its eight digits. The check digit follows from them. Keys
+ * sort as the RUCs do and lie below `keyLimit`, so a bitmap with one bit per possible RUC takes 62.5 MB.
  */
 export const keyLimit = rucPrefixes.length * 100_000_000;
 export const noKey = 0xffffffff;
@@ -21,7 +21,9 @@ export function rucOfKey(key: number): string {
   return ten + checkDigit(ten);
 }
 
-/** The key of eleven digits at `start`, whatever their check digit says; `noKey` when they cannot name a taxpayer. */
+/**
+ * The key of the eleven digits at `start`, without checking the check digit; `noKey` when they cannot name a taxpayer.
+ */
 export function keyAt(bytes: Uint8Array, start: number, end: number): number {
   if (end - start < 11) return noKey;
   let digits = 0;

@@ -4,11 +4,11 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import type { RegisterSource } from './module.ts';
 import { registerModules } from './modules.ts';
 
-/** Addresses as an installation has them; the official ones where it says nothing. */
+/** Each register's source with the addresses of this installation, by default the official ones. */
 export type Sources = Readonly<Record<RegisterName, RegisterSource>>;
 
 type UrlSettings = { [Name in RegisterName as `SOURCE_${Uppercase<Name>}_URL`]: string };
-/** Only registers whose source has a page know this one. */
+/** Only registers whose source has a page have this setting. */
 type PageSettings = { [Name in RegisterName as `SOURCE_${Uppercase<Name>}_PAGE_URL`]?: string };
 export type SourceSettings = UrlSettings & PageSettings & { SOURCE_USER_AGENT: string };
 
@@ -16,13 +16,12 @@ const urlSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}
 const pageSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}_PAGE_URL` as keyof PageSettings;
 const address = (official: string) => z.url({ protocol: /^https?$/ }).default(official);
 
-/**
- * Some official sites answer 403 or 418 to a user agent that does not begin as a browser's. This one does, and still says
- * what it is.
- */
+/** Some official sites answer 403 or 418 unless the user agent begins like a browser's. This one does and names us. */
 const defaultUserAgent = 'Mozilla/5.0 (compatible; Padron/1.0)';
 
-/** SOURCE_<REGISTER>_URL and, where its source has a page, SOURCE_<REGISTER>_PAGE_URL; `{AAAAMM}` stands for a month. */
+/**
+ * SOURCE_<REGISTER>_URL, in which `{AAAAMM}` stands for a month, and SOURCE_<REGISTER>_PAGE_URL where there is a page.
+ */
 export const sourceBlock = z.object({
   ...(Object.fromEntries(
     Object.values(registerModules).flatMap(({ register, source }) => [
@@ -45,12 +44,14 @@ export function sourcesOf(settings: SourceSettings): Sources {
   ) as unknown as Sources;
 }
 
-/** Stands for a month in an address that changes each month. */
+/** The placeholder for the month in an address that changes each month. */
 const monthMark = '{AAAAMM}';
-/** A monthly file may come late; older ones than this are not looked for. */
+/** A monthly file may be published late: this many earlier months are tried too. */
 const monthsBack = 3;
 
-/** Where the newest version may be, newest first: one address, or this month's (in Lima) and some before it. */
+/**
+ * Where the newest version may be, newest first: the one address, or those of this month (in Lima) and some before it.
+ */
 export function addressesOf(url: string, now: Date): string[] {
   if (!url.includes(monthMark)) return [url];
   const [year, month] = limaDay(now).split('-').map(Number);

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { EgressPolicy } from '../runtime/egress/policy.ts';
 import { EgressFailed, type GuardedAnswer, guardedRequest, readCapped } from '../runtime/egress/request.ts';
 
-/** What tells one version of a file on a site from another, as the site writes it. */
+/** What distinguishes one version of a site's file from another, as the site writes it. */
 export interface Validators {
   etag: string | null;
   lastModified: string | null;
@@ -16,7 +16,7 @@ export type SourceErrorCode =
   | 'disk_full'
   | 'cancelled';
 
-/** The official site, or the way to it, failed. `retryable` says whether the same request may succeed later. */
+/** The official site or the connection to it failed. `retryable` says whether the same request may succeed later. */
 export class SourceError extends Error {
   override name = 'SourceError';
   readonly code: SourceErrorCode;
@@ -29,19 +29,19 @@ export class SourceError extends Error {
   }
 }
 
-/** The way to the official sites, made once per process. */
+/** How to reach the official sites; made once per process. */
 export interface SiteAccess {
   dispatcher: Dispatcher;
   policy: EgressPolicy;
   userAgent: string;
 }
 
-/** One hop from http to https and one to a mirror are usual. */
+/** One redirect from http to https and one to a mirror are usual. */
 const maxRedirects = 3;
 
 /**
- * A request that follows a few redirects by itself, each one checked by the guard again.
- * @throws SourceError `source_unavailable` (no answer), `source_refused` (the guard says no)
+ * Sends a request and follows a few redirects, each checked by the egress guard.
+ * @throws SourceError `source_unavailable` when there is no answer, `source_refused` when the guard refuses the address
  */
 export async function askSite(
   access: SiteAccess,
@@ -52,7 +52,7 @@ export async function askSite(
     const answer = await ask(access, { ...request, url });
     const location = answer.headers.location;
     if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined) return answer;
-    answer.body.on('error', () => {}).destroy();
+    drop(answer);
     if (redirects === maxRedirects) {
       throw new SourceError('source_unavailable', `the site redirects more than ${maxRedirects} times`, {
         retryable: true,
@@ -66,7 +66,7 @@ async function ask(access: SiteAccess, request: Parameters<typeof guardedRequest
   try {
     return await guardedRequest(access.dispatcher, access.policy, {
       ...request,
-      // The bytes are hashed and resumed as the site keeps them: no coding on the way.
+      // The bytes are hashed and resumed as the site stores them, so no content coding is accepted.
       headers: { 'accept-encoding': 'identity', 'user-agent': access.userAgent, ...request.headers },
     });
   } catch (error) {
@@ -84,7 +84,7 @@ export function cancelled(): SourceError {
   return new SourceError('cancelled', 'the download was cancelled', { retryable: true });
 }
 
-/** No answer to go on with. Some sites answer 403 or 418 to a user agent that they do not like. */
+/** An answer of no use. Some sites answer 403 or 418 to a user agent that they refuse. */
 export function unexpectedAnswer(status: number): SourceError {
   const hint = status === 403 || status === 418 ? ': it may refuse SOURCE_USER_AGENT' : '';
   return new SourceError('source_unavailable', `the site answered ${status}${hint}`, { retryable: true });
@@ -102,7 +102,9 @@ export function validatorsOf(headers: GuardedAnswer['headers']): Validators {
   return { etag: headers.etag ?? null, lastModified: lastModified ?? null };
 }
 
-/** Whether both name the same version: by the entity tag where both have one, else by the time. No validator, no answer. */
+/**
+ * Whether both are the same version, by the entity tag where both have one, else by the time; false when both lack one.
+ */
 export function sameVersion(one: Validators, other: Validators): boolean {
   if (one.etag !== null && other.etag !== null) return one.etag === other.etag;
   return one.lastModified !== null && one.lastModified === other.lastModified;
@@ -119,10 +121,10 @@ export type ProbeResult =
   | { found: 'absent' };
 
 /**
- * Asks which version of a file the site has now, without taking it: a conditional HEAD, and where the site knows no HEAD
- * a conditional GET that is left after its headers.
- * `isPage`: it calls itself HTML, as error pages do that come with 200.
- * @throws SourceError retryable for any other answer
+ * Asks which version of a file the site has now, without downloading it. It sends a conditional HEAD; where the site
+ * does not support HEAD, a conditional GET whose body is dropped. `isPage` is set when the answer calls itself HTML, as
+ * error pages with status 200 do.
+ * @throws SourceError retryable, for any other answer
  */
 export async function probeSite(
   access: SiteAccess,
@@ -147,8 +149,9 @@ export async function probeSite(
 }
 
 /**
- * A small page of the site as text (Latin-1 or UTF-8 alike in what we look for), or null when there is none (404, 410).
- * @throws SourceError retryable for any other answer and for none
+ * A small page of the site as text, or null when there is none (404, 410). The bytes are read as Latin-1, because the
+ * words we look for are the same in UTF-8.
+ * @throws SourceError retryable, for any other answer and for none
  */
 export async function readPage(
   access: SiteAccess,

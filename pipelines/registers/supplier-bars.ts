@@ -1,15 +1,78 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import { idKindOf } from '../../schemas/ruc.ts';
 import type { Sanction } from '../../schemas/sanctions.ts';
-import { writtenDay } from './dating.ts';
+import { isNoDate, writtenDay } from './dating.ts';
 import { knownHeader } from './header.ts';
 import type { ListedReason, SmallFormat, SmallText } from './module.ts';
-import type { BarLayout } from './supplier-bars-layouts.ts';
 import { cellsOf, linesOf } from './windows-1252.ts';
 
+/** A known header of a file of bars, and how to read a row under it. */
+export interface BarLayout {
+  names: readonly string[];
+  /** Position of the cell with the supplier's id. */
+  id: number;
+  /** Position of the cell with the file's cut-off date, which every row repeats; null when the file has none. */
+  cut: number | null;
+  sanctionOf(cells: readonly string[]): Sanction;
+}
+
+/** The procurement tribunal's bars, with the numbers and the text of the infraction. */
+export const tribunalLayout: BarLayout = {
+  names:
+    'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION'.split(
+      '|',
+    ),
+  id: 1,
+  cut: 0,
+  sanctionOf: ([, , nombre, desde, hasta, resolucion, motivos, motivo]) => ({
+    nombre: nombre!,
+    desde: dayOrText(desde!),
+    hasta: dayOrText(hasta!),
+    resolucion: resolucion!,
+    // The source writes a list that ends with a comma, such as `214,215,`.
+    motivos: motivos!
+      .split(',')
+      .map((one) => one.trim())
+      .filter((one) => one !== ''),
+    motivo: motivo!,
+  }),
+};
+
+/** A judge's bars. */
+export const judicialLayout: BarLayout = {
+  names:
+    'FECHA_CORTE|RUC_DNI|NOMBRE_RAZONODENOMINACIONSOCIAL|ORGANO_JURISDICCIONAL|NUMERO_RESOLUCION|FECHA_INICIO|FECHA_FIN'.split(
+      '|',
+    ),
+  id: 1,
+  cut: 0,
+  sanctionOf: ([, , nombre, organo, resolucion, desde, hasta]) =>
+    judicial(nombre!, desde!, hasta!, resolucion!, organo!),
+};
+
+/** Another export of the judges' bars. Its cell `Periodo` repeats the two dates in words, so it is dropped. */
+export const judicialExportLayout: BarLayout = {
+  names:
+    'RUC/DNI|RazonSocial/Nombre|NumeroResolucion|OrganoJurisdiccional|Periodo|FechaInicioInhabilitacion|FechaFinInhabilitacion'.split(
+      '|',
+    ),
+  id: 0,
+  cut: null,
+  sanctionOf: ([, nombre, resolucion, organo, , desde, hasta]) =>
+    judicial(nombre!, desde!, hasta!, resolucion!, organo!),
+};
+
+function judicial(nombre: string, desde: string, hasta: string, resolucion: string, organo: string): Sanction {
+  return { nombre, desde: dayOrText(desde), hasta: dayOrText(hasta), resolucion, organo };
+}
+
+function dayOrText(text: string): string | null {
+  return isNoDate(text) ? null : (writtenDay(text) ?? text);
+}
+
 /**
- * The cut-off date (FECHA_CORTE) of the first row, YYYY-MM-DD: the day of the data of a file of bars. Null when the file has
- * no such column or no row, and when the date is unreadable or has not come yet.
+ * The date of a file's data as YYYY-MM-DD: the cut-off date (FECHA_CORTE) of its first row. Null when the file has no
+ * such column or no row, and when the date is unreadable or lies in the future.
  */
 export function cutDate(start: Buffer, now: Date): string | null {
   const [header, row] = linesOf(start);
@@ -18,22 +81,23 @@ export function cutDate(start: Buffer, now: Date): string | null {
   return day === null || day > limaDay(now) ? null : day;
 }
 
-/** Longest id of a supplier, in UTF-8: it is a key in Kafka. */
+/** A supplier's id becomes a Kafka key, so its length in UTF-8 is limited. */
 const maxIdBytes = 40;
 
 /**
- * The procurement agency's files of bars (CONOSCE): a header line and one line per sanction, cells between pipes, CR LF, Windows-1252, no
- * quoting. They are history, not what is in force; a supplier has as many lines as sanctions and becomes one row, whose cell
- * `sanciones` lists them in an order of their own.
+ * The procurement agency's files of bars (CONOSCE): a header line, then one line per sanction, cells separated by
+ * pipes, CR LF, Windows-1252, no quoting. The files list past sanctions too, not only those in force. All sanctions of
+ * a supplier become one row, whose cell `sanciones` lists them sorted, so that the order of lines in the file does not
+ * matter.
  */
 export function supplierBarsFormat(layouts: readonly BarLayout[]): SmallFormat {
   return { size: 'small', read: (text) => readBars(text, layouts) };
 }
 
 interface Supplier {
-  /** Line of its last sanction. */
+  /** Line number of the supplier's last sanction. */
   line: number;
-  /** By their JSON, so that a row that is there twice counts once. */
+  /** Keyed by the sanction's JSON, so that a repeated line counts once. */
   sanctions: Map<string, Sanction>;
 }
 
@@ -67,12 +131,15 @@ function readBars(text: Buffer, layouts: readonly BarLayout[]): SmallText {
   return { rows, lines: read, listed };
 }
 
-/** Padding around a cell, and the no-break spaces of some texts, are no part of what they say. */
+/** Drops padding around a cell; no-break spaces, which some texts contain, count as spaces. */
 function trimmed(cell: string): string {
   return cell.replaceAll('\u00a0', ' ').trim();
 }
 
-/** False when the supplier has the very same sanction already. One that differs in its motive alone is another. */
+/**
+ * Returns false when the supplier already has an identical sanction. One that differs only in its motive is not
+ * identical.
+ */
 function addSanction(suppliers: Map<string, Supplier>, id: string, line: number, sanction: Sanction): boolean {
   const supplier = suppliers.get(id) ?? { line, sanctions: new Map<string, Sanction>() };
   suppliers.set(id, supplier);
@@ -83,7 +150,7 @@ function addSanction(suppliers: Map<string, Supplier>, id: string, line: number,
   return true;
 }
 
-/** The same sanctions in another order of lines are the same row. */
+/** Sorts the sanctions, so that a file with the same sanctions in another order gives the same row. */
 function rowOf(id: string, { line, sanctions }: Supplier): { cells: readonly string[]; line: number } {
   const ordered = [...sanctions].map(([json, sanction]) => ({ json, order: orderOf(sanction, json) }));
   ordered.sort((one, other) => compareTexts(one.order, other.order));

@@ -6,8 +6,8 @@ import type { ListedReason, SmallFormat, SmallText, SourceDate } from './module.
 import { cellsOf, linesOf } from './windows-1252.ts';
 
 /**
- * SUNAT's lists of taxpayers: a header line and one line per RUC, four cells each closed by a pipe, ended by CR alone,
- * Windows-1252, no quoting, names cut at 100 characters.
+ * SUNAT's lists of taxpayers have a header line, then one line per RUC with four cells, each ended by a pipe. Lines end
+ * with CR alone, the encoding is Windows-1252, there is no quoting, and names are cut at 100 characters.
  */
 export const listLayout = { names: ['Ruc', 'Nombre/Razon', 'A partir del', 'Resolucion', ''] };
 
@@ -38,7 +38,7 @@ function readTaxpayerList(text: Buffer): SmallText {
   return { rows, lines: read, listed };
 }
 
-/** An extra pipe or a wrong digit makes a line no row; the same names as in the daily register's reject file. */
+/** Why a line is not a row, in the words of the daily register's reject file; null when it is one. */
 function problemOfLine(cells: readonly string[]): ListedReason | null {
   const check = checkRuc(cells[0]!);
   if (!check.ok)
@@ -46,19 +46,19 @@ function problemOfLine(cells: readonly string[]): ListedReason | null {
   return cells.length === listLayout.names.length && cells.at(-1) === '' ? null : 'cell_count';
 }
 
-/** Ten digits name a RUC even when the eleventh is wrong: better to keep a row than to announce a false end. */
+/** Ten digits name a RUC even when the eleventh is wrong: its row is then kept rather than reported as removed. */
 function namedRuc(text: string): string | null {
   const ten = text.slice(0, 10);
   if (!/^\d{11}$/.test(text) || !(rucPrefixes as readonly string[]).includes(text.slice(0, 2))) return null;
   return `${ten}${checkDigit(ten)}`;
 }
 
-/** YYYY-MM-DD, which may lie after the publication; '' for no date; any other text as written. */
+/** YYYY-MM-DD, which may lie after the publication; '' when there is no date; any other text as written. */
 function startDay(text: string): string {
   return isNoDate(text) ? '' : (writtenDay(text) ?? text);
 }
 
-/** Words that only the page of one list uses; without accents, since a page may come in either encoding. */
+/** Words that only one list's page uses. They avoid accents, because a page may come in either encoding. */
 const ownWords = {
   agentes_retencion: /agentes? de retenci/,
   buenos_contribuyentes: /buenos? contribuyentes?/,
@@ -66,9 +66,9 @@ const ownWords = {
 const updated = /actualizado\s+al\s*:?\s*(\d{2}\/\d{2}\/\d{4})/;
 
 /**
- * The day at which a list's own page says it was last updated ("Actualizado al : dd/mm/yyyy"), or in words why it says
- * none. A page that speaks of the other list and not of its own is refused: the two addresses are known to get swapped,
- * and a list with the other's date looks fresh when it is not.
+ * The day that a list's own page gives as its last update ("Actualizado al : dd/mm/yyyy"), or a text that says why
+ * there is none. A page that names only the other list is refused: the two addresses have been swapped before, and a
+ * list with the other's date would look fresh when it is not.
  */
 export function pageDate(html: string, list: keyof typeof ownWords, now: Date): SourceDate | string {
   const text = html

@@ -1,6 +1,6 @@
 /**
- * Windows-1252, byte by byte. Not the WHATWG decoder of the same name: that one turns the five undefined bytes into
- * invisible control characters, we turn them into U+FFFD so that a person sees that something was unreadable.
+ * Windows-1252, byte by byte. The WHATWG decoder of this name is not used: it turns the five undefined bytes into
+ * invisible control characters, while U+FFFD shows a person that something was unreadable.
  */
 const upperHalf = [
   0x20ac, 0xfffd, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0xfffd,
@@ -19,7 +19,7 @@ export const isStrayByte = Uint8Array.from({ length: 256 }, (_, byte) =>
   codePointOf[byte] === 0xfffd && byte !== unreadableByte ? 1 : 0,
 );
 
-/** byte → its UTF-8 form, three bytes apart (`utf8Bytes[3 × byte …]`), of which `utf8Length[byte]` are used. */
+/** byte → its UTF-8 form: `utf8Length[byte]` bytes from `utf8Bytes[3 × byte]` on. */
 export const utf8Length = new Uint8Array(256);
 export const utf8Bytes = new Uint8Array(256 * 3);
 const byteOf = new Map<number, number>();
@@ -39,7 +39,7 @@ export function decodeWindows1252(bytes: Uint8Array, start: number, end: number)
     .replace(undefinedOrPunctuation, (character) => String.fromCharCode(codePointOf[character.charCodeAt(0)]!));
 }
 
-/** Bytes of text; a character that Windows-1252 lacks is our error, since only decoded text may come back here. */
+/** @throws RangeError for a character that Windows-1252 lacks: only text that was decoded here may come back */
 export function encodeWindows1252(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at += 1) bytes[at] = byteOfCodePoint(text.charCodeAt(at));
@@ -65,8 +65,8 @@ export interface TextLine {
 }
 
 /**
- * Lines of a small text. CR, CR LF and LF alike end one, since SUNAT's lists are written with CR alone. A last line without
- * an end counts. Empty lines say nothing: they are left out, and counted only in the numbers of those after them.
+ * Lines of a small text. CR, CR LF and LF each end a line, since SUNAT writes its lists with CR alone. A last line
+ * without an end counts. Empty lines are left out, but they count in the line numbers that follow.
  */
 export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   let line = 1;
@@ -83,7 +83,9 @@ export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   return undefined;
 }
 
-/** Cells between pipes, decoded as Windows-1252; quotes are data. A control byte (a TAB, a NUL) reads as a space. */
+/**
+ * Cells separated by pipes, decoded as Windows-1252; quotes are data. A control byte (a TAB, a NUL) becomes a space.
+ */
 export function cellsOf(bytes: Buffer): { cells: string[]; hadControls: boolean } {
   const hadControls = bytes.some(isControl);
   const readable = hadControls ? bytes.map((byte) => (isControl(byte) ? space : byte)) : bytes;

@@ -1,4 +1,4 @@
-import { judicialLayout, tribunalLayout } from '../../../../pipelines/registers/supplier-bars-layouts.ts';
+import { judicialLayout, tribunalLayout } from '../../../../pipelines/registers/supplier-bars.ts';
 import { encodeWindows1252 } from '../../../../pipelines/registers/windows-1252.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
 import { isCompany } from '../../../../schemas/ruc.ts';

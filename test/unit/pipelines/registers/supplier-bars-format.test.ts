@@ -2,11 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { joinLines } from '../../../../deploy/local/demo/register/publication.ts';
 import type { RegisterModule, SmallText } from '../../../../pipelines/registers/module.ts';
-import {
-  inhabilitacionesAdministrativasModule,
-  inhabilitacionesJudicialesModule,
-  sancionadosModule,
-} from '../../../../pipelines/registers/sources.ts';
+import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { cutDate } from '../../../../pipelines/registers/supplier-bars.ts';
 import { sanctionsOf } from '../../../../schemas/sanctions.ts';
 
@@ -19,7 +15,7 @@ const judicialExport =
 const one =
   '20260404|20990000019|COMERCIAL PRUEBA UNO S.A.C.|20250115|20260415|0001-2025-TCE-S1|214,215,|TEXTO DE PRUEBA';
 
-function read(lines: readonly string[], module: RegisterModule = sancionadosModule): SmallText {
+function read(lines: readonly string[], module: RegisterModule = registerModules.sancionados): SmallText {
   if (module.format.size !== 'small') throw new Error('bars are small');
   return module.format.read(Buffer.from(joinLines(lines, '\r\n')));
 }
@@ -165,15 +161,17 @@ describe('judicial bars', () => {
 
   it('read in both known spellings, national ids as ids', () => {
     const row = '20260404|99123456|PERSONA DE PRUEBA|JUZGADO DE PRUEBA|EXP. 12-2024|20240201|20260201';
-    expect(rowOf('99123456', [judicial, row], inhabilitacionesJudicialesModule)).toEqual(expected);
+    expect(rowOf('99123456', [judicial, row], registerModules.inhabilitaciones_judiciales)).toEqual(expected);
     const other = '99123456|PERSONA DE PRUEBA|EXP. 12-2024|JUZGADO DE PRUEBA|2 AÑOS|01/02/2024|01/02/2026';
-    expect(rowOf('99123456', [judicialExport, other], inhabilitacionesJudicialesModule)).toEqual(expected);
+    expect(rowOf('99123456', [judicialExport, other], registerModules.inhabilitaciones_judiciales)).toEqual(expected);
   });
 
   it('are not what the file of sanctions may hold, and the other way round', () => {
     const changed = { code: 'header_changed' };
     expect(() => read([judicial])).toThrow(expect.objectContaining(changed));
-    expect(() => read([tribunal], inhabilitacionesJudicialesModule)).toThrow(expect.objectContaining(changed));
+    expect(() => read([tribunal], registerModules.inhabilitaciones_judiciales)).toThrow(
+      expect.objectContaining(changed),
+    );
     expect(() => read([`${tribunal}|MONTO`])).toThrow(expect.objectContaining(changed));
   });
 });
@@ -185,9 +183,9 @@ it('reads administrative bars under any known header', () => {
     [judicialExport, '20990000019|A|EXP. 1|JUZGADO|2 AÑOS|01/01/2025|'],
   ] as const;
   for (const lines of rows) {
-    expect(rowOf('20990000019', lines, inhabilitacionesAdministrativasModule)?.sanciones).toHaveLength(1);
+    expect(rowOf('20990000019', lines, registerModules.inhabilitaciones_administrativas)?.sanciones).toHaveLength(1);
   }
-  expect(() => read(['RUC|NOMBRE'], inhabilitacionesAdministrativasModule)).toThrow(
+  expect(() => read(['RUC|NOMBRE'], registerModules.inhabilitaciones_administrativas)).toThrow(
     'The header changed: it has 2 cells, expected 8 or 7.',
   );
 });

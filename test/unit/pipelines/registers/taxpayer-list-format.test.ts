@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { joinLines } from '../../../../deploy/local/demo/register/publication.ts';
-import { agentesRetencionModule } from '../../../../pipelines/registers/sources.ts';
+import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { taxpayerListFormat } from '../../../../pipelines/registers/taxpayer-list.ts';
 
 const header = 'Ruc|Nombre/Razon|A partir del|Resolucion|';
@@ -155,7 +155,7 @@ describe('another header', () => {
 });
 
 it('knows where the retention agents are published', () => {
-  const { source } = agentesRetencionModule;
+  const { source } = registerModules.agentes_retencion;
   expect(source.url).toBe('https://www.sunat.gob.pe/descarga/AgentRet/AgenRet_TXT.zip');
   expect(source.container.kind === 'zip' && source.container.entry.test('AgenRet_TXT.txt')).toBe(true);
 });

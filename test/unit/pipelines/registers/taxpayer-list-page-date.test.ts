@@ -35,7 +35,7 @@ describe('the date of a list', () => {
     expect(pageDate('Actualizado al : 28/11/2026', 'agentes_retencion', evening)).toMatch(/not come yet/);
   });
 
-  it('is told to be missing in words', () => {
+  it('is reported missing in words', () => {
     expect(agents('<h1>Servicio no disponible</h1>')).toBe('the page does not say "Actualizado al" with a date');
     expect(agents('Actualizado al : 31/02/2026')).toBe('the page says 31/02/2026, which is no day');
   });
