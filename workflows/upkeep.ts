@@ -6,7 +6,7 @@ import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Mailer } from '../pipelines/runtime/mail.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 import { readBacklog } from '../pipelines/webhooks/backlog.ts';
-import { defaultNoticeMailRule, mailNotices, type NoticeMailRule } from '../pipelines/webhooks/owner-mail.ts';
+import { defaultOwnerMailRule, mailOwnerNotices, type OwnerMailRule } from '../pipelines/webhooks/owner-mail.ts';
 import {
   defaultRetentionRule,
   type RetentionRule,
@@ -38,7 +38,7 @@ export interface UpkeepParts {
   /** null: mail is off. */
   mailer: Mailer | null;
   rule: RetentionRule;
-  mail?: NoticeMailRule;
+  mail?: OwnerMailRule;
   everyMs?: Partial<typeof defaultEveryMs>;
 }
 
@@ -68,10 +68,10 @@ export function startUpkeep({ pool, log, metrics, mailer, rule, mail, everyMs }:
     }),
   ];
   if (mailer !== null) {
-    const parts = { pool, log, mailer, rule: mail ?? defaultNoticeMailRule };
+    const parts = { pool, log, mailer, rule: mail ?? defaultOwnerMailRule };
     stops.push(
       startRepeating('notice mail', every.mail, log, async (stop) => {
-        gauges.mailed.inc(await mailNotices(parts, stop));
+        gauges.mailed.inc(await mailOwnerNotices(parts, stop));
       }),
     );
   }

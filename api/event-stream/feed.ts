@@ -1,5 +1,5 @@
 import type { EventRow } from '../../pipelines/watch/history.ts';
-import type { Bell } from '../../workflows/delivery/underway.ts';
+import type { Notifier } from '../../workflows/delivery/in-flight.ts';
 
 export interface FeedSource {
   /** The account's last position. */
@@ -30,14 +30,14 @@ export interface FeedLimits {
 export async function* feed(
   source: FeedSource,
   start: number,
-  { bell, signal, limits }: { bell: Bell; signal: AbortSignal; limits: FeedLimits },
+  { notifier, signal, limits }: { notifier: Notifier; signal: AbortSignal; limits: FeedLimits },
 ): AsyncGenerator<string, void, undefined> {
   yield `retry: ${limits.retryMs}\n: conectado\n\n`;
   let after = start;
   let spokeAt = performance.now();
   while (!signal.aborted) {
     // Before anything is read: what rings from here on was perhaps not seen.
-    bell.silence();
+    notifier.reset();
     const last = await source.lastPosition();
     const events = last > after ? await source.read(after, limits.pageRows) : [];
     if (last > after && !(await source.isKept(after))) return;
@@ -54,7 +54,7 @@ export async function* feed(
       yield ': sigue abierto\n\n';
       spokeAt = performance.now();
     } else if (events.length === 0) {
-      await bell.wait(limits.commentMs - quietMs);
+      await notifier.wait(limits.commentMs - quietMs);
     }
   }
 }

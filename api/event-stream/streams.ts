@@ -4,7 +4,7 @@ import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { WorkNews } from '../../pipelines/webhooks/work.ts';
-import { Bell } from '../../workflows/delivery/underway.ts';
+import { Notifier } from '../../workflows/delivery/in-flight.ts';
 import { type Caller, planRanks } from '../accounts/callers.ts';
 import { ApiProblem, within } from '../problems.ts';
 import type { FeedLimits } from './feed.ts';
@@ -34,10 +34,10 @@ export const defaultStreamLimits: StreamLimits = {
   endMs: 500,
 };
 
-/** Aborts when the stream is to end; the bell rings when there may be more events. */
+/** Aborts when the stream is to end; the notifier rings when there may be more events. */
 export interface OpenStream {
   signal: AbortSignal;
-  bell: Bell;
+  notifier: Notifier;
 }
 
 interface Entry extends OpenStream {
@@ -86,11 +86,11 @@ export class EventStreams {
     const oldest = await takeSeat(this.#pool, { id, accountId }, this.limits);
     if (oldest !== null) throw this.#tooMany(oldest);
     const stopped = new AbortController();
-    const bell = new Bell();
-    const unlisten = this.#news.listen(String(accountId), () => bell.ring());
+    const notifier = new Notifier();
+    const unlisten = this.#news.listen(String(accountId), () => notifier.notify());
     const end = () => {
       stopped.abort();
-      bell.ring();
+      notifier.notify();
     };
     const entry: Entry = {
       id,
@@ -98,7 +98,7 @@ export class EventStreams {
       openedAt: performance.now(),
       seenPosition: 0,
       signal: stopped.signal,
-      bell,
+      notifier,
       end: () => {
         end();
         setTimeout(() => response.destroy(), this.limits.endMs).unref();
@@ -139,7 +139,7 @@ export class EventStreams {
         if (standing?.isAllowed !== true || isOld) entry.end();
         else if (standing.lastPosition > entry.seenPosition) {
           entry.seenPosition = standing.lastPosition;
-          entry.bell.ring();
+          entry.notifier.notify();
         }
       }
     } catch (error) {

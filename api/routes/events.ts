@@ -1,6 +1,6 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type EventFilter, lastPosition, pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
-import { pageNotices, type StoredNotice } from '../../pipelines/webhooks/owner-notices.ts';
+import { pageOwnerNotices, type StoredOwnerNotice } from '../../pipelines/webhooks/owner-notices.ts';
 import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
 import { type EventPayload, type EventsQuery, eventsQuery } from '../../schemas/http/events.ts';
 import { noticesQuery } from '../../schemas/http/webhooks.ts';
@@ -91,14 +91,14 @@ export function registerNoticeRoutes(router: ApiRouter, { identify, catalogue, p
   router.get('/id/v1/watch/avisos', mayReadWatch(identify, pool), async (context) => {
     const { limite, cursor } = parseInput(noticesQuery, context.query);
     const before = cursor === undefined ? null : Number(readCursor('avisos', cursor, ''));
-    const notices = await pageNotices(pool, callerOf(context).accountId, before, limite + 1);
+    const notices = await pageOwnerNotices(pool, callerOf(context).accountId, before, limite + 1);
     const page = notices.slice(0, limite);
     const next = notices.length > limite ? writeCursor('avisos', page.at(-1)!.id) : null;
     answerPrivately(context, 200, page.map(shownNotice), { ...(await registerMetaOf(catalogue)), cursor: next });
   });
 }
 
-function shownNotice({ id, kind, webhookId, detail, at }: StoredNotice) {
+function shownNotice({ id, kind, webhookId, detail, at }: StoredOwnerNotice) {
   const { primer_fallo_en: since } = detail;
   return {
     id,

@@ -70,7 +70,7 @@ export interface LoopOptions {
 }
 
 /** A batch in traces: where it stands in Kafka, by the messaging conventions of OpenTelemetry, and of which editions it is. */
-export function unitOf(group: string, { register, topic, partition, ...batch }: ChangeBatch): Unit {
+export function spanOf(group: string, { register, topic, partition, ...batch }: ChangeBatch): Unit {
   return {
     name: `process ${topic}`,
     kind: 'consumer',

@@ -27,9 +27,9 @@ import { type RecordSchemas, type RowColumns, schemaSource, WriterSchemas } from
 import { makeLastKnownRows } from '../watch/watchers.ts';
 import { makeWake } from '../webhooks/work.ts';
 import { type BatchHandler, type LoopLimits, makeLoopMetrics } from './batch.ts';
-import { behind } from './behind.ts';
 import { type RunningLoop, runLoop } from './loop.ts';
 import { makeMaterializeHandler } from './materialize.ts';
+import { waitForGroup } from './wait-for-group.ts';
 import { makeWatchHandler, makeWatchMetrics, watchLimits } from './watch.ts';
 
 const outputs = ['materialize', 'watch'] as const;
@@ -111,7 +111,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       return {
         group: watchGroup(prefix),
         schemas: schemas('today'),
-        handle: behind(
+        handle: waitForGroup(
           makeWatchHandler({
             pool,
             lastKnownRows: makeLastKnownRows(clickhouse),

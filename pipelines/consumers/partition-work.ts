@@ -9,7 +9,7 @@ import {
   editionsOf,
   type LoopLimits,
   type LoopOptions,
-  unitOf,
+  spanOf,
 } from './batch.ts';
 import type { Membership } from './membership.ts';
 
@@ -124,7 +124,7 @@ export class PartitionWork {
 
   #handleAndCommit(payload: EachBatchPayload, batch: ChangeBatch): Promise<Outcome> {
     const { group, tracing = noTracing } = this.#options;
-    return tracing.during(unitOf(group, batch), async (unit) => {
+    return tracing.during(spanOf(group, batch), async (unit) => {
       if (unit.isRecorded) unit.describe(editionsOf(batch));
       const began = performance.now();
       const outcome = await this.#handle(batch);

@@ -21,7 +21,7 @@ export interface Originals {
   /** Ids of the events that the wrong edition made of these RUCs, whoever watches them now. */
   events: ReadonlySet<string>;
   /** Webhooks that must hear what becomes of an event, by its id: it was attempted there, or what it corrected never was. */
-  listeners: ReadonlyMap<string, ReadonlySet<string>>;
+  receivers: ReadonlyMap<string, ReadonlySet<string>>;
   /** Deliveries that this call cancelled. */
   cancelled: number;
 }
@@ -60,7 +60,7 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
   return {
     edition: wrong.edition,
     events,
-    listeners: await listenersOf(client, wrong, deliveries),
+    receivers: await receiversOf(client, wrong, deliveries),
     cancelled: cancelled.rowCount ?? 0,
   };
 }
@@ -77,8 +77,8 @@ export function correccionOf(originals: Originals, event: Corrected): Correccion
  * Whether the webhook may believe something else than what the correction makes true. Then it hears the correction too,
  * whatever kinds it takes.
  */
-export function mustHear(originals: Originals, webhookId: string, event: Corrected): boolean {
-  return originals.listeners.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
+export function mustReceive(originals: Originals, webhookId: string, event: Corrected): boolean {
+  return originals.receivers.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
 }
 
 function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Corrected): string {
@@ -89,7 +89,7 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
  * Attempted deliveries of the wrong events; and where these correct others themselves, the deliveries of the latter that were
  * cancelled unsent: such a receiver heard neither, so it still believes what was before both, and that is wrong again.
  */
-async function listenersOf(
+async function receiversOf(
   client: PoolClient,
   { day, register, edition }: TakenBack,
   deliveries: readonly string[],
@@ -106,9 +106,9 @@ async function listenersOf(
      WHERE wrong.register = $3 AND wrong.number = $4`,
     [day, deliveries, register, edition],
   );
-  const listeners = new Map<string, Set<string>>();
+  const receivers = new Map<string, Set<string>>();
   for (const { event_id, webhook_id } of rows) {
-    listeners.set(event_id, (listeners.get(event_id) ?? new Set()).add(webhook_id));
+    receivers.set(event_id, (receivers.get(event_id) ?? new Set()).add(webhook_id));
   }
-  return listeners;
+  return receivers;
 }

@@ -1,9 +1,11 @@
 import type { EventKind } from '../../schemas/registers.ts';
 import type { PoolClient } from '../runtime/postgres.ts';
 import { deliveryId } from '../webhooks/delivery-id.ts';
-import { eventChannel } from '../webhooks/work.ts';
-import { correccionOf, mustHear, type TakenBack, takeBack } from './corrections.ts';
+import { correccionOf, mustReceive, type TakenBack, takeBack } from './corrections.ts';
 import { type EventFacts, payloadOf } from './match.ts';
+
+/** PostgreSQL channel that carries the id of an account whenever new events of it are committed. */
+export const eventChannel = 'account_events';
 
 /** An event that should stand in its account's history. */
 export interface AccountEvent extends Omit<EventFacts, 'correccion'> {
@@ -47,7 +49,7 @@ export async function writeEvents(
   const known = new Set(present.rows.map((row) => row.id));
   // A record may stand in a batch twice: its publisher died between the broker's answer and its own note of it.
   const once = [...new Map(events.map((event) => [event.id, event])).values()];
-  const webhooks = await lockAudience(client, accounts, detectedAt);
+  const webhooks = await lockSubscribers(client, accounts, detectedAt);
   const originals = wrong === null ? null : await takeBack(client, wrong);
   const fresh = once
     .filter((event) => !known.has(event.id))
@@ -63,14 +65,14 @@ export async function writeEvents(
        FROM unnest($1::bigint[], $2::bigint[]) AS n (account_id, position) WHERE p.account_id = n.account_id`,
       [[...positions.keys()], [...positions.values()]],
     );
-    const told = [...new Set(fresh.map(({ accountId }) => String(accountId)))];
-    await client.query('SELECT pg_notify($1, account) FROM unnest($2::text[]) AS account', [eventChannel, told]);
+    const wanted = [...new Set(fresh.map(({ accountId }) => String(accountId)))];
+    await client.query('SELECT pg_notify($1, account) FROM unnest($2::text[]) AS account', [eventChannel, wanted]);
   }
-  const hears = (webhook: Listener, event: AccountEvent) =>
-    originals === null ? isTold(webhook, event) : mustHear(originals, webhook.id, event);
-  const deliveries = await insertDeliveries(client, day, fresh, webhooks, hears);
+  const receives = (webhook: Subscriber, event: AccountEvent) =>
+    originals === null ? takesEvent(webhook, event) : mustReceive(originals, webhook.id, event);
+  const deliveries = await insertDeliveries(client, day, fresh, webhooks, receives);
   const active = webhooks.filter(({ estado }) => estado === 'activo');
-  const webhookIds = active.filter((webhook) => events.some((event) => hears(webhook, event))).map(({ id }) => id);
+  const webhookIds = active.filter((webhook) => events.some((event) => receives(webhook, event))).map(({ id }) => id);
   return { events: fresh.length, deliveries, cancelled: originals?.cancelled ?? 0, webhookIds };
 }
 
@@ -119,13 +121,13 @@ async function insertDeliveries(
   client: PoolClient,
   day: string,
   events: readonly PlacedEvent[],
-  webhooks: readonly Listener[],
-  hears: (webhook: Listener, event: PlacedEvent) => boolean,
+  webhooks: readonly Subscriber[],
+  receives: (webhook: Subscriber, event: PlacedEvent) => boolean,
 ): Promise<number> {
-  const told = events.flatMap((event) =>
-    webhooks.filter((webhook) => hears(webhook, event)).map((webhook) => ({ event, webhook })),
+  const wanted = events.flatMap((event) =>
+    webhooks.filter((webhook) => receives(webhook, event)).map((webhook) => ({ event, webhook })),
   );
-  if (told.length === 0) return 0;
+  if (wanted.length === 0) return 0;
   const { rowCount } = await client.query(
     `INSERT INTO delivery (day, id, event_id, webhook_id, account_id, ruc, position, estado, next_due_at)
      SELECT $1, d.*, CASE WHEN d.estado = 'pendiente' THEN now() END
@@ -134,20 +136,20 @@ async function insertDeliveries(
      ON CONFLICT (day, id) DO NOTHING`,
     [
       day,
-      told.map(({ event, webhook }) => deliveryId(day, event.id, webhook.id)),
-      told.map(({ event }) => event.id),
-      told.map(({ webhook }) => webhook.id),
-      told.map(({ event }) => event.accountId),
-      told.map(({ event }) => event.ruc),
-      told.map(({ event }) => event.position),
-      told.map(({ webhook }) => (webhook.estado === 'activo' ? 'pendiente' : 'retenida')),
+      wanted.map(({ event, webhook }) => deliveryId(day, event.id, webhook.id)),
+      wanted.map(({ event }) => event.id),
+      wanted.map(({ webhook }) => webhook.id),
+      wanted.map(({ event }) => event.accountId),
+      wanted.map(({ event }) => event.ruc),
+      wanted.map(({ event }) => event.position),
+      wanted.map(({ webhook }) => (webhook.estado === 'activo' ? 'pendiente' : 'retenida')),
     ],
   );
   return rowCount ?? 0;
 }
 
-/** A webhook as far as it decides what it hears. */
-interface Listener {
+/** A webhook as far as it decides what it receives. */
+interface Subscriber {
   id: string;
   account_id: number;
   eventos: EventKind[] | null;
@@ -165,8 +167,12 @@ interface Heard {
  * The webhooks that existed when the edition was detected. Locked against a pause or a deletion until this transaction
  * ends: whoever pauses then sees these deliveries and holds them, so none is left pending on a paused webhook.
  */
-async function lockAudience(client: PoolClient, accounts: readonly number[], detectedAt: Date): Promise<Listener[]> {
-  const { rows } = await client.query<Listener>(
+async function lockSubscribers(
+  client: PoolClient,
+  accounts: readonly number[],
+  detectedAt: Date,
+): Promise<Subscriber[]> {
+  const { rows } = await client.query<Subscriber>(
     `SELECT id, account_id, eventos, listas, estado FROM webhook
      WHERE account_id = ANY($1) AND deleted_at IS NULL AND created_at <= $2 ORDER BY id FOR SHARE`,
     [accounts, detectedAt],
@@ -176,7 +182,7 @@ async function lockAudience(client: PoolClient, accounts: readonly number[], det
 }
 
 /** Whether an ordinary event goes to the webhook: one of its account that takes its kind and list. */
-function isTold(webhook: Listener, event: Heard): boolean {
+function takesEvent(webhook: Subscriber, event: Heard): boolean {
   return (
     webhook.account_id === event.accountId &&
     (webhook.eventos === null || webhook.eventos.includes(event.field.evento)) &&

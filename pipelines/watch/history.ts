@@ -52,7 +52,7 @@ export async function pagePayloads(
   filter: EventFilter,
   limit: number,
 ): Promise<EventRow[]> {
-  const { text, values } = conditions(accountId, filter);
+  const { text, values } = filterSql(accountId, filter);
   const { rows } = await pool.query<EventRow>(
     `SELECT day, id, position, payload FROM event WHERE ${text} ORDER BY position LIMIT $${values.length + 1}`,
     [...values, limit],
@@ -69,13 +69,13 @@ export async function lastPosition(pool: Pool, accountId: number): Promise<numbe
   return rows[0]?.last_position ?? 0;
 }
 
-function conditions(accountId: number, filter: EventFilter): { text: string; values: unknown[] } {
+function filterSql(accountId: number, filter: EventFilter): { text: string; values: unknown[] } {
   const values: unknown[] = [accountId, filter.after];
-  const parts = ['account_id = $1', 'position > $2'];
+  const conditions = ['account_id = $1', 'position > $2'];
   const add = (sql: string, value: unknown) => {
     if (value === undefined) return;
     values.push(value);
-    parts.push(`${sql} $${values.length}`);
+    conditions.push(`${sql} $${values.length}`);
   };
   add('day >=', filter.fromDay);
   add('day <=', filter.toDay);
@@ -84,7 +84,7 @@ function conditions(accountId: number, filter: EventFilter): { text: string; val
   add('ruc =', filter.ruc);
   add('evento =', filter.evento);
   add('list_id =', filter.list);
-  return { text: parts.join(' AND '), values };
+  return { text: conditions.join(' AND '), values };
 }
 
 async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Map<string, StoredEvent['deliveries']>> {

@@ -2,14 +2,14 @@ import { limaTime } from '../../schemas/lima-time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { MailError, type Mailer } from '../runtime/mail.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import type { Notice, PauseCause } from './owner-notices.ts';
+import type { OwnerNotice, PauseCause } from './owner-notices.ts';
 
-interface NoticeToMail {
+interface OwnerMail {
   id: number;
   /** The account's address. */
   email: string;
   webhookId: string;
-  notice: Notice;
+  notice: OwnerNotice;
   at: Date;
   /** Number of this try, from 1. */
   attempt: number;
@@ -27,7 +27,7 @@ interface MailLimits {
  * a slow server keeps no lease of a mail that is not on its way yet; several processes may do so at once. Dying after this
  * line repeats the mail, with the same Message-ID, when the lease ends.
  */
-export async function claimNoticeMail(pool: Pool, limits: MailLimits): Promise<NoticeToMail | null> {
+export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<OwnerMail | null> {
   const { rows } = await pool.query<NoticeRow>(
     `WITH due AS (
        SELECT n.id, a.email FROM notice n JOIN account a ON a.id = n.account_id
@@ -44,7 +44,7 @@ export async function claimNoticeMail(pool: Pool, limits: MailLimits): Promise<N
     id: row.id,
     email: row.email,
     webhookId: row.webhook_id,
-    notice: { kind: row.kind, detail: row.detail } as Notice,
+    notice: { kind: row.kind, detail: row.detail } as OwnerNotice,
     at: row.at,
     attempt: row.mail_attempts,
   };
@@ -54,8 +54,8 @@ interface NoticeRow {
   id: number;
   email: string;
   webhook_id: string;
-  kind: Notice['kind'];
-  detail: Notice['detail'];
+  kind: OwnerNotice['kind'];
+  detail: OwnerNotice['detail'];
   at: Date;
   mail_attempts: number;
 }
@@ -63,9 +63,9 @@ interface NoticeRow {
 type MailOutcome = 'sent' | 'given_up' | { retryInMs: number };
 
 /** Only the try that still holds the lease is recorded; of two that overlapped, the later one. */
-async function recordNoticeMail(
+async function recordOwnerMail(
   pool: Pool,
-  { id, attempt }: Pick<NoticeToMail, 'id' | 'attempt'>,
+  { id, attempt }: Pick<OwnerMail, 'id' | 'attempt'>,
   outcome: MailOutcome,
 ): Promise<void> {
   const retryInMs = typeof outcome === 'object' ? outcome.retryInMs : null;
@@ -77,38 +77,38 @@ async function recordNoticeMail(
   );
 }
 
-export interface NoticeMailRule extends MailLimits {
+export interface OwnerMailRule extends MailLimits {
   /** Waits after the first, second, … failed try; after the last one the mail is given up. */
   retryAfterMs: readonly number[];
 }
 
 const minuteMs = 60_000;
-export const defaultNoticeMailRule: NoticeMailRule = {
+export const defaultOwnerMailRule: OwnerMailRule = {
   leaseMs: 2 * minuteMs,
   maxAgeMs: 48 * 60 * minuteMs,
   retryAfterMs: [1, 5, 15, 60, 240, 720].map((minutes) => minutes * minuteMs),
 };
 
-export interface NoticeMailerParts {
+export interface OwnerMailDependencies {
   pool: Pool;
   mailer: Mailer;
   log: Logger;
-  rule: NoticeMailRule;
+  rule: OwnerMailRule;
 }
 
 /** Mails what is due, one after the other, until nothing is or the stop is asked for. Returns how many were taken by the server. */
-export async function mailNotices(parts: NoticeMailerParts, stop?: AbortSignal): Promise<number> {
+export async function mailOwnerNotices(dependencies: OwnerMailDependencies, stop?: AbortSignal): Promise<number> {
   let sent = 0;
   for (;;) {
-    const due = stop?.aborted ? null : await claimNoticeMail(parts.pool, parts.rule);
+    const due = stop?.aborted ? null : await claimOwnerMail(dependencies.pool, dependencies.rule);
     if (due === null) return sent;
-    const outcome = await mailOne(parts, due);
-    await recordNoticeMail(parts.pool, due, outcome);
+    const outcome = await mailOne(dependencies, due);
+    await recordOwnerMail(dependencies.pool, due, outcome);
     if (outcome === 'sent') sent += 1;
   }
 }
 
-async function mailOne({ mailer, log, rule }: NoticeMailerParts, due: NoticeToMail): Promise<MailOutcome> {
+async function mailOne({ mailer, log, rule }: OwnerMailDependencies, due: OwnerMail): Promise<MailOutcome> {
   const line = { notice: due.id, webhook: due.webhookId, kind: due.notice.kind, attempt: due.attempt };
   try {
     const { subject, text } = textOf(due.notice, due.webhookId, due.at);
@@ -124,7 +124,7 @@ async function mailOne({ mailer, log, rule }: NoticeMailerParts, due: NoticeToMa
 }
 
 /** A notice as it is mailed. Pure. Names a webhook by its id alone: a URL may hold a secret, a description a person. */
-function textOf(notice: Notice, webhookId: string, at: Date): { subject: string; text: string } {
+function textOf(notice: OwnerNotice, webhookId: string, at: Date): { subject: string; text: string } {
   const { title, lines } = partsOf(notice);
   const text = [
     `${title} (${limaTime(at)}).`,
@@ -139,7 +139,7 @@ function textOf(notice: Notice, webhookId: string, at: Date): { subject: string;
   return { subject: `${title}: ${webhookId}`, text: text.join('\n') };
 }
 
-function partsOf(notice: Notice): { title: string; lines: string[] } {
+function partsOf(notice: OwnerNotice): { title: string; lines: string[] } {
   switch (notice.kind) {
     case 'webhook.por_pausar':
       return {

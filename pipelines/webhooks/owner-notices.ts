@@ -1,21 +1,21 @@
 import type { Pool, PoolClient } from '../runtime/postgres.ts';
 
-export interface StoredNotice {
+export interface StoredOwnerNotice {
   id: number;
   webhookId: string;
-  kind: NoticeKind;
+  kind: OwnerNoticeKind;
   detail: Record<string, unknown>;
   at: Date;
 }
 
 /** An account's notices, newest first, those before `before`; null: from the newest. */
-export async function pageNotices(
+export async function pageOwnerNotices(
   pool: Pool,
   accountId: number,
   before: number | null,
   limit: number,
-): Promise<StoredNotice[]> {
-  const { rows } = await pool.query<StoredNotice>(
+): Promise<StoredOwnerNotice[]> {
+  const { rows } = await pool.query<StoredOwnerNotice>(
     `SELECT id, webhook_id AS "webhookId", kind, detail, at FROM notice
      WHERE account_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
     [accountId, before, limit],
@@ -27,7 +27,7 @@ export async function pageNotices(
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
 
 /** What an account is told about its webhooks besides the events: in `avisos` and by mail. Keys of `detail` are the API's. */
-export type Notice =
+export type OwnerNotice =
   | {
       kind: 'webhook.por_pausar';
       /** How far the failures have gone towards the pause. */
@@ -36,7 +36,7 @@ export type Notice =
   | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
   | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
 
-type NoticeKind = Notice['kind'];
+type OwnerNoticeKind = OwnerNotice['kind'];
 
 /**
  * Writes a notice in the transaction that changes the webhook, whose row the caller has locked: both are there or neither.
@@ -44,7 +44,7 @@ type NoticeKind = Notice['kind'];
  * the change. The mail goes out later (notice-mail.ts).
  * @returns false: this warning stands already, or there is no such webhook
  */
-export async function writeNotice(client: PoolClient, webhookId: string, notice: Notice): Promise<boolean> {
+export async function writeOwnerNotice(client: PoolClient, webhookId: string, notice: OwnerNotice): Promise<boolean> {
   const { rowCount } = await client.query(
     `INSERT INTO notice (account_id, webhook_id, kind, detail, once)
      SELECT account_id, id, $2, $3, $4 FROM webhook WHERE id = $1
@@ -54,7 +54,7 @@ export async function writeNotice(client: PoolClient, webhookId: string, notice:
   return rowCount === 1;
 }
 
-function onceOf(notice: Notice): string | null {
+function onceOf(notice: OwnerNotice): string | null {
   if (notice.kind !== 'webhook.por_pausar') return null;
   return `${notice.detail.porcentaje} ${notice.detail.primer_fallo_en}`;
 }

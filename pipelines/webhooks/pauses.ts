@@ -1,5 +1,5 @@
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
-import { type PauseCause, writeNotice } from './owner-notices.ts';
+import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { lockWork, raiseWork } from './work.ts';
 
 /*
@@ -26,7 +26,7 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
     [webhookId],
   );
   const { fallos_consecutivos } = rows[0];
-  await writeNotice(client, webhookId, { kind: 'webhook.pausado', detail: { causa: cause, fallos_consecutivos } });
+  await writeOwnerNotice(client, webhookId, { kind: 'webhook.pausado', detail: { causa: cause, fallos_consecutivos } });
   return true;
 }
 
@@ -64,7 +64,7 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
     [webhookId],
   );
   const liberadas = released.rowCount ?? 0;
-  await writeNotice(client, webhookId, { kind: 'webhook.reanudado', detail: { liberadas } });
+  await writeOwnerNotice(client, webhookId, { kind: 'webhook.reanudado', detail: { liberadas } });
   return { resumed: true, released: liberadas };
 }
 

@@ -118,7 +118,7 @@ export async function cancelRecovery(pool: Pool, webhookId: string, id: string):
 }
 
 /** Instants as text: a Date would lose the microseconds by which deliveries follow each other. */
-interface Underway {
+interface RunningRecovery {
   id: string;
   webhook_id: string;
   from_at: string;
@@ -136,7 +136,7 @@ interface Underway {
  */
 export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {
   return inTransaction(pool, async (client) => {
-    const { rows } = await client.query<Underway>(
+    const { rows } = await client.query<RunningRecovery>(
       `SELECT id, webhook_id, from_at::text, until_at::text, states, created_at::text,
          coalesce(after_at, '-infinity')::text AS after_at, coalesce(after_id, '') AS after_id
        FROM recovery WHERE estado = 'en_curso' AND next_at <= now() ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
@@ -160,7 +160,7 @@ export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ w
   });
 }
 
-async function hasEnoughDue(client: PoolClient, { webhook_id }: Underway, maxDue: number): Promise<boolean> {
+async function hasEnoughDue(client: PoolClient, { webhook_id }: RunningRecovery, maxDue: number): Promise<boolean> {
   const { rows } = await client.query<{ count: number }>(
     `SELECT count(*) FROM (
        SELECT FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente' AND next_due_at <= now()
@@ -172,7 +172,7 @@ async function hasEnoughDue(client: PoolClient, { webhook_id }: Underway, maxDue
 
 async function resendChunk(
   client: PoolClient,
-  recovery: Underway,
+  recovery: RunningRecovery,
   paused: boolean,
   chunkRows: number,
 ): Promise<{ wake: string | null }> {
@@ -196,7 +196,7 @@ async function resendChunk(
 
 async function finish(
   client: PoolClient,
-  { id }: Underway,
+  { id }: RunningRecovery,
   estado: 'terminada' | 'cancelada',
 ): Promise<{ wake: null }> {
   await client.query('UPDATE recovery SET estado = $2, finished_at = now() WHERE id = $1', [id, estado]);

@@ -1,6 +1,6 @@
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { dayText, keptUnder } from './claim.ts';
-import { type PauseCause, writeNotice } from './owner-notices.ts';
+import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { pauseIn } from './pauses.ts';
 
 /** What is stored with the webhook of how its attempts went. */
@@ -69,7 +69,7 @@ export function updateHealth(
     if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
     // What was under way when its owner paused it may fail still: no pause is to come that one would warn of.
     if (warning !== null && health.firstFailureAt !== null && row.estado === 'activo') {
-      await writeNotice(client, webhookId, {
+      await writeOwnerNotice(client, webhookId, {
         kind: 'webhook.por_pausar',
         detail: {
           porcentaje: warning,

@@ -48,9 +48,6 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
 /** Where raiseWork (work.ts) says that a webhook that somebody works on got more work. */
 export const workChannel = 'delivery_work';
 
-/** Where the writers of events (events.ts) say which account has new ones. */
-export const eventChannel = 'account_events';
-
 /** Tells whoever works on a webhook that there is more to do. A hint and never a promise: who listens still looks again. */
 export interface WorkNews {
   /** Calls `onNews` at every hint for the webhook, or account, until the returned function is called. */

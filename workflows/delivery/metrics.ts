@@ -49,7 +49,7 @@ export function makeDeliveryMetrics(registry: Registry): DeliveryMetrics {
 }
 
 /** An attempt in traces. Whose change it tells is known by register and edition, where it went by the webhook. */
-export function attemptUnit(webhookId: string, delivery: ClaimedDelivery): Unit {
+export function attemptSpan(webhookId: string, delivery: ClaimedDelivery): Unit {
   return {
     name: 'POST',
     kind: 'client',

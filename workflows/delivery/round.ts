@@ -13,9 +13,9 @@ import { type HealthVerdict, recordResults, type Standing, updateHealth } from '
 import { releaseWork, type WorkNews } from '../../pipelines/webhooks/work.ts';
 import { type AttemptDependencies, type SentAttempt, sendAttempt } from './attempt.ts';
 import { type HealthRule, isSlow, judge, type Outcome } from './health.ts';
+import { InFlightAttempts, Notifier } from './in-flight.ts';
 import { allowance, type DeliverInput, type RateState, type RoundResult, spend, waitMs } from './messages.ts';
-import { attemptUnit, type DeliveryMetrics, reportAttempt } from './metrics.ts';
-import { Bell, Underway } from './underway.ts';
+import { attemptSpan, type DeliveryMetrics, reportAttempt } from './metrics.ts';
 
 export interface RoundLimits {
   /** A round claims nothing more after this; with the exchange's limit on top it ends within 30 s. */
@@ -73,8 +73,8 @@ export class Round {
   readonly #stop: AbortSignal;
   /** This and all times of the round are of performance.now(): the clock may be set meanwhile. Only the rate outlives it. */
   readonly #endsAt: number;
-  readonly #bell = new Bell();
-  readonly #underway = new Underway(() => this.#bell.ring());
+  readonly #notifier = new Notifier();
+  readonly #inFlight = new InFlightAttempts(() => this.#notifier.notify());
   #ended: Ended[] = [];
   #rate: RateState;
   #delivered = 0;
@@ -101,13 +101,13 @@ export class Round {
   }
 
   async run(): Promise<RoundResult> {
-    const ring = () => this.#bell.ring();
+    const notify = () => this.#notifier.notify();
     const unlisten = this.#dependencies.news.listen(this.#webhookId, () => {
       this.#news += 1;
       this.#seen = null;
-      ring();
+      notify();
     });
-    this.#stop.addEventListener('abort', ring);
+    this.#stop.addEventListener('abort', notify);
     try {
       for (;;) {
         try {
@@ -118,21 +118,21 @@ export class Round {
         }
       }
     } finally {
-      this.#stop.removeEventListener('abort', ring);
+      this.#stop.removeEventListener('abort', notify);
       unlisten();
     }
   }
 
   async #step(): Promise<RoundResult | null> {
     // Before anything is read: what rings from here on was perhaps not seen.
-    this.#bell.silence();
+    this.#notifier.reset();
     await this.#recordResults();
     const ended = this.#stop.aborted || performance.now() >= this.#endsAt;
     const known = ended ? null : this.#seen;
     const claim = known?.claim ?? (await this.#claim(ended));
     // An attempt may have ended while the claim was asked: its result comes first, or it would be lost with the round.
-    if (this.#underway.hasResults) return null;
-    if (this.#underway.running > 0) {
+    if (this.#inFlight.hasResults) return null;
+    if (this.#inFlight.running > 0) {
       await this.#wait(this.#dependencies.limits.lookAgainMs);
       return null;
     }
@@ -152,7 +152,7 @@ export class Round {
   /** Until something rings, so long at most, or until something is due: then it looks again. */
   async #wait(ms: number): Promise<void> {
     const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
-    if (!(await this.#bell.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
+    if (!(await this.#notifier.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
   }
 
   /**
@@ -161,7 +161,7 @@ export class Round {
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
-    const holdsResults = this.#underway.running > 0 || this.#underway.hasResults || this.#ended.length > 0;
+    const holdsResults = this.#inFlight.running > 0 || this.#inFlight.hasResults || this.#ended.length > 0;
     if (!holdsResults || performance.now() >= this.#endsAt + limits.deliveryLeaseMs) throw error;
     log.warn({ webhook: this.#webhookId, err: error }, 'a round waits for PostgreSQL');
     await sleep(limits.lookAgainMs);
@@ -177,7 +177,7 @@ export class Round {
       this.#perSecond = target.rateLimit;
       this.#moves = isSlow(target.timeoutsInARow, rule) !== this.#slow;
       if (ended || this.#moves) return 0;
-      const free = target.inFlightLimit - this.#underway.running;
+      const free = target.inFlightLimit - this.#inFlight.running;
       this.#asked = Math.max(0, Math.min(free, allowance(this.#rate, Date.now(), target.rateLimit)));
       return this.#asked;
     });
@@ -186,13 +186,13 @@ export class Round {
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
     // Dying from here on: the attempts stand as "outcome unknown", and are due again when their leases end.
-    for (const delivery of claim.deliveries) this.#underway.add(this.#send(claim.target!, secrets, delivery));
+    for (const delivery of claim.deliveries) this.#inFlight.add(this.#send(claim.target!, secrets, delivery));
     return claim;
   }
 
   #send(target: WebhookTarget, secrets: readonly string[], delivery: ClaimedDelivery): Promise<SentAttempt> {
     const { attempt, tracing = noTracing } = this.#dependencies;
-    return tracing.during(attemptUnit(this.#webhookId, delivery), async (unit) => {
+    return tracing.during(attemptSpan(this.#webhookId, delivery), async (unit) => {
       const result = await sendAttempt(attempt, target, secrets, delivery);
       return reportAttempt(this.#dependencies, this.#webhookId, delivery, result, unit);
     });
@@ -200,7 +200,7 @@ export class Round {
 
   async #recordResults(): Promise<void> {
     const { pool } = this.#dependencies;
-    const results = await this.#underway.record((each) => recordResults(pool, this.#webhookId, each));
+    const results = await this.#inFlight.record((each) => recordResults(pool, this.#webhookId, each));
     const endedAtMs = performance.now();
     for (const { success, httpStatus: status, failure, isTest, url } of results) {
       if (!isTest) this.#ended.push({ success, status, timedOut: failure === 'tiempo_agotado', url, endedAtMs });

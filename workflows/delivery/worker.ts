@@ -221,7 +221,7 @@ function openSecrets(ring: KeyRing, target: WebhookTarget): readonly string[] {
   return target.secrets.map((secret) => openSecret(ring, target.id, secret));
 }
 
-export interface DeliverySweepParts {
+export interface DeliverySweepDependencies {
   pool: Pool;
   wake: Wake;
   log: Logger;
@@ -232,16 +232,16 @@ export interface DeliverySweepParts {
 }
 
 /** Wakes webhooks whose wake-up, worker or workflow was lost. Several workers may do so at once: a wake-up is harmless. */
-async function sweepDeliveries(parts: DeliverySweepParts): Promise<number> {
-  const webhookIds = await overdueWebhooks(parts.pool, parts);
+async function sweepDeliveries(dependencies: DeliverySweepDependencies): Promise<number> {
+  const webhookIds = await overdueWebhooks(dependencies.pool, dependencies);
   if (webhookIds.length === 0) return 0;
-  await parts.wake(webhookIds);
-  parts.metrics.swept.inc(webhookIds.length);
-  parts.log.warn({ webhooks: webhookIds.length }, 'overdue webhooks woken');
+  await dependencies.wake(webhookIds);
+  dependencies.metrics.swept.inc(webhookIds.length);
+  dependencies.log.warn({ webhooks: webhookIds.length }, 'overdue webhooks woken');
   return webhookIds.length;
 }
 
 /** Sweeps every `everyMs`; a failed sweep is logged and the next one tries again. Returns the stop. */
-function startDeliverySweeper(parts: DeliverySweepParts, everyMs: number): () => Promise<void> {
-  return startRepeating('sweep of webhooks', everyMs, parts.log, () => sweepDeliveries(parts));
+function startDeliverySweeper(dependencies: DeliverySweepDependencies, everyMs: number): () => Promise<void> {
+  return startRepeating('sweep of webhooks', everyMs, dependencies.log, () => sweepDeliveries(dependencies));
 }

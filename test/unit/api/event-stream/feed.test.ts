@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FeedSource, feed } from '../../../../api/event-stream/feed.ts';
-import { Bell } from '../../../../workflows/delivery/underway.ts';
+import { Notifier } from '../../../../workflows/delivery/in-flight.ts';
 
 const limits = { pageRows: 3, commentMs: 15_000, retryMs: 1_000 };
 const event = (position: number) => ({ position, payload: `{"posicion":${position}}` });
@@ -24,15 +24,15 @@ function makeHistory(passes: (position: number) => boolean = () => true) {
 }
 
 function open(source: FeedSource, start: number) {
-  const bell = new Bell();
+  const notifier = new Notifier();
   const stop = new AbortController();
-  const texts = feed(source, start, { bell, signal: stop.signal, limits });
+  const texts = feed(source, start, { notifier, signal: stop.signal, limits });
   const next = async () => (await texts.next()).value;
   const end = () => {
     stop.abort();
-    bell.ring();
+    notifier.notify();
   };
-  return { bell, next, end };
+  return { notifier, next, end };
 }
 
 beforeEach(() => {
@@ -46,13 +46,13 @@ describe('feed', () => {
   test('opens at once, then shows what stands after the start, page by page, and what a ring tells of', async () => {
     const { history, source, asked } = makeHistory();
     history.last = 5;
-    const { bell, next, end } = open(source, 1);
+    const { notifier, next, end } = open(source, 1);
     expect(await next()).toBe('retry: 1000\n: conectado\n\n');
     for (const position of [2, 3, 4, 5]) expect(await next()).toBe(shown(position));
     const later = next();
     await vi.advanceTimersByTimeAsync(1_000);
     history.last = 6;
-    bell.ring();
+    notifier.notify();
     expect(await later).toBe(shown(6));
     expect(asked).toEqual([1, 4, 5]);
     end();
@@ -62,10 +62,10 @@ describe('feed', () => {
   test('nothing is asked for while the last text waits to be taken', async () => {
     const { history, source, asked } = makeHistory();
     history.last = 100;
-    const { bell, next } = open(source, 0);
+    const { notifier, next } = open(source, 0);
     await next();
     await next();
-    for (let ring = 0; ring < 10; ring += 1) bell.ring();
+    for (let ring = 0; ring < 10; ring += 1) notifier.notify();
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toEqual([0]);
   });
@@ -90,12 +90,12 @@ describe('feed', () => {
   test('what the filter passes over is read once', async () => {
     const { history, source, asked } = makeHistory((position) => position > 1_000);
     history.last = 1_000;
-    const { bell, next } = open(source, 0);
+    const { notifier, next } = open(source, 0);
     await next();
     const first = next();
     await vi.advanceTimersByTimeAsync(10);
     history.last = 1_001;
-    bell.ring();
+    notifier.notify();
     expect(await first).toBe(shown(1_001));
     expect(asked).toEqual([0, 1_000]);
   });
@@ -111,12 +111,12 @@ describe('feed', () => {
 
   test('a filter that passes nothing still says every 15 s that it is open, however much comes', async () => {
     const { history, source } = makeHistory(() => false);
-    const { bell, next } = open(source, 0);
+    const { notifier, next } = open(source, 0);
     await next();
     const comment = next();
     for (let second = 0; second < 16; second += 1) {
       history.last += 1;
-      bell.ring();
+      notifier.notify();
       await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(await comment).toBe(': sigue abierto\n\n');

@@ -1,7 +1,7 @@
 import type { SentAttempt } from './attempt.ts';
 
 /** What a round has sent: attempts that have no answer yet, and the results that are not recorded yet. */
-export class Underway {
+export class InFlightAttempts {
   readonly #onEnd: () => void;
   readonly #results: SentAttempt[] = [];
   #running = 0;
@@ -43,23 +43,23 @@ export class Underway {
 }
 
 /** Whatever a round may wait for rings it: an attempt that ended, more work, the order to stop. Never misses a ring. */
-export class Bell {
-  #rang = false;
+export class Notifier {
+  #notified = false;
   #wake: (() => void) | null = null;
 
-  ring(): void {
-    this.#rang = true;
+  notify(): void {
+    this.#notified = true;
     this.#wake?.();
   }
 
   /** Forgets what rang so far: called before looking at what a ring tells of, so that a later one is not lost. */
-  silence(): void {
-    this.#rang = false;
+  reset(): void {
+    this.#notified = false;
   }
 
   /** Until it rings, at once if it did since it was silenced; `ms` at most. False: the time is up and it did not ring. */
   async wait(ms: number): Promise<boolean> {
-    if (this.#rang) return true;
+    if (this.#notified) return true;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {
@@ -68,6 +68,6 @@ export class Bell {
       };
     });
     this.#wake = null;
-    return this.#rang;
+    return this.#notified;
   }
 }

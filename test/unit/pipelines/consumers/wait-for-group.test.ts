@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ChangeBatch } from '../../../../pipelines/consumers/batch.ts';
-import { behind } from '../../../../pipelines/consumers/behind.ts';
+import { waitForGroup } from '../../../../pipelines/consumers/wait-for-group.ts';
 import type { StreamOffsets } from '../../../../pipelines/stream/kafka.ts';
 
 const batch = (isStale = () => false): ChangeBatch => ({
@@ -30,7 +30,7 @@ const limits = { maxLagRows: 100, pollMs: 1, patienceMs: 60_000 };
 test('waits while the other group has much to do, and no longer', async () => {
   const offsets = looks([0, 500, 800, 900, 1_000], 1_000);
   let handled = 0;
-  await behind(
+  await waitForGroup(
     async () => {
       handled += 1;
     },
@@ -44,7 +44,7 @@ test('waits while the other group has much to do, and no longer', async () => {
 
 test('does not wait for a lag of an ordinary day', async () => {
   const offsets = looks([900], 1_000);
-  await behind(async () => {}, offsets, 'other', limits)(batch());
+  await waitForGroup(async () => {}, offsets, 'other', limits)(batch());
   expect(offsets.count()).toBe(1);
 });
 
@@ -53,9 +53,9 @@ test('goes on without a group that stands still, or when the partition was taken
   const handle = async () => {
     handled += 1;
   };
-  await behind(handle, looks([0], 1_000), 'other', { ...limits, patienceMs: 20 })(batch());
+  await waitForGroup(handle, looks([0], 1_000), 'other', { ...limits, patienceMs: 20 })(batch());
   let asked = 0;
-  await behind(
+  await waitForGroup(
     handle,
     looks([0], 1_000),
     'other',

@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, it } from '
 import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import { mailBlock, makeMailer } from '../../../../pipelines/runtime/mail.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
-import { claimNoticeMail, mailNotices, type NoticeMailRule } from '../../../../pipelines/webhooks/owner-mail.ts';
-import { type Notice, writeNotice } from '../../../../pipelines/webhooks/owner-notices.ts';
+import { claimOwnerMail, mailOwnerNotices, type OwnerMailRule } from '../../../../pipelines/webhooks/owner-mail.ts';
+import { type OwnerNotice, writeOwnerNotice } from '../../../../pipelines/webhooks/owner-notices.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { type MailServer, startMailServer } from '../../../support/delivery/mail-server.ts';
 import { makeWatchHarness, silentLog, type WatchHarness } from '../../../support/watch/harness.ts';
 
-const rule: NoticeMailRule = { leaseMs: 60_000, maxAgeMs: 3_600_000, retryAfterMs: [0, 0] };
+const rule: OwnerMailRule = { leaseMs: 60_000, maxAgeMs: 3_600_000, retryAfterMs: [0, 0] };
 let harness: WatchHarness;
 let server: MailServer;
 
@@ -28,7 +28,7 @@ async function webhook(email: string | null = 'ti@empresa.pe'): Promise<string> 
   return (await harness.webhook(account, 'https://example.com/clave-secreta')).id;
 }
 
-function parts() {
+function dependencies() {
   const environment = { SMTP_URL: `smtp://127.0.0.1:${server.port}`, SMTP_FROM: 'avisos@example.pe', SMTP_TLS: 'off' };
   const mailer = makeMailer(parseConfiguration(mailBlock, environment))!;
   return { pool: harness.pool, mailer, log: silentLog, rule };
@@ -43,7 +43,8 @@ const notices = async (id: string) =>
     )
   ).rows;
 
-const write = (id: string, notice: Notice) => inTransaction(harness.pool, (client) => writeNotice(client, id, notice));
+const write = (id: string, notice: OwnerNotice) =>
+  inTransaction(harness.pool, (client) => writeOwnerNotice(client, id, notice));
 
 // An endpoint was paused and nobody knew.
 it('one pause and one resume, however many try at once, are told once each: in the list and by mail', async () => {
@@ -51,7 +52,7 @@ it('one pause and one resume, however many try at once, are told once each: in t
   const paused = await Promise.all([1, 2, 3].map(() => pauseWebhook(harness.pool, id, 'respuesta_410')));
   expect(paused.filter(Boolean)).toHaveLength(1);
   await Promise.all([1, 2].map(() => resumeWebhook(harness.pool, id)));
-  const sent = await Promise.all([1, 2, 3].map(() => mailNotices(parts())));
+  const sent = await Promise.all([1, 2, 3].map(() => mailOwnerNotices(dependencies())));
   expect(sent.reduce((sum, each) => sum + each, 0)).toBe(2);
   expect(await notices(id)).toMatchObject([
     { kind: 'webhook.pausado', detail: { causa: 'respuesta_410', fallos_consecutivos: 0 }, mailed: true },
@@ -65,7 +66,7 @@ it('one pause and one resume, however many try at once, are told once each: in t
 
 it('a warning is written once in a row of failures, and again in the next row', async () => {
   const id = await webhook();
-  const warning = (porcentaje: 50 | 90, primer_fallo_en: string): Notice => ({
+  const warning = (porcentaje: 50 | 90, primer_fallo_en: string): OwnerNotice => ({
     kind: 'webhook.por_pausar',
     detail: { porcentaje, fallos_consecutivos: 10, primer_fallo_en },
   });
@@ -85,9 +86,9 @@ it('a warning is written once in a row of failures, and again in the next row', 
 
 it('nothing is told of a change that was rolled back', async () => {
   const id = await webhook();
-  const pause: Notice = { kind: 'webhook.pausado', detail: { causa: 'fallos', fallos_consecutivos: 20 } };
+  const pause: OwnerNotice = { kind: 'webhook.pausado', detail: { causa: 'fallos', fallos_consecutivos: 20 } };
   const failing = inTransaction(harness.pool, async (client) => {
-    await writeNotice(client, id, pause);
+    await writeOwnerNotice(client, id, pause);
     throw new Error('rolled back');
   });
   await expect(failing).rejects.toThrow('rolled back');
@@ -98,38 +99,38 @@ it('a server that is down gets every mail later; after the last try it is given 
   const id = await webhook();
   await pauseWebhook(harness.pool, id, 'cliente');
   server.answer(451);
-  expect(await mailNotices(parts())).toBe(0);
+  expect(await mailOwnerNotices(dependencies())).toBe(0);
   expect(await notices(id)).toMatchObject([{ mailed: false, mail_attempts: 3, mail_due_at: null }]);
   await resumeWebhook(harness.pool, id);
   server.answer(550);
-  expect(await mailNotices(parts())).toBe(0);
+  expect(await mailOwnerNotices(dependencies())).toBe(0);
   expect((await notices(id))[1]).toMatchObject({ mailed: false, mail_attempts: 1, mail_due_at: null });
   const again = await webhook();
   await pauseWebhook(harness.pool, again, 'cliente');
-  const down = { ...parts(), rule: { ...rule, retryAfterMs: [60_000] } };
+  const down = { ...dependencies(), rule: { ...rule, retryAfterMs: [60_000] } };
   await server.close();
-  expect(await mailNotices(down)).toBe(0);
+  expect(await mailOwnerNotices(down)).toBe(0);
   expect((await notices(again))[0].mail_due_at.getTime()).toBeGreaterThan(Date.now() + 50_000);
   await harness.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [again]);
   server = await startMailServer({});
-  expect(await mailNotices(parts())).toBe(1);
+  expect(await mailOwnerNotices(dependencies())).toBe(1);
 });
 
 it('a process that died over a mail leaves it to the next one, after its lease, under the same Message-ID', async () => {
   const id = await webhook();
   await pauseWebhook(harness.pool, id, 'fallos');
-  const { mailer } = parts();
+  const { mailer } = dependencies();
   const dying = {
-    ...parts(),
+    ...dependencies(),
     mailer: {
       send: (mail: Parameters<typeof mailer.send>[0]) =>
         mailer.send(mail).then(() => Promise.reject(new Error('killed'))),
     },
   };
-  await expect(mailNotices(dying)).rejects.toThrow('killed');
-  expect(await mailNotices(parts())).toBe(0);
+  await expect(mailOwnerNotices(dying)).rejects.toThrow('killed');
+  expect(await mailOwnerNotices(dependencies())).toBe(0);
   await harness.pool.query('UPDATE notice SET mail_due_at = now() WHERE webhook_id = $1', [id]);
-  expect(await mailNotices(parts())).toBe(1);
+  expect(await mailOwnerNotices(dependencies())).toBe(1);
   const ids = server.mails.map(({ raw }) => /^Message-ID: (.+)\r$/m.exec(raw)![1]);
   expect(ids).toHaveLength(2);
   expect(new Set(ids).size).toBe(1);
@@ -138,9 +139,9 @@ it('a process that died over a mail leaves it to the next one, after its lease, 
 it('no address: no mail until there is one; what is older than two days when mail is set up stays unsent', async () => {
   const id = await webhook(null);
   await pauseWebhook(harness.pool, id, 'fallos');
-  expect(await claimNoticeMail(harness.pool, rule)).toBeNull();
+  expect(await claimOwnerMail(harness.pool, rule)).toBeNull();
   await harness.pool.query(`UPDATE account SET email = 'ti@empresa.pe'`);
   await harness.pool.query(`UPDATE notice SET at = now() - interval '2 hours'`);
-  expect(await claimNoticeMail(harness.pool, rule)).toBeNull();
-  expect(await claimNoticeMail(harness.pool, { ...rule, maxAgeMs: 3 * 3_600_000 })).toMatchObject({ webhookId: id });
+  expect(await claimOwnerMail(harness.pool, rule)).toBeNull();
+  expect(await claimOwnerMail(harness.pool, { ...rule, maxAgeMs: 3 * 3_600_000 })).toMatchObject({ webhookId: id });
 });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamOffsets } from '../stream/kafka.ts';
 import type { BatchHandler } from './batch.ts';
 
-export interface BehindLimits {
+export interface WaitLimits {
   /** Records that the other group may lack before this one waits: far more than a daily edition has. */
   maxLagRows: number;
   pollMs: number;
@@ -10,17 +10,17 @@ export interface BehindLimits {
   patienceMs: number;
 }
 
-const behindLimits: BehindLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
+const defaultWaitLimits: WaitLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
 
 /**
  * Lets another group have the machine while it has very much to do: a first edition is millions of baselines, of which
  * look-ups need the state and nobody is told anything.
  */
-export function behind(
+export function waitForGroup(
   handle: BatchHandler,
   offsets: StreamOffsets,
   otherGroup: string,
-  limits: BehindLimits = behindLimits,
+  limits: WaitLimits = defaultWaitLimits,
 ): BatchHandler {
   return async (batch) => {
     let committedBefore = -1;
