@@ -2,11 +2,12 @@ import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Command, Option } from 'commander';
-import { replayIntoKafka, writeNdjson, writeParquet, writeWhole } from '../../pipelines/replay/export.ts';
+import { replayIntoKafka, writeNdjson, writeParquet } from '../../pipelines/replay/export.ts';
 import { type Bound, type SelectedEdition, selectEditions } from '../../pipelines/replay/plan.ts';
 import { toldChanges } from '../../pipelines/replay/publication-check.ts';
 import { ReplayError } from '../../pipelines/replay/types.ts';
 import { archiveBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
+import { writeWholeFile } from '../../pipelines/runtime/durable-files.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { connectRegistry } from '../../pipelines/stream/registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
@@ -109,8 +110,8 @@ async function replay(context: CommandContext, options: ReplayOptions, editions:
   }
   const write = (to: Writable) => writeNdjson(toldChanges(editions), to, report, signal);
   if (out === undefined) return await write(process.stdout);
-  return await writeWhole(out, async (partial) => {
-    const file = createWriteStream(partial, { flush: true });
+  return await writeWholeFile(out, `${out}.partial`, async (partial) => {
+    const file = createWriteStream(partial);
     try {
       const rows = await write(file);
       await finished(file.end());

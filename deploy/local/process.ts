@@ -1,28 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ZodType, z } from 'zod';
+import { writeWholeFileSync } from '../../pipelines/runtime/durable-files.ts';
 
 /** Writes a JSON file whole or not at all: a reader, or a start after a crash, never sees half of it. */
 export function writeJsonFile(file: string, value: unknown, mode = 0o644): void {
-  const temporary = `${file}.${randomUUID()}.partial`;
-  const descriptor = openSync(temporary, 'wx', mode);
-  writeSync(descriptor, `${JSON.stringify(value, null, 2)}\n`);
-  fsyncSync(descriptor);
-  closeSync(descriptor);
-  renameSync(temporary, file); // dying before this line leaves the old file and a .partial that nobody reads
+  writeWholeFileSync(file, `${file}.${randomUUID()}.partial`, (temporary) =>
+    writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode, flag: 'wx' }),
+  );
 }
 
 /** The file's value, or undefined when it is missing or does not have the expected shape. */

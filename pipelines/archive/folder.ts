@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, copyFile, link, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { makeDurableFolder, moveIntoPlace, syncToDisk, writeWholeFile } from '../runtime/durable-files.ts';
 import {
   type Archive,
   ArchiveError,
@@ -13,7 +14,7 @@ import {
   type TextStore,
   textKey,
 } from './archive.ts';
-import { IncomingFolder, isMissing, makeFolder, sha256OfFile, syncFile, syncFolder } from './local-copies.ts';
+import { IncomingFolder, isMissing, sha256OfFile } from './local-copies.ts';
 
 const readOnly = 0o444;
 
@@ -30,8 +31,8 @@ export class FolderArchive implements Archive {
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
     const target = this.#path(name);
     if ((await this.size(name)) !== null) {
-      // Whoever put it may have died before its name was durable.
-      await syncFolder(dirname(target));
+      // The process that put it may have died before the name was durable.
+      await syncToDisk(dirname(target));
       await rm(file, { force: true });
       return 'already_there';
     }
@@ -39,18 +40,14 @@ export class FolderArchive implements Archive {
     if (found !== name.sha256) {
       throw new ArchiveError('hash_mismatch', `${basename(file)} should have hash ${name.sha256}, but has ${found}`);
     }
-    await makeFolder(dirname(target));
-    // Dying before the rename leaves the file where it was and no object: the repeat goes on from there.
+    await makeDurableFolder(dirname(target));
     await chmod(file, readOnly);
-    await syncFile(file);
     try {
-      await rename(file, target);
+      await moveIntoPlace(file, target);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
       await this.#copyInto(target, file);
     }
-    // Dying here: after a power cut the object may be there or not, and the catalogue does not name it yet.
-    await syncFolder(dirname(target));
     return 'stored';
   }
 
@@ -84,12 +81,10 @@ export class FolderArchive implements Archive {
     return this.#incoming.discard(olderThanMs);
   }
 
-  /** From another device a rename is not possible: copy under a name of its own, then rename. */
+  /** A file on another device cannot be renamed into the archive, so it is copied to a temporary name there first. */
   async #copyInto(target: string, file: string): Promise<void> {
     const copy = await this.incomingFile(`put-${randomUUID()}`);
-    await copyFile(file, copy);
-    await syncFile(copy);
-    await rename(copy, target);
+    await writeWholeFile(target, copy, (temporary) => copyFile(file, temporary));
     await rm(file, { force: true });
   }
 
@@ -108,14 +103,14 @@ export class FolderTexts implements TextStore {
 
   async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
     const target = join(this.#root, textKey(folder, file));
-    await makeFolder(dirname(target));
+    await makeDurableFolder(dirname(target));
     const incoming = `${target}.${randomUUID()}.incoming`;
     await writeFile(incoming, text);
-    await syncFile(incoming);
+    await syncToDisk(incoming);
     try {
       // Dying before this line leaves a file that nobody reads; the link gives it its name only if that is still free.
       await link(incoming, target);
-      await syncFolder(dirname(target));
+      await syncToDisk(dirname(target));
       return 'stored';
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

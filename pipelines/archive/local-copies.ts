@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { chmod, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { makeDurableFolder, writeWholeFile } from '../runtime/durable-files.ts';
 import { ArchiveError } from './archive.ts';
 
 export interface CopyLimits {
@@ -37,21 +38,16 @@ export class LocalCopies {
       () => false,
     );
     if (isThere) return path;
-    await makeFolder(dirname(path));
+    await makeDurableFolder(dirname(path));
     await this.#makeRoom();
-    // Dying before the rename leaves a file that no key names; it goes with the oldest copies.
-    const incoming = `${path}.${randomUUID()}`;
-    try {
+    // Without the sync before the rename, a power cut could leave the name on an incomplete file, which would then pass
+    // for the object. A temporary file that a dead process leaves is removed with the oldest copies.
+    await writeWholeFile(path, `${path}.${randomUUID()}`, async (incoming) => {
       await fetch(incoming);
       const found = await sha256OfFile(incoming);
       if (found !== sha256) throw new ArchiveError('hash_mismatch', `${key} holds bytes with hash ${found}`);
       await chmod(incoming, readOnly);
-      // A name that outlives its bytes in a power cut would pass for the object, and a good publication for a damaged one.
-      await syncFile(incoming);
-      await rename(incoming, path);
-    } finally {
-      await rm(incoming, { force: true });
-    }
+    });
     return path;
   }
 
@@ -86,21 +82,6 @@ export async function sha256OfFile(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** The file's bytes are on the disk when this resolves. */
-export async function syncFile(file: string): Promise<void> {
-  const handle = await open(file, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** The folder's entries (new names, renames) are on the disk when this resolves. */
-export async function syncFolder(folder: string): Promise<void> {
-  await syncFile(folder);
-}
-
 /** The local folder of files that are still being written. */
 export class IncomingFolder {
   readonly #folder: string;
@@ -111,7 +92,7 @@ export class IncomingFolder {
 
   async file(label: string): Promise<string> {
     if (!/^[a-z0-9_.-]+$/.test(label)) throw new ArchiveError('name_invalid', 'a label holds a-z, 0-9, _ . - only');
-    await makeFolder(this.#folder);
+    await makeDurableFolder(this.#folder);
     return join(this.#folder, label);
   }
 
@@ -127,13 +108,6 @@ export class IncomingFolder {
     }
     return discarded;
   }
-}
-
-/** Makes a folder that is there also after a power cut: a new folder's own name must be on disk before a file in it counts as kept. */
-export async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 export function isMissing(error: unknown): boolean {

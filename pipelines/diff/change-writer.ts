@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
 import {
@@ -11,9 +11,9 @@ import {
   overlayReasons,
   overlaySchema,
 } from '../changes/schema.ts';
+import { moveIntoPlaceSync } from '../runtime/durable-files.ts';
 import { EmptyCells, encodeRow } from './large/rows.ts';
 import { writeFully } from './large/spill.ts';
-import { syncFolder } from './work-files.ts';
 
 /** A row in memory: its first byte. A good row ends at the pipe of its last cell. */
 export interface RowAt {
@@ -232,12 +232,10 @@ export class ContainerWriter {
   finish(nameOf: (sha256: string) => string): ContainerFile {
     this.#endBlock();
     this.#closed = true;
-    fsyncSync(this.#file);
-    closeSync(this.#file);
     const sha256 = this.#hash.digest('hex');
     const path = join(this.#folder, nameOf(sha256));
-    renameSync(join(this.#folder, this.#attempt), path);
-    syncFolder(this.#folder);
+    closeSync(this.#file);
+    moveIntoPlaceSync(join(this.#folder, this.#attempt), path);
     return { path, sha256, bytes: this.#written };
   }
 

@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { moveIntoPlaceSync, writeWholeFileSync } from '../runtime/durable-files.ts';
 import { writeFully } from './large/spill.ts';
 
 /**
@@ -17,55 +18,33 @@ export function attemptName(register: RegisterName, attempt: string, kind: strin
   return `${register}.attempt-${attempt}.${kind}`;
 }
 
-/** Makes a finished file durable and gives it its name. Dying before the rename leaves an attempt's file to sweep. */
-export function publishFile(folder: string, from: string, to: string, file: number): void {
-  fsyncSync(file);
+/** Closes a finished file, makes it durable and gives it its name. A death before the rename leaves a file to sweep. */
+export function finishFile(folder: string, from: string, to: string, file: number): void {
   closeSync(file);
-  renameSync(join(folder, from), join(folder, to));
-  syncFolder(folder);
+  moveIntoPlaceSync(join(folder, from), join(folder, to));
 }
 
-/**
- * Writes these pieces as one file: whole, durable and under its name, or not at all. A full disk that is tried again and
- * again must not be filled by what each try leaves. Returns the file's bytes.
- */
+/** Writes these pieces as one file: whole, durable and under its name, or not at all. Returns the file's bytes. */
 export function writeWhole(
   folder: string,
   attempt: string,
   name: string,
   pieces: Iterable<string | Uint8Array>,
 ): number {
-  const path = join(folder, attempt);
-  const file = openSync(path, 'w');
-  let bytes = 0;
-  try {
+  return writeWholeFileSync(join(folder, name), join(folder, attempt), (temporary) => {
+    const file = openSync(temporary, 'w');
+    let bytes = 0;
     try {
       for (const piece of pieces) {
         const data = typeof piece === 'string' ? Buffer.from(piece, 'utf8') : piece;
         writeFully(file, data, 0, data.length, bytes);
         bytes += data.length;
       }
-      fsyncSync(file);
     } finally {
       closeSync(file);
     }
-    renameSync(path, join(folder, name));
-  } catch (error) {
-    rmSync(path, { force: true });
-    throw error;
-  }
-  syncFolder(folder);
-  return bytes;
-}
-
-/** A rename is durable only when its folder is. */
-export function syncFolder(folder: string): void {
-  const file = openSync(folder, 'r');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+    return bytes;
+  });
 }
 
 /**

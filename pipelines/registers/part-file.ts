@@ -1,8 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
+import { writeWholeFile } from '../runtime/durable-files.ts';
 
 /**
  * A download in progress on disk: the bytes under a temporary name, and beside them a note of the version of the site's
@@ -40,9 +41,9 @@ export class PartFile {
   }
 
   async writeNote(note: PartNote): Promise<void> {
-    // Written under another name and renamed: after a crash the old note or the new one is there, never half of one.
-    await writeFile(`${this.#notePath}.new`, JSON.stringify(note), { flush: true });
-    await rename(`${this.#notePath}.new`, this.#notePath);
+    await writeWholeFile(this.#notePath, `${this.#notePath}.new`, (temporary) =>
+      writeFile(temporary, JSON.stringify(note)),
+    );
   }
 
   async size(): Promise<number> {

@@ -1,9 +1,9 @@
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { closeSync, openSync, writeSync } from 'node:fs';
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { writeWholeFile } from '../runtime/durable-files.ts';
 import { type PublishParts, replayInChild } from '../stream/publish.ts';
 import type { SelectedEdition } from './plan.ts';
 import type { ToldChange } from './publication-check.ts';
@@ -87,7 +87,7 @@ export function writeParquet(
   report: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<number> {
-  return writeWhole(path, (partial) => writeGroups(register, batches, partial, report, signal));
+  return writeWholeFile(path, `${path}.partial`, (partial) => writeGroups(register, batches, partial, report, signal));
 }
 
 async function writeGroups(
@@ -123,7 +123,6 @@ async function writeGroups(
     }
     if (held.length > 0) flush();
     writer.finish();
-    fsyncSync(file);
     return rows;
   } finally {
     closeSync(file);
@@ -175,20 +174,4 @@ export async function replayIntoKafka(
     report(sent);
   }
   return sent;
-}
-
-/**
- * Writes a file under a name of its own and gives it its name when it is whole: `write` leaves it on the disk. Dying leaves
- * `<path>.partial`, which the next run replaces.
- */
-export async function writeWhole<Result>(path: string, write: (partial: string) => Promise<Result>): Promise<Result> {
-  const partial = `${path}.partial`;
-  try {
-    const result = await write(partial);
-    await rename(partial, path);
-    return result;
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
 }

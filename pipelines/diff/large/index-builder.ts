@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { publishFile } from '../work-files.ts';
+import { finishFile } from '../work-files.ts';
 import { bytesPerEntry, type EditionIndex } from './edition-index.ts';
 import {
   bucketCount,
@@ -120,7 +120,7 @@ export class IndexBuilder {
     };
     writeFully(this.#file, encodeHeader(whole), 0, headerBytes, 0);
     this.#closed = true;
-    publishFile(this.#folder, this.#attempt, name, this.#file);
+    finishFile(this.#folder, this.#attempt, name, this.#file);
     return whole;
   }
 

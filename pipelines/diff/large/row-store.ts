@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { keyAt } from '../../registers/ruc-key.ts';
-import { publishFile, workFileName } from '../work-files.ts';
+import { finishFile, workFileName } from '../work-files.ts';
 import type { EditionIndex } from './edition-index.ts';
 import type { IndexHeader } from './index-format.ts';
 import { hashOfRow, lineFeed, maxLineBytes, slackBytes } from './scan.ts';
@@ -186,7 +186,7 @@ export class SegmentWriter {
   finish(name: string): void {
     this.#flush();
     this.#closed = true;
-    publishFile(this.#folder, this.#attempt, name, this.#file);
+    finishFile(this.#folder, this.#attempt, name, this.#file);
   }
 
   discard(): void {

@@ -1,0 +1,85 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+// write-file-atomic is not used: version 8 needs Node 22, and no version syncs the folder after the rename, so a power
+// cut can take back a name that the catalogue already mentions. It also takes the content as one string or buffer.
+
+/**
+ * Writes a file under a temporary name and gives it its own name once every byte is on the disk, so that a reader sees
+ * the old file or the new one, never half of one. `write` fills the temporary file and closes it.
+ *
+ * If the process dies before the rename, the old file stays and the temporary one is left for its owner to sweep. If
+ * power fails between the rename and the sync of the folder, either file may be there afterwards, and it is whole. When
+ * this resolves, the new file survives a power cut. An error removes the temporary file, so that a full disk is not
+ * filled further by each attempt.
+ */
+export async function writeWholeFile<Result>(
+  path: string,
+  temporary: string,
+  write: (temporary: string) => Promise<Result>,
+): Promise<Result> {
+  try {
+    const result = await write(temporary);
+    await moveIntoPlace(temporary, path);
+    return result;
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** `writeWholeFile` for code that runs synchronously: the comparison in its child process, and the local stack. */
+export function writeWholeFileSync<Result>(
+  path: string,
+  temporary: string,
+  write: (temporary: string) => Result,
+): Result {
+  try {
+    const result = write(temporary);
+    moveIntoPlaceSync(temporary, path);
+    return result;
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** The second half of `writeWholeFile`, for a file that is complete and closed: sync, rename, sync of the folder. */
+export async function moveIntoPlace(temporary: string, path: string): Promise<void> {
+  await syncToDisk(temporary);
+  await rename(temporary, path);
+  await syncToDisk(dirname(path));
+}
+
+export function moveIntoPlaceSync(temporary: string, path: string): void {
+  syncToDiskSync(temporary);
+  renameSync(temporary, path);
+  syncToDiskSync(dirname(path));
+}
+
+/** Resolves when a file's bytes, or a folder's entries (new names and renames), are on the disk. */
+export async function syncToDisk(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function syncToDiskSync(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Makes a folder that survives a power cut. Without the sync of its parent, the folder could vanish with its files. */
+export async function makeDurableFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncToDisk(dirname(made));
+}
