@@ -8,12 +8,13 @@ import { checkTargetUrl, resolveTarget } from '../pipelines/runtime/egress/targe
 import { answerHealth, makeMetrics } from '../pipelines/runtime/health.ts';
 import { Lifecycle } from '../pipelines/runtime/lifecycle.ts';
 import { makeLineLogger, makeLogger } from '../pipelines/runtime/log.ts';
+import { Notifications } from '../pipelines/runtime/notifications.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, sealSecret } from '../pipelines/runtime/secrets.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
 import { eventChannel } from '../pipelines/watch/events.ts';
 import { startRecovering } from '../pipelines/webhooks/recoveries.ts';
-import { listenForNews, makeWake } from '../pipelines/webhooks/work.ts';
+import { makeWake } from '../pipelines/webhooks/work.ts';
 import { readUbigeoCatalogue, ubigeoListUrl } from '../schemas/ubigeo/catalogue.ts';
 import { makeIdentify, makeIdentifyReader } from './accounts/callers.ts';
 import { makeApp } from './app.ts';
@@ -26,7 +27,7 @@ import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
 import { makeMeter } from './metering/meter.ts';
 import { makeMinuteLimits } from './metering/minute-limits.ts';
-import { makeQuestions } from './metering/questions.ts';
+import { makeQuestions, meteringChannels } from './metering/questions.ts';
 import { makeAudit, makeAudits } from './queries/audit.ts';
 import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';
@@ -68,12 +69,13 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
-  const questions = makeQuestions(pool, config.DATABASE_URL, log);
-  lifecycle.onStop('questions', () => questions.stop());
+  const notifications = new Notifications(pool, [...meteringChannels, eventChannel], log);
+  lifecycle.onStop('notifications', () => notifications.stop());
+  notifications.start();
+  const questions = makeQuestions(pool, notifications, log);
   const minuteLimits = makeMinuteLimits(pool, questions);
   const meter = makeMeter(pool, questions, log);
   lifecycle.onStop('meter', () => meter.stop());
-  questions.start();
   meter.start();
   const catalogue = makeCatalogue(pool);
   const lookupLimits = {
@@ -110,9 +112,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('expired answers', startRemovingExpired(pool, expiredEveryMs, log));
   const wake = makeWakeOne(lifecycle);
   lifecycle.onStop('recoveries', startRecovering(pool, wake, log));
-  const news = listenForNews(pool, eventChannel, log);
-  lifecycle.onStop('news of events', news.stop);
-  const streams = new EventStreams(pool, news, log);
+  const streams = new EventStreams(pool, notifications, log);
   const app = makeApp({
     log,
     requestLog: requestLog.log,

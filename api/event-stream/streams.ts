@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import type { WorkNews } from '../../pipelines/webhooks/work.ts';
+import { eventChannel } from '../../pipelines/watch/events.ts';
 import { Notifier } from '../../workflows/delivery/in-flight.ts';
 import { type Caller, planRanks } from '../accounts/callers.ts';
 import { ApiProblem, within } from '../problems.ts';
@@ -49,19 +50,24 @@ interface Entry extends OpenStream {
   end(): void;
 }
 
-/** The open streams of this process: their places, their news, and their end. */
+/** The open streams of this process: their places, their notifications, and their end. */
 export class EventStreams {
   readonly limits: StreamLimits;
   readonly #pool: Pool;
-  readonly #news: Pick<WorkNews, 'listen'>;
+  readonly #notifications: Pick<Notifications, 'listen'>;
   readonly #log: Logger;
   readonly #open = new Map<string, Entry>();
   #stopLooking: () => Promise<void> = async () => {};
   #isStopped = false;
 
-  constructor(pool: Pool, news: Pick<WorkNews, 'listen'>, log: Logger, limits: StreamLimits = defaultStreamLimits) {
+  constructor(
+    pool: Pool,
+    notifications: Pick<Notifications, 'listen'>,
+    log: Logger,
+    limits: StreamLimits = defaultStreamLimits,
+  ) {
     this.#pool = pool;
-    this.#news = news;
+    this.#notifications = notifications;
     this.#log = log;
     this.limits = limits;
   }
@@ -87,7 +93,7 @@ export class EventStreams {
     if (oldest !== null) throw this.#tooMany(oldest);
     const stopped = new AbortController();
     const notifier = new Notifier();
-    const unlisten = this.#news.listen(String(accountId), () => notifier.notify());
+    const unlisten = this.#notifications.listen(eventChannel, String(accountId), () => notifier.notify());
     const end = () => {
       stopped.abort();
       notifier.notify();

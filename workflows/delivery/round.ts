@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../pipelines/runtime/log.ts';
+import type { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { noTracing, type Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import {
@@ -10,7 +11,7 @@ import {
   type WebhookTarget,
 } from '../../pipelines/webhooks/claim.ts';
 import { type HealthVerdict, recordResults, type Standing, updateHealth } from '../../pipelines/webhooks/results.ts';
-import { releaseWork, type WorkNews } from '../../pipelines/webhooks/work.ts';
+import { releaseWork, workChannel } from '../../pipelines/webhooks/work.ts';
 import { type AttemptDependencies, type SentAttempt, sendAttempt } from './attempt.ts';
 import { type HealthRule, isSlow, judge, type Outcome } from './health.ts';
 import { InFlightAttempts, Notifier } from './in-flight.ts';
@@ -32,7 +33,7 @@ export interface RoundLimits {
 
 export interface RoundDependencies {
   pool: Pool;
-  news: Pick<WorkNews, 'listen'>;
+  notifications: Pick<Notifications, 'listen'>;
   attempt: AttemptDependencies;
   /** @throws when a secret does not open: then nothing is claimed and the round is tried again */
   openSecrets: (target: WebhookTarget) => readonly string[];
@@ -102,7 +103,7 @@ export class Round {
 
   async run(): Promise<RoundResult> {
     const notify = () => this.#notifier.notify();
-    const unlisten = this.#dependencies.news.listen(this.#webhookId, () => {
+    const unlisten = this.#dependencies.notifications.listen(workChannel, this.#webhookId, () => {
       this.#news += 1;
       this.#seen = null;
       notify();

@@ -7,19 +7,12 @@ import type { EgressLimits, EgressPolicy } from '../../pipelines/runtime/egress/
 import type { ExchangeLimits } from '../../pipelines/runtime/egress/request.ts';
 import { startRepeating } from '../../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
+import { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../pipelines/runtime/secrets.ts';
 import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import type { WebhookTarget } from '../../pipelines/webhooks/claim.ts';
-import {
-  deliveryWorkflow,
-  listenForNews,
-  makeWake,
-  overdueWebhooks,
-  type Wake,
-  type WorkNews,
-  workChannel,
-} from '../../pipelines/webhooks/work.ts';
+import { deliveryWorkflow, makeWake, overdueWebhooks, type Wake, workChannel } from '../../pipelines/webhooks/work.ts';
 import { type DeliveryActivities, makeDeliveryActivities } from './activities.ts';
 import { defaultSchedule, type RetrySchedule } from './backoff.ts';
 import { defaultHealthRule, type HealthRule } from './health.ts';
@@ -108,8 +101,10 @@ export async function makeDeliveryWorker(
   const { pool, log, policy } = dependencies;
   const metrics = makeDeliveryMetrics(dependencies.metrics);
   const dispatcher = makeEgressDispatcher(policy, settings.egress);
-  const round: Omit<RoundDependencies, 'news'> = {
+  const notifications = new Notifications(pool, [workChannel], log);
+  const round: RoundDependencies = {
     pool,
+    notifications,
     attempt: {
       dispatcher,
       policy,
@@ -124,13 +119,11 @@ export async function makeDeliveryWorker(
     metrics,
     ...(dependencies.tracing && { tracing: dependencies.tracing }),
   };
-  let news: WorkNews | null = null;
-  const listen: WorkNews['listen'] = (webhookId, onNews) => news?.listen(webhookId, onNews) ?? (() => {});
-  const activities = makeDeliveryActivities({ ...round, news: { listen } });
+  const activities = makeDeliveryActivities(round);
   const workers = await makeWorkers(connection, dependencies, settings, activities);
   return {
     run: async () => {
-      news = listenForNews(pool, workChannel, log);
+      notifications.start();
       const sweep = {
         pool,
         wake: makeWake(dependencies.client, { inParallel: 10, deadlineMs: 10_000 }),
@@ -144,7 +137,7 @@ export async function makeDeliveryWorker(
         await runTogether(workers);
       } finally {
         await stopSweeper();
-        await news.stop();
+        await notifications.stop();
         await dispatcher.destroy();
       }
     },

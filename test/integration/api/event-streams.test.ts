@@ -12,7 +12,7 @@ import { silentLog } from '../../support/watch/harness.ts';
 
 // The end of streams by their time and by the end of their process; an hour is made short.
 const limits = { ...defaultStreamLimits, lookMs: 50, maxOpenMs: 700, endMs: 100 };
-const noNews = { listen: () => () => {} };
+const noNotifications = { listen: () => () => {} };
 let database: FreshDatabase;
 let pool: Pool;
 let caller: Caller;
@@ -44,7 +44,7 @@ const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve())));
 
 test('it ends when its time is over, and is cut off if nobody reads its end; its place is free then', async () => {
-  const streams = new EventStreams(pool, noNews, silentLog, limits);
+  const streams = new EventStreams(pool, noNotifications, silentLog, limits);
   streams.start();
   const began = performance.now();
   const response = makeResponse();
@@ -58,7 +58,7 @@ test('it ends when its time is over, and is cut off if nobody reads its end; its
 });
 
 test('a process that stops ends all of its streams, one that is opened meanwhile too', async () => {
-  const streams = new EventStreams(pool, noNews, silentLog, { ...limits, maxOpenMs: 3_600_000 });
+  const streams = new EventStreams(pool, noNotifications, silentLog, { ...limits, maxOpenMs: 3_600_000 });
   streams.start();
   const open = await streams.open(caller, makeResponse());
   const opening = streams.open(caller, makeResponse());
@@ -69,7 +69,11 @@ test('a process that stops ends all of its streams, one that is opened meanwhile
 });
 
 test('a token that was revoked since the caller was known reads nothing', async () => {
-  const streams = new EventStreams(pool, noNews, silentLog, { ...limits, lookMs: 60_000, maxOpenMs: 3_600_000 });
+  const streams = new EventStreams(pool, noNotifications, silentLog, {
+    ...limits,
+    lookMs: 60_000,
+    maxOpenMs: 3_600_000,
+  });
   streams.start();
   await pool.query('UPDATE token SET revoked_at = now() WHERE id = $1', [caller.tokenId]);
   const response = makeResponse();

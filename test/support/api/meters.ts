@@ -2,8 +2,9 @@ import pino from 'pino';
 import { createAccount } from '../../../api/accounts/accounts.ts';
 import { makeMeter, type RunningMeter } from '../../../api/metering/meter.ts';
 import { type Clock, systemClock } from '../../../api/metering/minute-limits.ts';
-import { makeQuestions, type Questions } from '../../../api/metering/questions.ts';
+import { makeQuestions, meteringChannels, type Questions } from '../../../api/metering/questions.ts';
 import type { Payer } from '../../../api/metering/types.ts';
+import { Notifications } from '../../../pipelines/runtime/notifications.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 
 /** What one API process has of metering, with connections of its own. */
@@ -21,12 +22,13 @@ const log = pino({ level: 'silent' });
 
 export async function startMeter(databaseUrl: string, clock: Clock = systemClock): Promise<MeterProcess> {
   const pool = makePool(databaseUrl, 'test-meter', 5);
-  const questions = makeQuestions(pool, databaseUrl, log);
+  const notifications = new Notifications(pool, meteringChannels, log);
+  const questions = makeQuestions(pool, notifications, log);
   const meter = makeMeter(pool, questions, log, clock);
-  questions.start();
+  notifications.start();
   meter.start();
   const drop = async () => {
-    await questions.stop();
+    await notifications.stop();
     await pool.end();
     await meter.stop();
   };

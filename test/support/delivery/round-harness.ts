@@ -88,7 +88,7 @@ function dependenciesOf(
   const { exchange, schedule, health, round } = { ...defaultDeliverySettings, ...quickSettings, ...overrides };
   return {
     pool,
-    news: { listen: () => () => {} },
+    notifications: { listen: () => () => {} },
     attempt: { dispatcher, policy, limits: exchange, schedule, version: '0.0.0-test' },
     openSecrets: () => [secret],
     rule: health,

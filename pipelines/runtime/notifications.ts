@@ -1,0 +1,103 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from './log.ts';
+import type { Pool } from './postgres.ts';
+
+const firstRetryMs = 500;
+const maxRetryMs = 2_000;
+
+/**
+ * PostgreSQL notifications (LISTEN) of some channels, over one connection of the pool that is made again whenever it breaks.
+ * Notifications sent meanwhile are lost, so a notification is a hint: every listener must also find its work without one.
+ */
+export class Notifications {
+  readonly #pool: Pool;
+  readonly #channels: readonly string[];
+  readonly #log: Logger;
+  /** Event names are a channel, or a channel and a payload with a slash between. */
+  readonly #listeners = new EventEmitter().setMaxListeners(0);
+  readonly #stopping = new AbortController();
+  readonly #stopped = new Promise<void>((resolve) => {
+    this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  #running: Promise<void> = Promise.resolve();
+  #isConnected = false;
+
+  /** @param channels their names go into the statement as they are */
+  constructor(pool: Pool, channels: readonly string[], log: Logger) {
+    this.#pool = pool;
+    this.#channels = channels;
+    this.#log = log;
+  }
+
+  /**
+   * Calls `onNotified` for every notification with this payload, and each time the connection is made, because notifications
+   * may have been lost before it. Returns the function that ends this.
+   */
+  listen(channel: string, payload: string, onNotified: () => void): () => void {
+    const name = `${channel}/${payload}`;
+    this.#listeners.on(name, onNotified);
+    return () => void this.#listeners.off(name, onNotified);
+  }
+
+  /** Calls `onNotified` for every notification of the channel. */
+  listenToAll(channel: string, onNotified: (payload: string) => void): void {
+    this.#listeners.on(channel, onNotified);
+  }
+
+  start(): void {
+    this.#running = this.#keepListening();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #keepListening(): Promise<void> {
+    const { signal } = this.#stopping;
+    let retryMs = firstRetryMs;
+    let isLogged = false;
+    while (!signal.aborted) {
+      try {
+        this.#isConnected = false;
+        await this.#listenUntilLost();
+      } catch (error) {
+        if (this.#isConnected) {
+          retryMs = firstRetryMs;
+          isLogged = false;
+        }
+        if (!isLogged) this.#log.warn({ err: error, channels: this.#channels }, 'notifications of PostgreSQL are away');
+        isLogged = true;
+        await sleep(retryMs, undefined, { signal }).catch(() => {});
+        retryMs = Math.min(2 * retryMs, maxRetryMs);
+      }
+    }
+  }
+
+  /** Resolves when this process stops, rejects when the connection cannot be made or is lost. */
+  async #listenUntilLost(): Promise<void> {
+    const client = await this.#pool.connect();
+    try {
+      const lost = new Promise<never>((_, reject) => {
+        client.on('error', reject);
+        client.once('end', () => reject(new Error('the connection ended')));
+      });
+      lost.catch(() => {});
+      client.on('notification', ({ channel, payload = '' }) => {
+        this.#listeners.emit(channel, payload);
+        this.#listeners.emit(`${channel}/${payload}`);
+      });
+      const listening = client.query(this.#channels.map((channel) => `LISTEN ${channel}`).join('; ')).then(() => {
+        this.#isConnected = true;
+        for (const name of this.#listeners.eventNames()) if (String(name).includes('/')) this.#listeners.emit(name);
+        return lost;
+      });
+      await Promise.race([listening, lost, this.#stopped]);
+    } finally {
+      // The connection is closed, not given back: its next user would go on receiving notifications.
+      client.removeAllListeners('notification');
+      client.release(true);
+    }
+  }
+}
