@@ -4,7 +4,7 @@
     KAFKA_BROKERS=127.0.0.1:9092 SCHEMA_REGISTRY_URL=http://127.0.0.1:8081 python read_topic.py register.padron_reducido.changes
 
 A value is one zero byte, the schema's registry id (big-endian, four bytes), then the Avro record. Records may stand twice
-in a topic (a publisher that died and began again, a replay): the same ruc and edition is the same change.
+in a topic (a producer that died and began again, a replay): the same ruc and edition is the same change.
 """
 
 import io

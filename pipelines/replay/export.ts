@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { writeWholeFile } from '../runtime/durable-files.ts';
-import { type PublishParts, replayInChild } from '../stream/publish.ts';
+import { type ProduceDependencies, replayEdition } from '../stream/produce.ts';
 import type { SelectedEdition } from './plan.ts';
 import type { ToldChange } from './publication-check.ts';
 import { ReplayError } from './types.ts';
@@ -156,7 +156,7 @@ class OpenFileWriter extends ByteWriter {
  * @throws ReplayError `edition_not_notified`; StreamError
  */
 export async function replayIntoKafka(
-  parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  parts: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
   editions: readonly SelectedEdition[],
   report: (rows: number) => void,
   signal: AbortSignal,
@@ -169,7 +169,7 @@ export async function replayIntoKafka(
   let sent = 0;
   for (const { register, edition, path } of editions) {
     const input = { register, edition, changeFile: path };
-    const done = await replayInChild(parts, input, ({ rows }) => report(sent + rows), signal);
+    const done = await replayEdition(parts, input, ({ rows }) => report(sent + rows), signal);
     sent += done.rows;
     report(sent);
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
-import type { PreparedChunk } from './publisher/records.ts';
+import type { PreparedChunk } from './producer/records.ts';
 
 /** An admin connection that reads offsets. */
 export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
@@ -162,7 +162,7 @@ export type StreamErrorCode =
   | 'columns_moved'
   | 'registry_unavailable'
   | 'change_file_differs'
-  | 'publisher_failed'
+  | 'producer_failed'
   | 'materialised_count_differs'
   | 'edition_unknown'
   | 'edition_not_announced';

@@ -47,7 +47,7 @@ export async function writeEvents(
     events.map((event) => event.id),
   ]);
   const known = new Set(present.rows.map((row) => row.id));
-  // A record may stand in a batch twice: its publisher died between the broker's answer and its own note of it.
+  // A record may stand in a batch twice: its producer died between the broker's answer and its own note of it.
   const once = [...new Map(events.map((event) => [event.id, event])).values()];
   const webhooks = await lockSubscribers(client, accounts, detectedAt);
   const originals = wrong === null ? null : await takeBack(client, wrong);

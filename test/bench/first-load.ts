@@ -12,8 +12,8 @@ import { migrateClickhouse, migratePostgres } from '../../pipelines/runtime/migr
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { connectOffsets } from '../../pipelines/stream/kafka.ts';
 import { prepareStreams } from '../../pipelines/stream/prepare.ts';
+import { produceEdition } from '../../pipelines/stream/produce.ts';
 import { checkMaterialised } from '../../pipelines/stream/progress.ts';
-import { publishInChild } from '../../pipelines/stream/publish.ts';
 import { connectRegistry } from '../../pipelines/stream/registry.ts';
 import { cachedPublication } from './diff.ts';
 import { describeMachine, numberOption } from './figures.ts';
@@ -96,7 +96,7 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
   await freeze(pool, difference);
   const parts = { pool, kafka, brokers: endpoints.KAFKA_BROKERS, offsets, registry, prefix, log };
   const changeFile = difference.changeFile.path;
-  await stage('publish', () => publishInChild(parts, { register, edition: 1, changeFile }, () => {}, signal));
+  await stage('publish', () => produceEdition(parts, { register, edition: 1, changeFile }, () => {}, signal));
   await stage('until materialised', async () => {
     const wanted = { pool, offsets, prefix, clickhouse };
     while ((await checkMaterialised(wanted, register, 1)) === 'not_yet') {

@@ -10,7 +10,7 @@ const names: readonly [string, RegExp][] = [
   ['clickhouse', /local\/clickhouse\/main/],
   ['api', /api\/main/],
   ['consumers', /consumers\/main/],
-  ['publisher', /publisher\/main/],
+  ['producer', /producer\/main/],
   ['difference', /diff\/main/],
   ['verification', /replay\/main/],
   ['command', /cli\/padron/],

@@ -10,7 +10,7 @@ import { readHead } from '../../pipelines/editions/heads.ts';
 import type { VerifyProgress, VerifyReport } from '../../pipelines/replay/types.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import type { Acknowledged } from '../../pipelines/stream/publish.ts';
+import type { Acknowledged } from '../../pipelines/stream/produce.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { ReconcileOutcome } from './messages.ts';
 
@@ -29,7 +29,7 @@ export interface EditionParts {
    * Writes the edition's change file to Kafka in a child process, going on where it stopped, and marks it `publicada`.
    * The child is killed and awaited when `signal` aborts.
    */
-  publish(input: PublishEditionInput, report: (progress: unknown) => void, signal: AbortSignal): Promise<void>;
+  produce(input: PublishEditionInput, report: (progress: unknown) => void, signal: AbortSignal): Promise<void>;
   /** By offsets, then by count. @throws a typed error when the offsets are there and the count is not */
   isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
   /** Whether `watch` has committed past the edition's end. */
@@ -52,7 +52,7 @@ export async function publishEdition(
   const edition = await findEdition(parts.pool, input.register, input.edition);
   if (edition === null) throw new Error(`${input.register} has no edition ${input.edition}`);
   if (edition.publicada_at !== null && input.mode === 'once') return;
-  await parts.publish(input, report, signal);
+  await parts.produce(input, report, signal);
 }
 
 /** True once the state in ClickHouse is the edition's; false after a while without that. */

@@ -16,9 +16,9 @@ import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { KeptProcess } from '../../pipelines/runtime/job-process.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
+import { produceEdition, type ProduceDependencies as StreamDependencies } from '../../pipelines/stream/produce.ts';
+import { producerProgram } from '../../pipelines/stream/producer/job.ts';
 import { checkMaterialised, editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
-import { publishInChild, type PublishParts as StreamParts } from '../../pipelines/stream/publish.ts';
-import { publisherProgram } from '../../pipelines/stream/publisher/job.ts';
 import { watchGroup } from '../../pipelines/stream/topics.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type BeatLimits, defaultBeatLimits, makePublicationActivities, type PublicationParts } from './activities.ts';
@@ -129,7 +129,7 @@ export const defaultPublicationSettings: PublicationSettings = {
 };
 
 export interface PublicationDependencies {
-  stream: StreamParts;
+  stream: StreamDependencies;
   clickhouse: ClickHouseClient;
   client: Client;
   archive: Archive;
@@ -154,7 +154,7 @@ function makePublicationParts(dependencies: PublicationDependencies): Publicatio
   const { pool, prefix } = stream;
   const processes = {
     differences: new KeptProcess(differenceProgram, keptIdleMs),
-    publisher: new KeptProcess(publisherProgram, keptIdleMs),
+    producer: new KeptProcess(producerProgram, keptIdleMs),
   };
   /** Small registers take turns in these; each edition of a large one has processes of its own. */
   const kept = (register: RegisterName) => (registerModules[register].format.size === 'small' ? processes : undefined);
@@ -173,12 +173,12 @@ function makePublicationParts(dependencies: PublicationDependencies): Publicatio
       const input = { register, workDir, changeFiles, maxAttemptAgeMs };
       await rebuildInChild(input, report, signal, kept(register)?.differences.run);
     },
-    async publish({ register, edition, mode, acknowledged }, report, signal) {
+    async produce({ register, edition, mode, acknowledged }, report, signal) {
       const row = await findEdition(pool, register, edition);
       const sha256 = row!.change_file_sha256;
       const changeFile = await archive.localFile({ register, kind: 'changes', sha256 });
       const again = mode === 'again';
-      const run = kept(register)?.publisher.run;
+      const run = kept(register)?.producer.run;
       const input = {
         register,
         edition,
@@ -187,7 +187,7 @@ function makePublicationParts(dependencies: PublicationDependencies): Publicatio
         ...(acknowledged && { acknowledged }),
         ...(run && { run }),
       };
-      await publishInChild(stream, input, report, signal);
+      await produceEdition(stream, input, report, signal);
     },
     isMaterialised: async (register, edition) =>
       (await checkMaterialised({ ...stream, clickhouse }, register, edition)) === 'materialised',

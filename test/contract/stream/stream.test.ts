@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type ChunkSender, KafkaChunkSender, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
-import { PreparedChunk } from '../../../pipelines/stream/publisher/records.ts';
+import { PreparedChunk } from '../../../pipelines/stream/producer/records.ts';
 import { makeStreamHarness, type StreamHarness } from '../../support/engines/stream.ts';
 
 // What any client behind pipelines/stream/ports.ts must do; a second client is a second entry here.

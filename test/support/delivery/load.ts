@@ -38,7 +38,7 @@ export async function makeCustomers(
 }
 
 /**
- * Editions one after another, as the publisher would write them: in each the status of every watched company changes. Each
+ * Editions one after another, as the producer would write them: in each the status of every watched company changes. Each
  * step is repeated until it worked, so records may come twice; what must come of them is known without asking the product.
  */
 export class Load {

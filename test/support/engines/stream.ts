@@ -18,7 +18,7 @@ import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/m
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { connectOffsets, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
 import { prepareStream, type SchemaIds } from '../../../pipelines/stream/prepare.ts';
-import { type PublishOutcome, publishInChild } from '../../../pipelines/stream/publish.ts';
+import { type ProduceOutcome, produceEdition } from '../../../pipelines/stream/produce.ts';
 import { connectRegistry, type SchemaRegistry } from '../../../pipelines/stream/registry.ts';
 import { SchemaArchive } from '../../../pipelines/stream/schema-archive.ts';
 import { materializeGroup } from '../../../pipelines/stream/topics.ts';
@@ -145,7 +145,7 @@ export async function freezeTestEdition(
   return file.path;
 }
 
-export function publishParts(harness: StreamHarness) {
+export function produceDependencies(harness: StreamHarness) {
   const { pool, kafka, brokers, offsets, registry, prefix, log } = harness;
   return { pool, kafka, brokers, offsets, registry, prefix, log };
 }
@@ -192,14 +192,14 @@ export async function startMaterialize(
 }
 
 /** Publishes a frozen edition to its end. */
-export function publishTestEdition(
+export function produceTestEdition(
   harness: StreamHarness,
   edition: number,
   changeFile: string,
   register: RegisterName = 'padron_reducido',
-): Promise<PublishOutcome> {
+): Promise<ProduceOutcome> {
   const input = { register, edition, changeFile };
-  return publishInChild(publishParts(harness), input, () => {}, new AbortController().signal);
+  return produceEdition(produceDependencies(harness), input, () => {}, new AbortController().signal);
 }
 
 /** The current rows in ClickHouse: RUC to the cells in order, null where it disappeared. */

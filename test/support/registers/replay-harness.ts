@@ -16,8 +16,8 @@ import { findEdition, recordMaterialised, recordNotified } from '../../../pipeli
 import { readHead } from '../../../pipelines/editions/heads.ts';
 import type { PlanParts } from '../../../pipelines/replay/plan.ts';
 import { prepareStream } from '../../../pipelines/stream/prepare.ts';
+import { produceEdition } from '../../../pipelines/stream/produce.ts';
 import { checkMaterialised, groupPassed } from '../../../pipelines/stream/progress.ts';
-import { publishInChild } from '../../../pipelines/stream/publish.ts';
 import { SchemaArchive } from '../../../pipelines/stream/schema-archive.ts';
 import { materializeGroup, watchGroup } from '../../../pipelines/stream/topics.ts';
 import {
@@ -27,7 +27,7 @@ import {
   WriterSchemas,
 } from '../../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, type RegisterName, registers } from '../../../schemas/registers.ts';
-import { makeStreamHarness, publishParts, type StreamHarness } from '../engines/stream.ts';
+import { makeStreamHarness, produceDependencies, type StreamHarness } from '../engines/stream.ts';
 
 const deadlineMs = 60_000;
 const signal = new AbortController().signal;
@@ -168,7 +168,7 @@ export class ReplayHarness {
     const edition = await this.freeze(register, result, from);
     const sha256 = result.changeFile.sha256;
     const changeFile = await this.archive.localFile({ register, kind: 'changes', sha256 });
-    await publishInChild(publishParts(this.stream), { register, edition, changeFile }, () => {}, signal);
+    await produceEdition(produceDependencies(this.stream), { register, edition, changeFile }, () => {}, signal);
     const parts = { ...this.stream, clickhouse };
     await this.until(async () => (await checkMaterialised(parts, register, edition)) === 'materialised');
     await recordMaterialised(pool, register, edition);

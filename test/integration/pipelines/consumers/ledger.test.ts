@@ -17,7 +17,7 @@ import {
   inventedRow,
   inventedRuc,
   makeStreamHarness,
-  publishTestEdition,
+  produceTestEdition,
   type StreamHarness,
   startMaterialize,
 } from '../../../support/engines/stream.ts';
@@ -73,7 +73,7 @@ const committedAll = async (ends: readonly number[]) => {
 
 test('every offset is handled when a second consumer comes and the first one stops in the middle', async () => {
   const changes = baseline(60_000);
-  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
+  const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   const ledger = new Ledger();
   const first = await startMaterialize(harness, { around: into(ledger, 50), limits: smallBatches });
   await expect.poll(() => ledger.size(), { timeout: 60_000 }).toBeGreaterThan(2_000);
@@ -92,7 +92,7 @@ test('every offset is handled when a second consumer comes and the first one sto
 
 test('a consumer killed between insert and commit leaves a state that the repeat makes right', async () => {
   const changes = baseline(20_000);
-  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
+  const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   const child = spawn(process.execPath, ['--import', 'tsx', 'test/support/watch/dying-consumer.ts'], {
     env: { ...harness.environment, SCHEMA_ID: String(harness.ids.changes) },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -114,7 +114,7 @@ test('a consumer killed between insert and commit leaves a state that the repeat
 
 test('reading everything again from the beginning changes nothing', async () => {
   const changes = baseline(5_000);
-  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
+  const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   for (let round = 0; round < 2; round += 1) {
     const ledger = new Ledger();
     const loop = await startMaterialize(harness, { around: into(ledger) });
@@ -131,7 +131,7 @@ test('reading everything again from the beginning changes nothing', async () => 
 
 test('an engine that does not answer is tried again in place, and the batch is committed once it does', async () => {
   const changes = baseline(1_000);
-  const { endOffsets } = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
+  const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   let failures = 4;
   const loop = await startMaterialize(harness, {
     around: (handle) => async (batch) => {
@@ -151,7 +151,7 @@ test('an engine that does not answer is tried again in place, and the batch is c
 });
 
 test('a bug in a handler ends the process instead of losing the batch', async () => {
-  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(10)));
+  await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(10)));
   const loop = await startMaterialize(harness, {
     around: () => async () => {
       throw new TypeError('a bug');
@@ -164,7 +164,7 @@ test('a bug in a handler ends the process instead of losing the batch', async ()
 });
 
 test('a partition that makes no progress is told to the process', async () => {
-  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(10)));
+  await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(10)));
   let release = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -176,7 +176,7 @@ test('a partition that makes no progress is told to the process', async () => {
 });
 
 test('a handler that waits on purpose keeps no partition from counting as alive, and lets the process stop at once', async () => {
-  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
+  await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
   let waiting = 0;
   const loop = await startMaterialize(harness, {
     around: () => async (batch) => {

@@ -10,7 +10,7 @@ import {
   freezeTestEdition,
   makeStreamHarness,
   nextDay,
-  publishTestEdition,
+  produceTestEdition,
   type StreamHarness,
 } from '../../../support/engines/stream.ts';
 import { type Collector, startCollector } from '../../../support/process/collector.ts';
@@ -60,13 +60,13 @@ test('the process serves its health, materialises, survives a kill and stops cle
   const status = async (path: string) => (await fetch(`${consumers.url}${path}`)).status;
   expect(await status('/healthz')).toBe(200);
   await expect.poll(() => status('/readyz'), { timeout: 60_000 }).toBe(200);
-  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
+  await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
   // In the middle of its work, or just after: both must come out the same.
   consumers.process.kill('SIGKILL');
   await consumers.ended;
   const again = await startConsumers();
   await expect.poll(() => checkMaterialised(harness, register, 1), { timeout: 100_000 }).toBe('materialised');
-  await publishTestEdition(harness, 2, await freezeTestEdition(harness, 2, second));
+  await produceTestEdition(harness, 2, await freezeTestEdition(harness, 2, second));
   await expect.poll(() => checkMaterialised(harness, register, 2), { timeout: 60_000 }).toBe('materialised');
   expect(await currentState(harness)).toEqual(expectedState(first, second));
   const metrics = await (await fetch(`${again.url}/metrics`)).text();

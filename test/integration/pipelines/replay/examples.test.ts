@@ -9,7 +9,7 @@ import {
   freezeTestEdition,
   makeStreamHarness,
   nextDay,
-  publishTestEdition,
+  produceTestEdition,
   type StreamHarness,
 } from '../../../support/engines/stream.ts';
 import { type Python, pythonWithPackages } from '../../../support/process/python-packages.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   editions = [first, nextDay(first, 2)];
   for (const [index, changes] of editions.entries()) {
     files.push(await freezeTestEdition(harness, index + 1, changes));
-    await publishTestEdition(harness, index + 1, files[index]!);
+    await produceTestEdition(harness, index + 1, files[index]!);
   }
 });
 afterAll(() => harness?.close());
@@ -52,7 +52,7 @@ describe('the examples in Python', () => {
   });
 
   test('read the topic with its five-byte header, repeats once', async () => {
-    await publishTestEdition(harness, 2, files[1]!);
+    await produceTestEdition(harness, 2, files[1]!);
     const rows = await run('read_topic.py', changesTopic(harness.prefix, 'padron_reducido'));
     const identity = (change: { edition: unknown; ruc: unknown }) => `${change.edition} ${change.ruc}`;
     expect(rows.map(({ edition, ruc }) => identity({ edition, ruc })).sort()).toEqual(

@@ -6,7 +6,7 @@ import { servingTables } from '../../../../pipelines/replay/plan.ts';
 import type { EditionFile, VerifyInput } from '../../../../pipelines/replay/types.ts';
 import { verify } from '../../../../pipelines/replay/verify.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
-import { partitionOf } from '../../../../pipelines/stream/publisher/records.ts';
+import { partitionOf } from '../../../../pipelines/stream/producer/records.ts';
 import { materializeGroup } from '../../../../pipelines/stream/topics.ts';
 import { WriterSchemas } from '../../../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, type RegisterName, registers } from '../../../../schemas/registers.ts';

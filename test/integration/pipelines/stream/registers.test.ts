@@ -2,8 +2,8 @@ import avsc from 'avsc';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Change, encodeChange, schemaHeader, schemaText } from '../../../../pipelines/changes/record.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
+import { replayEdition } from '../../../../pipelines/stream/produce.ts';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
-import { replayInChild } from '../../../../pipelines/stream/publish.ts';
 import { changesOutput } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, type RegisterName } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';
@@ -11,8 +11,8 @@ import {
   freezeTestEdition,
   inventedRuc,
   makeStreamHarness,
-  publishParts,
-  publishTestEdition,
+  produceDependencies,
+  produceTestEdition,
   type StreamHarness,
   startMaterialize,
 } from '../../../support/engines/stream.ts';
@@ -61,7 +61,7 @@ const bar = (sanciones = long) => ({ tipo_id: 'ruc', sanciones });
 
 async function publish(register: RegisterName, edition: number, changes: readonly Change[]): Promise<string> {
   const file = await freezeTestEdition(harness, edition, changes, register);
-  await publishTestEdition(harness, edition, file, register);
+  await produceTestEdition(harness, edition, file, register);
   await expect.poll(() => checkMaterialised(harness, register, edition), { timeout: 60_000 }).toBe('materialised');
   return file;
 }
@@ -129,7 +129,7 @@ test('an edition is replayed once it is announced, with a header on each record,
     [suppliers],
   );
   const input = { register: suppliers, edition: 2, changeFile: `${harness.folder}/${rows[0].sha256}.avro` } as const;
-  const replay = () => replayInChild(publishParts(harness), input, () => {}, new AbortController().signal);
+  const replay = () => replayEdition(produceDependencies(harness), input, () => {}, new AbortController().signal);
   await expect(replay()).rejects.toMatchObject({ code: 'edition_not_announced', retryable: false });
   await harness.pool.query('UPDATE edition SET avisada_at = now() WHERE number = 2');
   const before = await standing();

@@ -168,7 +168,7 @@ describe('a batch may come again', () => {
     expect(woken).toEqual([[webhook.id], [webhook.id], [webhook.id]]);
   });
 
-  it('and a record may stand in it twice, as after a publisher that died: one event', async () => {
+  it('and a record may stand in it twice, as after a producer that died: one event', async () => {
     const { account, edition } = await scene(['20990000019', '20990000027']);
     const webhook = await harness.webhook(account, 'https://example.com/');
     const [first, second] = ['20990000019', '20990000027'].map((ruc) => change(edition, ruc, detectedAt, suspended));

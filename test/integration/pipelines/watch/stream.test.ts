@@ -11,7 +11,7 @@ import { changesTopic } from '../../../../schemas/registers.ts';
 import {
   freezeTestEdition,
   makeStreamHarness,
-  publishTestEdition,
+  produceTestEdition,
   type StreamHarness,
   startMaterialize,
 } from '../../../support/engines/stream.ts';
@@ -64,7 +64,7 @@ function startWatch() {
 }
 
 async function publish(edition: number, changes: readonly Change[], of: typeof register | typeof silent = register) {
-  await publishTestEdition(harness, edition, await freezeTestEdition(harness, edition, changes, of), of);
+  await produceTestEdition(harness, edition, await freezeTestEdition(harness, edition, changes, of), of);
   await expect
     .poll(() => groupPassed(harness, watchGroup(harness.prefix), of, edition), { timeout: 60_000 })
     .toBe(true);

@@ -5,7 +5,7 @@ import { openChangeFile } from '../../changes/change-file.ts';
 import { makeKafka } from '../../runtime/kafka.ts';
 import { makeLogger } from '../../runtime/log.ts';
 import { type ChunkSender, KafkaChunkSender, StreamError } from '../kafka.ts';
-import { jobSchema, type PublisherJob, type PublisherMessage } from './job.ts';
+import { jobSchema, type ProducerJob, type ProducerMessage } from './job.ts';
 import { PreparedChunk, RecordCutter } from './records.ts';
 
 // A process of its own: encoding millions of records would keep the worker from its heartbeats, and its memory has a limit.
@@ -14,11 +14,11 @@ const progressMs = 1_000;
 /** CPU seconds up to the last answer. */
 let used = 0;
 
-function say(message: PublisherMessage): void {
+function say(message: ProducerMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }
 
-function reportEvery(job: PublisherJob, state: SendState): NodeJS.Timeout {
+function reportEvery(job: ProducerJob, state: SendState): NodeJS.Timeout {
   let startedAt = 0;
   let startRows = 0;
   return setInterval(() => {
@@ -40,11 +40,11 @@ function reportEvery(job: PublisherJob, state: SendState): NodeJS.Timeout {
   }, progressMs);
 }
 
-async function publish(job: PublisherJob): Promise<void> {
+async function produce(job: ProducerJob): Promise<void> {
   const state: SendState = { rows: 0, blocks: 0 };
   let rowsByPartition: number[];
   const timer = reportEvery(job, state);
-  const kafka = makeKafka(job.brokers, 'padron-publisher', makeLogger('publisher', 'warn'));
+  const kafka = makeKafka(job.brokers, 'padron-producer', makeLogger('producer', 'warn'));
   const sender = new KafkaChunkSender(kafka, { requestTimeoutMs: job.requestTimeoutMs });
   try {
     // Before the first record is sent: what is in Kafka cannot be taken back.
@@ -77,7 +77,7 @@ function sayFailed(error: unknown): void {
   const { code, retryable } = error as { code?: unknown; retryable?: unknown };
   say({
     kind: 'failed',
-    code: typeof code === 'string' ? code : 'publisher_failed',
+    code: typeof code === 'string' ? code : 'producer_failed',
     message: error instanceof Error ? error.message : String(error),
     retryable: typeof retryable === 'boolean' ? retryable : true,
   });
@@ -87,7 +87,7 @@ function sayFailed(error: unknown): void {
 const lines = createInterface({ input: process.stdin });
 lines.on('line', async (line) => {
   try {
-    await publish(jobSchema.parse(JSON.parse(line)));
+    await produce(jobSchema.parse(JSON.parse(line)));
   } catch (error) {
     sayFailed(error);
   }
@@ -118,7 +118,7 @@ async function sendBlocks(
   blocks: Blocks,
   cutter: RecordCutter,
   sender: ChunkSender,
-  job: PublisherJob,
+  job: ProducerJob,
   state: SendState,
 ): Promise<number[]> {
   let inFlight: Promise<void> = Promise.resolve();
@@ -135,7 +135,7 @@ async function sendBlocks(
   return cutter.rowsByPartition;
 }
 
-async function sendOne(sender: ChunkSender, job: PublisherJob, chunk: PreparedChunk): Promise<void> {
+async function sendOne(sender: ChunkSender, job: ProducerJob, chunk: PreparedChunk): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await sender.sendPrepared(job.topic, chunk);
@@ -151,7 +151,7 @@ async function sendOne(sender: ChunkSender, job: PublisherJob, chunk: PreparedCh
 async function* chunks(
   blocks: Blocks,
   cutter: RecordCutter,
-  job: PublisherJob,
+  job: ProducerJob,
   state: SendState,
 ): AsyncGenerator<Filled> {
   const turns = Array.from({ length: 2 }, () => new PreparedChunk(job.partitions, job.recordHeaders));

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { murmur2, partitionOf } from '../../../../../pipelines/stream/publisher/records.ts';
+import { murmur2, partitionOf } from '../../../../../pipelines/stream/producer/records.ts';
 
 const require = createRequire(import.meta.url);
 // The client's own translation of the Java client's hash.

@@ -15,15 +15,15 @@ import type { RunJob } from '../runtime/job-process.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { KafkaChunkSender, replayHeader, StreamError, type StreamOffsets } from './kafka.ts';
-import { type PublisherDone, type PublisherProgress, runPublisher } from './publisher/job.ts';
-import type { RecordHeaders } from './publisher/records.ts';
+import { type ProducerDone, type ProducerProgress, runProducer } from './producer/job.ts';
+import type { RecordHeaders } from './producer/records.ts';
 import { type SchemaRegistry, schemaIdFor } from './registry.ts';
 import { changesOutput, editionsOutput, type Output } from './topics.ts';
 
-export interface PublishParts {
+export interface ProduceDependencies {
   pool: Pool;
   kafka: Kafka;
-  /** The same brokers as the client's, host:port separated by commas: the publisher process connects by itself. */
+  /** The same brokers as the client's, host:port separated by commas: the producer process connects by itself. */
   brokers: string;
   offsets: StreamOffsets;
   registry: SchemaRegistry;
@@ -31,7 +31,7 @@ export interface PublishParts {
   log: Logger;
 }
 
-interface PublishInput {
+interface ProduceInput {
   register: RegisterName;
   edition: number;
   /** Local file of the change file that the edition was frozen with. */
@@ -52,14 +52,14 @@ export interface Acknowledged {
 }
 
 /** Without `logEnds` where Kafka gave no answer just then: nobody can go on from such a report. */
-export type PublishProgress = PublisherProgress & Partial<Pick<Acknowledged, 'logEnds'>>;
+export type ProduceProgress = ProducerProgress & Partial<Pick<Acknowledged, 'logEnds'>>;
 
-export interface PublishOutcome extends PublisherDone {
+export interface ProduceOutcome extends ProducerDone {
   endOffsets: number[];
 }
 
 /** A chunk is at most one batch of a topic with one partition: with the block that fills it, far below maxMessageBytes. */
-const publishLimits = {
+const produceLimits = {
   rowsPerChunk: 5_000,
   bytesPerChunk: 4 * 1024 * 1024,
   requestTimeoutMs: 30_000,
@@ -71,12 +71,12 @@ const publishLimits = {
  * editions topic, and marks the edition `publicada`. Repeatable at every step; readers take repeated records as one.
  * @throws StreamError; an aborted signal's reason
  */
-export async function publishInChild(
-  parts: PublishParts,
-  input: PublishInput,
-  report: (progress: PublishProgress) => void,
+export async function produceEdition(
+  parts: ProduceDependencies,
+  input: ProduceInput,
+  report: (progress: ProduceProgress) => void,
   signal: AbortSignal,
-): Promise<PublishOutcome> {
+): Promise<ProduceOutcome> {
   const { pool, offsets, prefix, log } = parts;
   const { register, edition } = input;
   const row = await knownEdition(pool, register, edition);
@@ -115,10 +115,10 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
 }
 
 /** Adds to each report where the log ends, asked for after what it says was acknowledged. Nothing is told after the end. */
-function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: PublishProgress) => void) {
+function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;
   return {
-    report: (progress: PublisherProgress) => {
+    report: (progress: ProducerProgress) => {
       const tell = (more: Partial<Acknowledged>) => void (ended || report({ ...progress, ...more }));
       offsets.ends(topic).then(
         (logEnds) => tell({ logEnds }),
@@ -142,12 +142,12 @@ async function knownEdition(pool: Pool, register: RegisterName, edition: number)
 
 /** Sends the records of an edition's change file, under the schema that the file was written with. */
 async function sendChangeFile(
-  parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix'>,
+  parts: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix'>,
   row: Edition,
-  input: Pick<PublishInput, 'changeFile' | 'run'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
-  report: (progress: PublisherProgress) => void,
+  input: Pick<ProduceInput, 'changeFile' | 'run'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
+  report: (progress: ProducerProgress) => void,
   signal: AbortSignal,
-): Promise<PublisherDone> {
+): Promise<ProducerDone> {
   const output = changesOutput(parts.prefix, row.register);
   const { partitions } = await readHead(parts.pool, row.register);
   const job = {
@@ -161,9 +161,9 @@ async function sendChangeFile(
     rows: row.changes,
     acknowledgedBlocks: input.acknowledgedBlocks ?? 0,
     recordHeaders: { ...input.recordHeaders },
-    ...publishLimits,
+    ...produceLimits,
   };
-  return runPublisher(job, report, signal, input.run);
+  return runProducer(job, report, signal, input.run);
 }
 
 /**
@@ -177,7 +177,11 @@ async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFi
 }
 
 /** One record: this edition is complete in its changes topic. Keyed by its number, so that repeats are recognised. */
-async function tellEditions(parts: PublishParts, row: Edition, ends: readonly EditionPartition[]): Promise<void> {
+async function tellEditions(
+  parts: ProduceDependencies,
+  row: Edition,
+  ends: readonly EditionPartition[],
+): Promise<void> {
   const output = editionsOutput(parts.prefix, row.register);
   const schemaId = await schemaIdFor(parts.registry, output);
   const record = {
@@ -192,7 +196,7 @@ async function tellEditions(parts: PublishParts, row: Edition, ends: readonly Ed
     end_offsets: ends.map(({ end_offset }) => end_offset),
   };
   const value = Buffer.concat([schemaHeader(schemaId), avroType('edition').toBuffer(record)]);
-  const sender = new KafkaChunkSender(parts.kafka, { requestTimeoutMs: publishLimits.requestTimeoutMs });
+  const sender = new KafkaChunkSender(parts.kafka, { requestTimeoutMs: produceLimits.requestTimeoutMs });
   try {
     await sender.send(output.topic, [{ key: Buffer.from(String(row.number)), value, partition: 0 }]);
   } finally {
@@ -213,12 +217,12 @@ async function publicationHash(pool: Pool, row: Edition): Promise<string | null>
  * noted in the catalogue. Repeatable; dying half way leaves records that stand twice, which readers take as one.
  * @throws StreamError `edition_not_announced`: watchers are still to be told of it by the records that stand there already
  */
-export async function replayInChild(
-  parts: Pick<PublishParts, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
-  input: Pick<PublishInput, 'register' | 'edition' | 'changeFile'>,
-  report: (progress: PublisherProgress) => void,
+export async function replayEdition(
+  parts: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  input: Pick<ProduceInput, 'register' | 'edition' | 'changeFile'>,
+  report: (progress: ProducerProgress) => void,
   signal: AbortSignal,
-): Promise<PublisherDone> {
+): Promise<ProducerDone> {
   const row = await knownEdition(parts.pool, input.register, input.edition);
   if (row.avisada_at === null) {
     const message = `edition ${row.number} of ${row.register} is on its way: it can be replayed once it is announced`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { inOwnProcess, type JobProgram, type RunJob } from '../../runtime/job-process.ts';
 import { StreamError, type StreamErrorCode } from '../kafka.ts';
 
-/** What the publisher process is told, one JSON document on its standard input. The end of the input ends the process. */
+/** What the producer process is told, one JSON document on its standard input. The end of the input ends the process. */
 export const jobSchema = z.object({
   brokers: z.string(),
   topic: z.string(),
@@ -25,7 +25,7 @@ export const jobSchema = z.object({
   /** How often one chunk is sent anew, each time by a new producer, before the process gives up. */
   sendAttempts: z.number().int().positive(),
 });
-export type PublisherJob = z.infer<typeof jobSchema>;
+export type ProducerJob = z.infer<typeof jobSchema>;
 
 const progressSchema = z.object({
   kind: z.literal('progress'),
@@ -36,9 +36,9 @@ const progressSchema = z.object({
   rowsPerSecond: z.number(),
   acknowledgedBlocks: z.number(),
 });
-export type PublisherProgress = z.infer<typeof progressSchema>;
+export type ProducerProgress = z.infer<typeof progressSchema>;
 
-/** What the publisher process says, one JSON document a line on its standard output. */
+/** What the producer process says, one JSON document a line on its standard output. */
 const messageSchema = z.discriminatedUnion('kind', [
   progressSchema,
   z.object({
@@ -49,9 +49,9 @@ const messageSchema = z.discriminatedUnion('kind', [
   }),
   z.object({ kind: z.literal('failed'), code: z.string(), message: z.string(), retryable: z.boolean() }),
 ]);
-export type PublisherMessage = z.infer<typeof messageSchema>;
+export type ProducerMessage = z.infer<typeof messageSchema>;
 
-export const publisherProgram: JobProgram = {
+export const producerProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),
   // Chunks of a few thousand rows need far less.
   maxHeapMb: 256,
@@ -59,28 +59,28 @@ export const publisherProgram: JobProgram = {
   env: {},
 };
 
-export type PublisherDone = Extract<PublisherMessage, { kind: 'done' }>;
+export type ProducerDone = Extract<ProducerMessage, { kind: 'done' }>;
 
 /**
- * Runs a job of the publisher to its end, in a process of its own unless `run` says another. An aborted signal kills it.
- * @throws StreamError with the process's own code, or `publisher_failed` when it ended without a word
+ * Runs a job of the producer to its end, in a process of its own unless `run` says another. An aborted signal kills it.
+ * @throws StreamError with the process's own code, or `producer_failed` when it ended without a word
  */
-export async function runPublisher(
-  job: PublisherJob,
-  report: (progress: PublisherProgress) => void,
+export async function runProducer(
+  job: ProducerJob,
+  report: (progress: ProducerProgress) => void,
   signal: AbortSignal,
-  run: RunJob = inOwnProcess(publisherProgram),
-): Promise<PublisherDone> {
+  run: RunJob = inOwnProcess(producerProgram),
+): Promise<ProducerDone> {
   const told = (line: unknown) => {
     const message = messageSchema.parse(line);
     if (message.kind === 'progress') report(message);
   };
   const { answer, end, complaint } = await run(job, told, signal);
   if (answer === null) {
-    throw new StreamError('publisher_failed', `the publisher ended (${end}) ${complaint}`.trim(), { retryable: true });
+    throw new StreamError('producer_failed', `the producer ended (${end}) ${complaint}`.trim(), { retryable: true });
   }
   const message = messageSchema.parse(answer);
   if (message.kind === 'done') return message;
-  const { code, message: text, retryable } = message as Extract<PublisherMessage, { kind: 'failed' }>;
+  const { code, message: text, retryable } = message as Extract<ProducerMessage, { kind: 'failed' }>;
   throw new StreamError(code as StreamErrorCode, text, { retryable });
 }

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { avroType, headerBytes } from '../../../../pipelines/changes/record.ts';
 import { editionPartitions } from '../../../../pipelines/editions/editions.ts';
+import { produceEdition } from '../../../../pipelines/stream/produce.ts';
 import {
   checkMaterialised,
   countAtVersion,
   editionsToRepublish,
   groupPassed,
 } from '../../../../pipelines/stream/progress.ts';
-import { publishInChild } from '../../../../pipelines/stream/publish.ts';
 import { watchGroup } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, editionsTopic } from '../../../../schemas/registers.ts';
 import {
@@ -19,8 +19,8 @@ import {
   freezeTestEdition,
   makeStreamHarness,
   nextDay,
-  publishParts,
-  publishTestEdition,
+  produceDependencies,
+  produceTestEdition,
   type StreamHarness,
   startMaterialize,
 } from '../../../support/engines/stream.ts';
@@ -45,13 +45,13 @@ describe('two editions', () => {
   });
 
   test('go from change file to state and history', async () => {
-    const outcome = await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
+    const outcome = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
     expect(outcome.rows).toBe(first.length);
     expect(outcome.rowsByPartition.every((rows) => rows > 2_500)).toBe(true);
     expect(await checkMaterialised(harness, register, 1)).toBe('not_yet');
     const loop = await startMaterialize(harness);
     await expect.poll(() => checkMaterialised(harness, register, 1), { timeout: 60_000 }).toBe('materialised');
-    await publishTestEdition(harness, 2, await freezeTestEdition(harness, 2, second));
+    await produceTestEdition(harness, 2, await freezeTestEdition(harness, 2, second));
     await expect.poll(() => checkMaterialised(harness, register, 2), { timeout: 60_000 }).toBe('materialised');
     await loop.stop();
     expect(loop.failures).toEqual([]);
@@ -73,7 +73,7 @@ describe('two editions', () => {
   test('are told to the editions topic with their ends, and a repeat changes nothing but the ends', async () => {
     const before = await editionPartitions(harness.pool, register, 2);
     const { rows } = await harness.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
-    await publishTestEdition(harness, 2, `${harness.folder}/${rows[0].change_file_sha256}.avro`);
+    await produceTestEdition(harness, 2, `${harness.folder}/${rows[0].change_file_sha256}.avro`);
     const after = await editionPartitions(harness.pool, register, 2);
     const raised = after.map(({ end_offset }, partition) => end_offset - before[partition]!.end_offset);
     expect(raised).toEqual(before.map((partition) => partition.rows));
@@ -105,14 +105,16 @@ describe('two editions', () => {
   });
 });
 
-test('a publisher killed in the middle is run again, from the beginning or from what was acknowledged', async () => {
+test('a producer killed in the middle is run again, from the beginning or from what was acknowledged', async () => {
   const harness = await newHarness();
   const changes = baseline(200_000);
   const input = { register, edition: 1, changeFile: await freezeTestEdition(harness, 1, changes) } as const;
   const inKafka = async () =>
     (await harness.offsets.ends(changesTopic(harness.prefix, register))).reduce((sum, end) => sum + end);
   const abort = new AbortController();
-  const killed = publishInChild(publishParts(harness), input, () => {}, abort.signal).catch((error: unknown) => error);
+  const killed = produceEdition(produceDependencies(harness), input, () => {}, abort.signal).catch(
+    (error: unknown) => error,
+  );
   await expect.poll(inKafka, { timeout: 60_000, interval: 5 }).toBeGreaterThan(0);
   abort.abort(new Error('killed by the test'));
   expect(await killed).toMatchObject({ message: 'killed by the test' });
@@ -125,12 +127,12 @@ test('a publisher killed in the middle is run again, from the beginning or from 
   expect(left).toBeLessThan(changes.length);
   expect(await editionPartitions(harness.pool, register, 1)).toEqual([]);
   const signal = new AbortController().signal;
-  const outcome = await publishInChild(publishParts(harness), input, () => {}, signal);
+  const outcome = await produceEdition(produceDependencies(harness), input, () => {}, signal);
   expect(outcome.rows).toBe(changes.length);
   expect(await inKafka()).toBe(left + changes.length);
   // What an earlier run saw acknowledged is counted, and not sent again.
   const acknowledged = { acknowledgedBlocks: 20, logEnds: outcome.endOffsets };
-  const rest = await publishInChild(publishParts(harness), { ...input, acknowledged }, () => {}, signal);
+  const rest = await produceEdition(produceDependencies(harness), { ...input, acknowledged }, () => {}, signal);
   expect(rest.rowsByPartition).toEqual(outcome.rowsByPartition);
   expect(await inKafka()).toBeLessThan(left + 2 * changes.length);
   expect(rest.endOffsets.every((end, partition) => end > outcome.endOffsets[partition]!)).toBe(true);
@@ -146,12 +148,12 @@ test('what was acknowledged and is no longer in the log is sent again', async ()
   const input = { register, edition: 1, changeFile: await freezeTestEdition(harness, 1, changes) } as const;
   const topic = changesTopic(harness.prefix, register);
   const sum = (ends: readonly number[]) => ends.reduce((total, end) => total + end);
-  await publishTestEdition(harness, 1, input.changeFile);
+  await produceTestEdition(harness, 1, input.changeFile);
   const sentFrom = async (logEnds: readonly number[]) => {
     const acknowledged = { acknowledgedBlocks: 2, logEnds };
     const before = sum(await harness.offsets.ends(topic));
     const again = { ...input, acknowledged };
-    await publishInChild(publishParts(harness), again, () => {}, new AbortController().signal);
+    await produceEdition(produceDependencies(harness), again, () => {}, new AbortController().signal);
     return sum(await harness.offsets.ends(topic)) - before;
   };
   expect(await sentFrom(await harness.offsets.ends(topic))).toBeLessThan(changes.length);
@@ -164,7 +166,7 @@ test('a change file that is not the frozen one sends nothing', async () => {
   const harness = await newHarness();
   const changeFile = await freezeTestEdition(harness, 1, baseline(100));
   appendFileSync(changeFile, 'x');
-  await expect(publishTestEdition(harness, 1, changeFile)).rejects.toMatchObject({
+  await expect(produceTestEdition(harness, 1, changeFile)).rejects.toMatchObject({
     code: 'change_file_differs',
     retryable: false,
   });
@@ -177,15 +179,15 @@ test('editions that the log lost are found, oldest first, and stay found until e
     await freezeTestEdition(harness, 1, baseline(300)),
     await freezeTestEdition(harness, 2, nextDay(baseline(300), 2)),
   ];
-  await publishTestEdition(harness, 1, files[0]!);
-  await publishTestEdition(harness, 2, files[1]!);
+  await produceTestEdition(harness, 1, files[0]!);
+  await produceTestEdition(harness, 2, files[1]!);
   expect(await editionsToRepublish(harness, register)).toEqual([]);
   // As if the log had lost its end: what was noted lies beyond what is there.
   await harness.pool.query('UPDATE edition_partition SET end_offset = end_offset + 40 WHERE partition = 3');
   expect(await editionsToRepublish(harness, register)).toEqual([1, 2]);
   const again = (edition: number) =>
-    publishInChild(
-      publishParts(harness),
+    produceEdition(
+      produceDependencies(harness),
       { register, edition, changeFile: files[edition - 1]!, again: true },
       () => {},
       new AbortController().signal,
@@ -199,7 +201,7 @@ test('editions that the log lost are found, oldest first, and stay found until e
 
 test('a group that stands beyond the end of the log has not passed what came in the place of what was lost', async () => {
   const harness = await newHarness();
-  await publishTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
+  await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
   const [topic, group] = [changesTopic(harness.prefix, register), watchGroup(harness.prefix)];
   const ends = await harness.offsets.ends(topic);
   const admin = harness.kafka.admin();

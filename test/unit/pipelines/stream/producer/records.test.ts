@@ -7,7 +7,7 @@ import {
   schemaHeader,
   schemaText,
 } from '../../../../../pipelines/changes/record.ts';
-import { PreparedChunk, partitionOf, RecordCutter } from '../../../../../pipelines/stream/publisher/records.ts';
+import { PreparedChunk, partitionOf, RecordCutter } from '../../../../../pipelines/stream/producer/records.ts';
 import { type RegisterName, registerNames, registers } from '../../../../../schemas/registers.ts';
 
 const partitions = 3;
