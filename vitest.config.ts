@@ -2,11 +2,8 @@ import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/process/closing-line.ts';
 
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
-// their own. Files that share the stack take names of their own in it, and two run at a time, since much of their time is
-// waiting; whole products run one after another. The kinds run in this order.
-// Where two tests share the machine, one that fails is run once more, and shown as such: a wait may be too short by chance.
-// Never those that kill whole products: what they find once is a finding.
-const retry = 1;
+// their own. The kinds run in this order. Files that share the stack take their own names in it, and two run at a time
+// because they mostly wait. Whole products run one after another.
 const oneFileAtATime = { fileParallelism: false, testTimeout: 120_000, hookTimeout: 180_000 };
 
 export default defineConfig({
@@ -18,7 +15,11 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           testTimeout: 30_000,
-          retry,
+          // Starting a process and loading the product again for each file took two thirds of the CPU time of these files.
+          pool: 'threads',
+          isolate: false,
+          // The default leaves one core idle.
+          maxWorkers: '100%',
           sequence: { groupOrder: 0 },
         },
       },
@@ -39,7 +40,9 @@ export default defineConfig({
           ...oneFileAtATime,
           fileParallelism: true,
           maxWorkers: 2,
-          retry,
+          // Both files and the engines share the machine, so a wait for another process can be too short by chance. A test
+          // that needed its second run is shown as such.
+          retry: 1,
         },
       },
       {
