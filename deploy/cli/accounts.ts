@@ -1,6 +1,4 @@
-import type { Command } from 'commander';
 import {
-  type CreditOutcome,
   changeEmail,
   changePlan,
   createAccount,
@@ -14,7 +12,7 @@ import { createToken, listTokens, revokeToken } from '../../api/accounts/tokens.
 import { readUse } from '../../api/metering/ledger.ts';
 import { monthOf } from '../../api/metering/minute-limits.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { checkDays, dayOf, emailOf, filled, noAccount, wholeNumber } from './arguments.ts';
+import { checkDays, dayOf, emailOf, filled, noAccount, type PadronCommand, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -26,28 +24,29 @@ interface CreateOptions extends OutputOptions {
   contractUntil?: string;
 }
 
-export function registerAccountsCommands(program: Command, context: CommandContext): void {
+const plans = 'free, micro, crecimiento or empresa';
+/** Contracts or tokens that `accounts show` reads at most, and rows of a list without --limit. */
+const maxRows = 1_000;
+
+export function addAccountsCommands(program: PadronCommand, context: CommandContext): void {
   const accounts = program
     .command('accounts')
     .description('Customers: their plan and their data-processing contract.')
-    .addHelpText('after', '\nExample:\n  $ npx padron accounts show 1');
+    .examples('accounts show 1');
 
   accounts
     .command('create')
     .description('Makes an account. Its tokens are made with `padron tokens create`.')
     .requiredOption('--name <name>', 'name of the customer')
-    .requiredOption('--plan <plan>', 'free, micro, crecimiento or empresa')
+    .requiredOption('--plan <plan>', plans)
     .option('--email <address>', 'where operational notices go', emailOf)
     .option('--contract <reference>', "data-processing contract; opens natural persons' records")
     .option('--contract-from <day>', 'first day of the contract, YYYY-MM-DD (default: today in Lima)')
     .option('--contract-until <day>', 'last day of the contract, YYYY-MM-DD (default: open)')
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ npx padron accounts create --name "Estudio Uno" --plan crecimiento
-  $ npx padron accounts create --name "Banco Dos" --plan empresa --contract CTD-2026-014 --json`,
+    .jsonOption()
+    .examples(
+      'accounts create --name "Estudio Uno" --plan crecimiento',
+      'accounts create --name "Banco Dos" --plan empresa --contract CTD-2026-014 --json',
     )
     .action(async (options: CreateOptions) => {
       await checkPlan(context, options.plan);
@@ -57,9 +56,8 @@ Examples:
         email: options.email ?? null,
         contract: contractOf(options),
       });
-      const { bold } = context.colours;
       context.show(options, { id }, [
-        `Account ${bold(String(id))} is made.`,
+        `Account ${context.colours.bold(String(id))} is made.`,
         `Next: npx padron tokens create --account ${id}`,
       ]);
     });
@@ -67,58 +65,37 @@ Examples:
   accounts
     .command('list')
     .description('Accounts, oldest first.')
-    .option('--limit <count>', 'how many at most', wholeNumber, 1_000)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron accounts list')
+    .limitOption(maxRows)
+    .jsonOption()
+    .examples('accounts list')
     .action(async (options: OutputOptions & { limit: number }) => {
       const rows = await listAccounts(context.pool(), options.limit);
-      context.show(
-        options,
-        rows,
-        rows.length === 0
-          ? 'No accounts yet. Make one with: npx padron accounts create'
-          : rows.map((row) =>
-              [row.id, row.plan, row.name, row.contract ? `contract ${row.contract.reference}` : '']
-                .join('\t')
-                .trimEnd(),
-            ),
-      );
+      const none = 'No accounts yet. Make one with: npx padron accounts create';
+      const line = ({ id, plan, name, contract }: (typeof rows)[number]) =>
+        [id, plan, name, contract ? `contract ${contract.reference}` : ''].join('\t').trimEnd();
+      context.showRows(options, rows, line, none);
     });
 
-  registerAccountCommands(accounts, context);
-}
-
-/** The commands about one account. */
-function registerAccountCommands(accounts: Command, context: CommandContext): void {
   accounts
     .command('show')
     .description("An account's plan, its use of this month, its contracts and tokens.")
     .argument('<id>', 'the account', wholeNumber)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron accounts show 1')
-    .action(async (id: number, options: OutputOptions) => {
-      const pool = context.pool();
-      const month = monthOf(Date.now()).firstDay;
-      const [account, use] = [await readAccount(pool, id), await readUse(pool, id, month)];
-      if (account === null || use === null) throw noAccount(id);
-      const contracts = await listContracts(pool, id, 1_000);
-      const tokens = await listTokens(pool, id, 1_000);
-      const live = tokens.filter((token) => token.revoked_at === null).length;
-      context.show(options, { ...account, month, use, contracts, tokens }, [
-        `${context.colours.bold(account.name)}\tplan ${account.plan}`,
-        `used ${use.used} of ${use.limit} in the month of ${month}, prepaid balance ${use.prepaid}`,
-        `contract ${account.contract?.reference ?? 'none in force'}, ${contracts.length} in all`,
-        `tokens ${live} live, ${tokens.length - live} revoked`,
-      ]);
-    });
+    .jsonOption()
+    .examples('accounts show 1')
+    .action((id: number, options: OutputOptions) => showAccount(context, id, options));
 
+  addChangeCommands(accounts, context);
+}
+
+/** The commands that change one account. */
+function addChangeCommands(accounts: PadronCommand, context: CommandContext): void {
   accounts
     .command('plan')
     .description('Changes the plan; every API process knows within 5 seconds. What was used this month stays used.')
     .argument('<id>', 'the account', wholeNumber)
-    .argument('<plan>', 'free, micro, crecimiento or empresa')
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron accounts plan 1 empresa')
+    .argument('<plan>', plans)
+    .jsonOption()
+    .examples('accounts plan 1 empresa')
     .action(async (id: number, plan: string, options: OutputOptions) => {
       await checkPlan(context, plan);
       if (!(await changePlan(context.pool(), id, plan))) throw noAccount(id);
@@ -130,8 +107,8 @@ function registerAccountCommands(accounts: Command, context: CommandContext): vo
     .description('Changes where operational notices go: a webhook that fails, one that was paused.')
     .argument('<id>', 'the account', wholeNumber)
     .argument('<address>', 'the mail address, or "none"', (text: string) => (text === 'none' ? null : emailOf(text)))
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron accounts email 1 avisos@example.pe')
+    .jsonOption()
+    .examples('accounts email 1 avisos@example.pe')
     .action(async (id: number, email: string | null, options: OutputOptions) => {
       if (!(await changeEmail(context.pool(), id, email))) throw noAccount(id);
       context.show(options, { id, email }, `Notices of account ${id} go to ${email ?? 'no mail address'}.`);
@@ -143,30 +120,44 @@ function registerAccountCommands(accounts: Command, context: CommandContext): vo
     .argument('<id>', 'the account', wholeNumber)
     .argument('<units>', 'how many look-ups', wholeNumber)
     .requiredOption('--reference <text>', 'of the purchase, for example the invoice; one reference counts once')
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron accounts credit 1 5000 --reference F001-123')
+    .jsonOption()
+    .examples('accounts credit 1 5000 --reference F001-123')
     .action(async (id: number, units: number, options: OutputOptions & { reference: string }) => {
       const reference = filled(options.reference, '--reference');
       const outcome = await creditUnits(context.pool(), id, units, reference);
       if (outcome === 'no_account') throw noAccount(id);
       if (outcome === 'other_units')
         throw new CommandError(`${reference} was credited with another number of look-ups.`, 'Give another reference.');
-      context.show(options, { id, units, reference, outcome }, creditLine(outcome, id, units));
+      const line =
+        outcome === 'already_credited'
+          ? `Account ${id} had these ${units} look-ups already: nothing is added.`
+          : `Account ${id} has ${units} look-ups more.`;
+      context.show(options, { id, units, reference, outcome }, line);
     });
 }
 
-function creditLine(outcome: CreditOutcome, id: number, units: number): string {
-  if (outcome === 'already_credited') return `Account ${id} had these ${units} look-ups already: nothing is added.`;
-  return `Account ${id} has ${units} look-ups more.`;
+async function showAccount(context: CommandContext, id: number, options: OutputOptions): Promise<void> {
+  const pool = context.pool();
+  const month = monthOf(Date.now()).firstDay;
+  const [account, use] = [await readAccount(pool, id), await readUse(pool, id, month)];
+  if (account === null || use === null) throw noAccount(id);
+  const contracts = await listContracts(pool, id, maxRows);
+  const tokens = await listTokens(pool, id, maxRows);
+  const live = tokens.filter((token) => token.revoked_at === null).length;
+  context.show(options, { ...account, month, use, contracts, tokens }, [
+    `${context.colours.bold(account.name)}\tplan ${account.plan}`,
+    `used ${use.used} of ${use.limit} in the month of ${month}, prepaid balance ${use.prepaid}`,
+    `contract ${account.contract?.reference ?? 'none in force'}, ${contracts.length} in all`,
+    `tokens ${live} live, ${tokens.length - live} revoked`,
+  ]);
 }
 
 async function checkPlan(context: CommandContext, plan: string): Promise<void> {
-  const plans = await planNames(context.pool());
-  if (!plans.includes(plan)) throw new CommandError(`There is no plan "${plan}".`, `Plans: ${plans.join(', ')}.`);
+  const known = await planNames(context.pool());
+  if (!known.includes(plan)) throw new CommandError(`There is no plan "${plan}".`, `Plans: ${known.join(', ')}.`);
 }
 
-function contractOf(options: CreateOptions) {
-  const { contract, contractFrom, contractUntil } = options;
+function contractOf({ contract, contractFrom, contractUntil }: CreateOptions) {
   if (contract === undefined) {
     if (contractFrom !== undefined || contractUntil !== undefined)
       throw new CommandError('Days of a contract without a contract.', 'Give its reference with --contract.');
@@ -178,18 +169,18 @@ function contractOf(options: CreateOptions) {
   return { reference: filled(contract, '--contract'), from, until };
 }
 
-export function registerTokensCommands(program: Command, context: CommandContext): void {
+export function addTokensCommands(program: PadronCommand, context: CommandContext): void {
   const tokens = program
     .command('tokens')
     .description("Accounts' tokens: the text after `Authorization: Bearer`.")
-    .addHelpText('after', '\nExample:\n  $ npx padron tokens create --account 1');
+    .examples('tokens create --account 1');
 
   tokens
     .command('create')
     .description('Makes a token. Its text is shown this once: only a hash of it is kept.')
     .requiredOption('--account <id>', 'the account that the token belongs to', wholeNumber)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron tokens create --account 1 --json')
+    .jsonOption()
+    .examples('tokens create --account 1 --json')
     .action(async (options: OutputOptions & { account: number }) => {
       const made = await createToken(context.pool(), options.account);
       if (made === null) throw noAccount(options.account);
@@ -199,33 +190,26 @@ export function registerTokensCommands(program: Command, context: CommandContext
   tokens
     .command('list')
     .description('Tokens, newest first, without their secrets.')
-    .option('--account <id>', 'of this account only', wholeNumber)
-    .option('--limit <count>', 'how many at most', wholeNumber, 1_000)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron tokens list --account 1')
+    .accountOption()
+    .limitOption(maxRows)
+    .jsonOption()
+    .examples('tokens list --account 1')
     .action(async (options: OutputOptions & { account?: number; limit: number }) => {
       const rows = await listTokens(context.pool(), options.account ?? null, options.limit);
-      context.show(
-        options,
-        rows,
-        rows.length === 0
-          ? 'No tokens.'
-          : rows.map(
-              (row) =>
-                `${row.id}\taccount ${row.account}\t${row.revoked_at ? `revoked ${row.revoked_at.toISOString()}` : 'live'}`,
-            ),
-      );
+      const line = ({ id, account, revoked_at }: (typeof rows)[number]) =>
+        `${id}\taccount ${account}\t${revoked_at ? `revoked ${revoked_at.toISOString()}` : 'live'}`;
+      context.showRows(options, rows, line, 'No tokens.');
     });
 
   tokens
     .command('revoke')
     .description('Revokes a token; every API process refuses it within 5 seconds.')
     .argument('<token>', 'the id of the token: the part after pad_live_ in its text, as `padron tokens list` shows it')
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron tokens revoke 0123456789abcdef')
+    .jsonOption()
+    .examples('tokens revoke 0123456789abcdef')
     .action(async (id: string, options: OutputOptions) => {
       const at = await revokeToken(context.pool(), id);
-      // The argument is not repeated: it may be a whole token, pasted.
+      // The error does not repeat the argument, because it may be a whole token with its secret.
       if (at === null) throw new CommandError('There is no such token.', 'See the ids with: npx padron tokens list');
       context.show(options, { id, revoked_at: at }, `Token ${id} is revoked.`);
     });

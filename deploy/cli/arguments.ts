@@ -1,9 +1,65 @@
+import { Command } from 'commander';
 import { z } from 'zod';
 import { startOfLimaDay } from '../../schemas/lima-time.ts';
 import { isRegisterName, type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { CommandError } from './context.ts';
 
-// What commands take, checked: commander shows the error with the argument's or option's name.
+/** How long `--wait` watches when `--timeout` is not given: six hours. */
+const defaultTimeoutSeconds = 6 * 3600;
+
+export const registerArgument = `one of: ${registerNames.join(', ')}`;
+
+/** A command or noun of `padron`. Its methods add the options, arguments and help texts that several commands share. */
+export class PadronCommand extends Command {
+  override createCommand(name?: string): PadronCommand {
+    return new PadronCommand(name);
+  }
+
+  registerArgument(): this {
+    return this.argument('<register>', registerArgument, registerOf);
+  }
+
+  registerOption(): this {
+    return this.option('--register <register>', 'of this register only', registerOf);
+  }
+
+  accountOption(): this {
+    return this.option('--account <id>', 'of this account only', wholeNumber);
+  }
+
+  limitOption(rows: number, description = 'how many at most'): this {
+    return this.option('--limit <count>', description, wholeNumber, rows);
+  }
+
+  /** Who decides, and why. Both are kept with the decision. */
+  decisionOptions(who: string, why: string): this {
+    return this.option('--by <name>', who, 'operator').option('--reason <text>', why);
+  }
+
+  waitOptions(
+    wait = 'wait until it is final and, when published, materialised and notified',
+    timeout = 'with --wait: give up watching after so long',
+  ): this {
+    return this.option('--wait', wait).option('--timeout <seconds>', timeout, wholeNumber, defaultTimeoutSeconds);
+  }
+
+  jsonOption(description = 'one JSON document on standard output'): this {
+    return this.option('--json', description);
+  }
+
+  /** A paragraph below the options in `--help`. */
+  remarks(text: string): this {
+    return this.addHelpText('after', `\n${text}`);
+  }
+
+  /** Examples at the end of `--help`, each without the `npx padron` that all begin with. */
+  examples(...commands: string[]): this {
+    const lines = commands.map((command) => `\n  $ npx padron ${command}`);
+    return this.addHelpText('after', `\n${commands.length === 1 ? 'Example' : 'Examples'}:${lines.join('')}`);
+  }
+}
+
+// The functions below check one argument or option each. Commander adds the name of the argument to their error.
 
 /** A whole number from 1. */
 export function wholeNumber(text: string): number {
@@ -18,19 +74,19 @@ export function registerOf(text: string): RegisterName {
   throw new CommandError(`There is no register "${text}".`, `Registers: ${registerNames.join(', ')}.`);
 }
 
-/** For an argument that may be given several times: each of them once. */
+/** For an argument that may be given several times. A register that is repeated counts once. */
 export function registersOf(text: string, previous: RegisterName[] | undefined): RegisterName[] {
   return [...new Set([...(previous ?? []), registerOf(text)])];
 }
 
-/** YYYY-MM-DD. */
+/** A day that the calendar has, as YYYY-MM-DD. */
 export function dayOf(text: string): string {
   const day = new Date(`${text}T00:00:00Z`);
   if (!Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text) return text;
   throw new CommandError(`"${text}" is not a day.`, 'Write it as YYYY-MM-DD.');
 }
 
-/** The beginning of a day in Lima (YYYY-MM-DD), or an instant of ISO 8601 with its offset. */
+/** A day (YYYY-MM-DD) means its first moment in Lima. Anything else must be an ISO 8601 instant with its offset. */
 export function instantOf(text: string): Date {
   if (/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return startOfLimaDay(dayOf(text));
   const instant = new Date(text);
@@ -38,14 +94,14 @@ export function instantOf(text: string): Date {
   throw new CommandError(`"${text}" is no time.`, 'Write YYYY-MM-DD, or for example 2026-11-20T09:00:00-05:00.');
 }
 
-/** A text that is not empty, without the spaces around it. */
+/** The text without the spaces around it. @throws CommandError when nothing is left */
 export function filled(text: string, option: string): string {
   const trimmed = text.trim();
   if (trimmed === '') throw new CommandError(`${option} is empty.`, `Give a text after ${option}.`);
   return trimmed;
 }
 
-/** An address that mail can go to. */
+/** A mail address. */
 export function emailOf(text: string): string {
   const email = z.email().safeParse(text);
   if (email.success) return email.data;
@@ -61,8 +117,3 @@ export function checkDays(from: string, until: string | null): void {
 export function noAccount(id: number): CommandError {
   return new CommandError(`There is no account ${id}.`, 'See them with: npx padron accounts list');
 }
-
-export const registerArgument = `one of: ${registerNames.join(', ')}`;
-
-/** How long a command that waits goes on watching. */
-export const defaultTimeoutSeconds = 6 * 3600;

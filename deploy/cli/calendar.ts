@@ -1,10 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { Command } from 'commander';
 import { shippedCalendar } from '../../api/calendar/data/shipped.ts';
 import { parseDecree, parseTable } from '../../api/calendar/parse.ts';
 import { type Addition, addToCalendar, type NewAddition, readAdditions } from '../../api/calendar/store.ts';
 import type { Decree, Parsed, PublishedTable } from '../../api/calendar/types.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
+import type { PadronCommand } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
 interface AddOptions extends OutputOptions {
@@ -12,17 +12,17 @@ interface AddOptions extends OutputOptions {
   reason?: string;
 }
 
-/** A year's table has 84 dates; a larger file is another one. */
+/** A year's table has 84 dates, so a file beyond this is not one. */
 const maxFileBytes = 1024 * 1024;
 
-/** `padron calendar add-decree|add-table|list`: what the calendar learns between releases. */
-export function registerCalendarCommands(program: Command, context: CommandContext): void {
+/** `padron calendar add-decree|add-table|list`: decrees and tables that came out after the release. */
+export function addCalendarCommands(program: PadronCommand, context: CommandContext): void {
   const calendar = program
     .command('calendar')
     .description('Decrees of non-working days and published due dates.')
-    .addHelpText('after', '\nExample:\n  $ npx padron calendar list');
+    .examples('calendar list');
 
-  addCommand(calendar, context, {
+  addFileCommand(calendar, context, {
     name: 'add-decree',
     description: 'Adds a decree of national non-working days. A later file of the same decree replaces it.',
     shape: `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true,
@@ -31,42 +31,37 @@ export function registerCalendarCommands(program: Command, context: CommandConte
 completesYear (may be left out): with this decree all of that year's days are known.`,
     read: (text) => found('decree', parseDecree(text, shippedCalendar.holidays)),
   });
-  addCommand(calendar, context, {
+  addFileCommand(calendar, context, {
     name: 'add-table',
     description: "Adds a year's due dates as published (Anexo I). They win over the rule and over tables before them.",
     shape: `{"year": 2027, "source": "SUNAT - Cronograma de obligaciones mensuales 2027",
    "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …, "4-5": …, "6-7": …, "8-9": …, "good_taxpayers": …}, …}}`,
     read: (text) => found('table', parseTable(text, shippedCalendar.holidays)),
   });
-  registerList(calendar, context);
+  addListCommand(calendar, context);
 }
 
-interface AddCommand {
+interface FileCommand {
   name: string;
   description: string;
+  /** The form of the file, as --help shows it. */
   shape: string;
   read: (text: string) => Parsed<NewAddition>;
 }
 
-function addCommand(calendar: Command, context: CommandContext, { name, description, shape, read }: AddCommand): void {
+function addFileCommand(
+  calendar: PadronCommand,
+  context: CommandContext,
+  { name, description, shape, read }: FileCommand,
+): void {
   calendar
     .command(name)
     .description(description)
     .argument('<file>', 'JSON, see below')
-    .option('--by <name>', 'who adds it; kept with it', 'operator')
-    .option('--reason <text>', 'why, or where it was read; kept with it')
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      `
-The file:
-  ${shape}
-
-Running processes serve it within a minute.
-
-Example:
-  $ npx padron calendar ${name} file.json --by "Ana Ruiz" --reason "El Peruano, 16 May"`,
-    )
+    .decisionOptions('who adds it; kept with it', 'why, or where it was read; kept with it')
+    .jsonOption()
+    .remarks(`The file:\n  ${shape}\n\nRunning processes serve it within a minute.`)
+    .examples(`calendar ${name} file.json --by "Ana Ruiz" --reason "El Peruano, 16 May"`)
     .action(async (file: string, options: AddOptions) => {
       const addition = await readAddition(file, read);
       const { by, reason = null } = options;
@@ -81,12 +76,12 @@ Example:
     });
 }
 
-function registerList(calendar: Command, context: CommandContext): void {
+function addListCommand(calendar: PadronCommand, context: CommandContext): void {
   calendar
     .command('list')
     .description("The release's decrees and tables, then what operators added, in that order.")
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron calendar list')
+    .jsonOption()
+    .examples('calendar list')
     .action(async (options: OutputOptions) => {
       const added = await readAdditions(context.pool());
       const shipped: NewAddition[] = [
@@ -101,8 +96,8 @@ function registerList(calendar: Command, context: CommandContext): void {
     });
 }
 
-/** @throws CommandError that names all that is wrong with the file */
-async function readAddition(file: string, read: AddCommand['read']): Promise<NewAddition> {
+/** @throws CommandError that names everything that is wrong with the file */
+async function readAddition(file: string, read: FileCommand['read']): Promise<NewAddition> {
   const parsed = read(await readText(file));
   if (parsed.ok) return parsed.value;
   throw new CommandError(

@@ -1,11 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
+import type { Writable } from 'node:stream';
 import type { Pool } from 'pg';
 import pc from 'picocolors';
 import { z } from 'zod';
 import { databaseBlock, parseConfiguration } from '../../pipelines/runtime/config.ts';
 import { makePool } from '../../pipelines/runtime/postgres.ts';
 
-/** What a command cannot go on from, said to the person: what is wrong and, in `advice`, what to do next. */
+/** An error that the operator can mend. The message says what is wrong, the advice says what to do next. */
 export class CommandError extends Error {
   override name = 'CommandError';
   readonly advice: string | undefined;
@@ -15,86 +16,95 @@ export class CommandError extends Error {
   }
 }
 
-/** Exit code of a command that waited and saw the work stopped, not done. */
+/** Exit code of a command that waited for work which was stopped (quarantined, refused, cancelled) instead of done. */
 export const exitStopped = 2;
 
-/** Every command takes `--json`: one JSON document on standard output and nothing else. */
+/** Every command takes `--json`, which prints one JSON document on standard output and nothing else. */
 export interface OutputOptions {
   json?: boolean | undefined;
 }
 
-export interface CommandContext {
-  /**
-   * The settings a command needs, from the environment, else from the endpoints file of the local stack.
-   * @throws CommandError that names what is missing
-   */
-  configuration<Schema extends z.ZodType>(schema: Schema): z.output<Schema>;
-  /** A pool on the database of the configuration; closed when the command ends. */
-  pool(): Pool;
-  /** Something to close when the command ends, in reverse order. */
-  onEnd(stop: () => Promise<unknown> | unknown): void;
-  /** The command's result: the document with `--json`, else the lines for a person. */
-  show(options: OutputOptions, document: unknown, lines: string | readonly string[]): void;
-  /** For a result that is too large for a document: bytes as they are. */
-  output: NodeJS.WritableStream;
-  /** Progress and remarks: always standard error, so that standard output stays one document. */
-  note(text: string): void;
-  /** Colours of standard output, off when it is no terminal. */
-  colours: ReturnType<typeof pc.createColors>;
-}
-
 export interface CommandSurroundings {
   environment: Record<string, string | undefined>;
+  /** The file in which a running local stack publishes its addresses. */
   endpointsFile: string;
-  stdout: NodeJS.WritableStream & { isTTY?: boolean };
-  stderr: NodeJS.WritableStream & { isTTY?: boolean };
+  stdout: Writable & { isTTY?: boolean };
+  stderr: Writable;
 }
 
-/** One context per run of the command; `close` releases all that its actions opened. */
-export function makeContext(around: CommandSurroundings): CommandContext & { close(): Promise<void> } {
-  const stops: (() => Promise<unknown> | unknown)[] = [];
-  let pool: Pool | undefined;
-  const context: CommandContext = {
-    configuration: (schema) => readConfiguration(schema, around),
-    pool() {
-      if (!pool) {
-        pool = makePool(context.configuration(databaseBlock).DATABASE_URL, 'padron-cli', 2);
-        const opened = pool;
-        stops.push(() => opened.end());
-      }
-      return pool;
-    },
-    onEnd: (stop) => void stops.push(stop),
-    show(options, document, lines) {
-      const text = options.json ? JSON.stringify(document) : typeof lines === 'string' ? lines : lines.join('\n');
-      around.stdout.write(`${text}\n`);
-    },
-    output: around.stdout,
-    note: (text) => void around.stderr.write(`${text}\n`),
-    colours: pc.createColors(around.stdout.isTTY === true && !around.environment.NO_COLOR),
-  };
-  return {
-    ...context,
-    async close() {
-      for (const stop of stops.reverse()) await stop();
-    },
-  };
-}
+/** What one run of the command works with: settings, the database pool, output, and what must be closed at the end. */
+export class CommandContext {
+  readonly #around: CommandSurroundings;
+  readonly #closers: (() => Promise<unknown> | unknown)[] = [];
+  #pool: Pool | undefined;
+  /** Exit code of a command that did not throw. */
+  exitCode = 0;
+  /** Standard output, for results that are too large for one document. */
+  readonly output: Writable;
+  /** Colours for standard output. They are off when it is no terminal. */
+  readonly colours: ReturnType<typeof pc.createColors>;
 
-function readConfiguration<Schema extends z.ZodType>(schema: Schema, around: CommandSurroundings): z.output<Schema> {
-  const running = readEndpoints(around.endpointsFile);
-  try {
-    return parseConfiguration(schema, { ...running, ...around.environment });
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    const advice = running
-      ? `These are missing in the environment and in ${around.endpointsFile}: set them and run the command again.`
-      : `No local stack runs here (no ${around.endpointsFile}): run \`npm start\` in another terminal, or set these variables.`;
-    throw new CommandError(error.message, advice);
+  constructor(around: CommandSurroundings) {
+    this.#around = around;
+    this.output = around.stdout;
+    this.colours = pc.createColors(around.stdout.isTTY === true && !around.environment.NO_COLOR);
+  }
+
+  /**
+   * Reads the settings a command needs from the environment, and what is missing there from the local stack's endpoints.
+   * @throws CommandError that names every missing or wrong setting
+   */
+  configuration<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {
+    const { environment, endpointsFile } = this.#around;
+    const running = readEndpoints(endpointsFile);
+    try {
+      return parseConfiguration(schema, { ...running, ...environment });
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      const advice = running
+        ? `These are missing in the environment and in ${endpointsFile}: set them and run the command again.`
+        : `No local stack runs here (no ${endpointsFile}): run \`npm start\` in another terminal, or set these variables.`;
+      throw new CommandError(error.message, advice);
+    }
+  }
+
+  /** The pool on the configured database. It opens at the first call and closes when the command ends. */
+  pool(): Pool {
+    if (this.#pool === undefined) {
+      const pool = makePool(this.configuration(databaseBlock).DATABASE_URL, 'padron-cli', 2);
+      this.onEnd(() => pool.end());
+      this.#pool = pool;
+    }
+    return this.#pool;
+  }
+
+  /** Adds something to close when the command ends. The last added is closed first. */
+  onEnd(close: () => Promise<unknown> | unknown): void {
+    this.#closers.push(close);
+  }
+
+  /** Prints the command's result: the document with `--json`, the lines without it. */
+  show(options: OutputOptions, document: unknown, lines: string | readonly string[]): void {
+    const text = options.json ? JSON.stringify(document) : typeof lines === 'string' ? lines : lines.join('\n');
+    this.output.write(`${text}\n`);
+  }
+
+  /** Prints a list as a line per row, or the text `none` when it is empty. */
+  showRows<Row>(options: OutputOptions, rows: readonly Row[], line: (row: Row) => string, none: string): void {
+    this.show(options, rows, rows.length === 0 ? none : rows.map(line));
+  }
+
+  /** Prints progress or a remark on standard error, so that standard output stays one document. */
+  note(text: string): void {
+    this.#around.stderr.write(`${text}\n`);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.reverse()) await close();
   }
 }
 
-// The file of a stack that is just being written, or of an older release, is an error to be said, not a stack trace.
+/** undefined when no stack runs. A half-written file, or one of an older release, becomes advice, not a stack trace. */
 function readEndpoints(file: string): Record<string, string> | undefined {
   if (!existsSync(file)) return undefined;
   try {

@@ -1,14 +1,13 @@
-import type { Command } from 'commander';
 import { addContract, type Contract, endContract, listContracts } from '../../api/accounts/contracts.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { checkDays, dayOf, filled, noAccount, wholeNumber } from './arguments.ts';
+import { checkDays, dayOf, filled, noAccount, type PadronCommand, wholeNumber } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
 
-export function registerContractsCommands(program: Command, context: CommandContext): void {
+export function addContractsCommands(program: PadronCommand, context: CommandContext): void {
   const contracts = program
     .command('contracts')
     .description("Data-processing contracts: they open natural persons' records to an account.")
-    .addHelpText('after', '\nExample:\n  $ npx padron contracts list --account 1');
+    .examples('contracts list --account 1');
 
   contracts
     .command('add')
@@ -17,35 +16,28 @@ export function registerContractsCommands(program: Command, context: CommandCont
     .requiredOption('--reference <text>', "the contract's reference, kept with every answer that it opened")
     .option('--from <day>', 'first day in force, YYYY-MM-DD (default: today in Lima)', dayOf)
     .option('--until <day>', 'last day in force (default: open)', dayOf)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      '\nExample:\n  $ npx padron contracts add --account 1 --reference CTD-2026-014 --until 2027-12-31',
-    )
+    .jsonOption()
+    .examples('contracts add --account 1 --reference CTD-2026-014 --until 2027-12-31')
     .action(async (options: OutputOptions & { account: number; reference: string; from?: string; until?: string }) => {
-      const from = options.from ?? limaDay(new Date());
-      const until = options.until ?? null;
+      const { from = limaDay(new Date()), until = null } = options;
       checkDays(from, until);
       const reference = filled(options.reference, '--reference');
       const id = await addContract(context.pool(), options.account, { reference, from, until });
       if (id === null) throw noAccount(options.account);
-      context.show(
-        options,
-        { id },
-        `Contract ${id} is added: ${reference}, from ${from}${until ? ` to ${until}` : ''}.`,
-      );
+      const days = `from ${from}${until ? ` to ${until}` : ''}`;
+      context.show(options, { id }, `Contract ${id} is added: ${reference}, ${days}.`);
     });
 
   contracts
     .command('list')
     .description('Contracts, newest first, past ones too.')
-    .option('--account <id>', 'of this account only', wholeNumber)
-    .option('--limit <count>', 'how many at most', wholeNumber, 1_000)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron contracts list --account 1')
+    .accountOption()
+    .limitOption(1_000)
+    .jsonOption()
+    .examples('contracts list --account 1')
     .action(async (options: OutputOptions & { account?: number; limit: number }) => {
       const rows = await listContracts(context.pool(), options.account ?? null, options.limit);
-      context.show(options, rows, rows.length === 0 ? 'No contracts.' : rows.map(contractLine));
+      context.showRows(options, rows, contractLine, 'No contracts.');
     });
 
   contracts
@@ -53,16 +45,9 @@ export function registerContractsCommands(program: Command, context: CommandCont
     .description('Ends a contract at once, or after a last day. The contract stays in the list.')
     .argument('<id>', 'the number of the contract, as `padron contracts list` shows it', wholeNumber)
     .option('--on <day>', 'last day in force (default: ends at once)', dayOf)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      `
-Every API process knows within 5 seconds.
-
-Examples:
-  $ npx padron contracts end 3
-  $ npx padron contracts end 3 --on 2026-12-31`,
-    )
+    .jsonOption()
+    .remarks('Every API process knows within 5 seconds.')
+    .examples('contracts end 3', 'contracts end 3 --on 2026-12-31')
     .action(async (id: number, options: OutputOptions & { on?: string }) => {
       const ended = await endContract(context.pool(), id, options.on ?? null).catch((error: unknown) => {
         if (!isBeforeFirstDay(error)) throw error;
@@ -74,7 +59,7 @@ Examples:
     });
 }
 
-/** SQLSTATE of a row that breaks a CHECK: the only one of the table is that of the days. */
+/** 23514 is the SQLSTATE of a row that breaks a CHECK. The table's only CHECK is that no contract ends before it begins. */
 function isBeforeFirstDay(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23514';
 }

@@ -1,4 +1,6 @@
-import type { Command } from 'commander';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { temporalBlock } from '../../pipelines/runtime/config.ts';
+import { makeLazyTemporal } from '../../pipelines/runtime/temporal.ts';
 import {
   type Backlog,
   backlogByWebhook,
@@ -8,72 +10,75 @@ import {
   type WebhookBacklog,
 } from '../../pipelines/webhooks/backlog.ts';
 import { pageDeliveries } from '../../pipelines/webhooks/delivery-log.ts';
+import {
+  createRecovery,
+  leftOut,
+  type RecoverableState,
+  type Recovery,
+  readRecovery,
+  recoverableStates,
+} from '../../pipelines/webhooks/recoveries.ts';
+import { accountOfDelivery, type NotResent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
+import { makeWake } from '../../pipelines/webhooks/work.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
-import { wholeNumber } from './arguments.ts';
-import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
-import { registerRecoverCommand, registerResendCommand } from './deliveries-again.ts';
+import { instantOf, type PadronCommand } from './arguments.ts';
+import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 
-/** Deliveries shown of one endpoint. */
+/** How many of its last deliveries `endpoint` shows. */
 const shownDeliveries = 10;
+/** Recoveries of one webhook that may run at the same time. The customer's own count too. */
+const maxRunning = 5;
+const recoveryPollMs = 500;
 
-/** `padron deliveries backlog|endpoint|resend|recover`: what stands to be sent, and sending it again. */
-export function registerDeliveriesCommands(program: Command, context: CommandContext): void {
+/** `padron deliveries backlog|endpoint|resend|recover`: what is still to be sent, and sending again. */
+export function addDeliveriesCommands(program: PadronCommand, context: CommandContext): void {
   const deliveries = program
     .command('deliveries')
-    .description("Notices to customers' webhooks: what is due, how an endpoint stands, sending again.")
-    .addHelpText('after', '\nExample:\n  $ npx padron deliveries backlog');
-  registerBacklogCommand(deliveries, context);
-  registerEndpointCommand(deliveries, context);
-  registerResendCommand(deliveries, context);
-  registerRecoverCommand(deliveries, context);
-}
+    .description("Deliveries to customers' webhooks: what is due, how an endpoint stands, sending again.")
+    .examples('deliveries backlog');
 
-function registerBacklogCommand(deliveries: Command, context: CommandContext): void {
   deliveries
     .command('backlog')
     .description('What stands to be sent: in all, and by webhook, the one that has been due longest first.')
-    .option('--limit <count>', 'webhooks at most', wholeNumber, 20)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron deliveries backlog')
+    .limitOption(20, 'webhooks at most')
+    .jsonOption()
+    .examples('deliveries backlog')
     .action(async (options: OutputOptions & { limit: number }) => {
       const backlog = await readBacklog(context.pool());
       const webhooks = await backlogByWebhook(context.pool(), options.limit);
       context.show(options, { ...backlog, webhooks }, [backlogLine(backlog), ...webhooks.map(webhookLine)]);
     });
-}
 
-function registerEndpointCommand(deliveries: Command, context: CommandContext): void {
   deliveries
     .command('endpoint')
     .description('How one webhook stands, and its last deliveries. Its URL is not shown: it may hold a secret.')
     .argument('<webhook>', 'id of the webhook')
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron deliveries endpoint wh_3f…')
-    .action(async (webhook: string, options: OutputOptions) => {
-      const endpoint = await requireEndpoint(context, webhook);
-      const last = await pageDeliveries(context.pool(), webhook, { after: null }, shownDeliveries);
-      const documents = last.map(({ id, evento, estado, attempts, createdAt, nextAttemptAt }) => ({
-        id,
-        evento,
-        estado,
-        attempts,
-        createdAt,
-        nextAttemptAt,
-      }));
-      context.show(options, { ...endpoint, deliveries: documents }, [
-        ...endpointLines(endpoint),
-        ...documents.map(({ id, evento, estado, attempts, createdAt }) =>
-          [limaTime(createdAt), id, evento, estado, `${attempts} attempts`].join('\t'),
-        ),
-      ]);
-    });
+    .jsonOption()
+    .examples('deliveries endpoint wh_3f…')
+    .action((webhook: string, options: OutputOptions) => showEndpoint(context, webhook, options));
+
+  deliveries
+    .command('resend')
+    .description('Makes one delivery due now, under its id. Of a paused webhook it is held with the rest. Repeatable.')
+    .argument('<delivery>', 'id of the delivery (X-Service-Delivery)')
+    .jsonOption()
+    .examples('deliveries resend en_5c…')
+    .action((id: string, options: OutputOptions) => resend(context, id, options));
+
+  addRecoverCommand(deliveries, context);
 }
 
-/** @throws CommandError where there is none */
-async function requireEndpoint(context: CommandContext, webhook: string): Promise<EndpointState> {
+async function showEndpoint(context: CommandContext, webhook: string, options: OutputOptions): Promise<void> {
   const endpoint = await readEndpoint(context.pool(), webhook);
   if (endpoint === null) throw new CommandError(`There is no webhook ${webhook}.`, 'Ids start with wh_.');
-  return endpoint;
+  const last = await pageDeliveries(context.pool(), webhook, { after: null }, shownDeliveries);
+  const deliveries = last.map(({ id, evento, estado, attempts, createdAt, nextAttemptAt }) => {
+    return { id, evento, estado, attempts, createdAt, nextAttemptAt };
+  });
+  const lines = deliveries.map(({ id, evento, estado, attempts, createdAt }) =>
+    [limaTime(createdAt), id, evento, estado, `${attempts} attempts`].join('\t'),
+  );
+  context.show(options, { ...endpoint, deliveries }, [...endpointLines(endpoint), ...lines]);
 }
 
 function backlogLine({ due, waiting, inFlight, held, oldestDueSeconds, webhooksPaused }: Backlog): string {
@@ -97,4 +102,132 @@ function endpointLines(endpoint: EndpointState): string[] {
     `limits ${endpoint.rateLimitPerSecond} a second, ${endpoint.inFlightLimit} under way`,
     workedOnUntil === null ? 'no worker looks at it now' : `a worker looks at it until ${limaTime(workedOnUntil)}`,
   ];
+}
+
+/** The worker's sweeper (workflows/delivery/worker.ts) finds due work by itself, so a lost wake-up only costs this time. */
+const sweptSoon = 'A worker takes it up within half a minute.';
+
+async function resend(context: CommandContext, id: string, options: OutputOptions): Promise<void> {
+  const wake = wakeOf(context);
+  const account = await accountOfDelivery(context.pool(), id);
+  if (account === null) throw refusal(id, { ok: false, problem: 'not_found' });
+  const resent = await resendDelivery(context.pool(), account, id);
+  if (!resent.ok) throw refusal(id, resent);
+  const { webhookId, estado } = resent;
+  const lines = [`Delivery ${id} of ${webhookId} is ${estado}.`];
+  if (estado === 'retenida') lines.push('Its webhook is paused: it leaves when the customer resumes it.');
+  if (estado === 'pendiente') lines.push((await wake(webhookId)) ? 'Its worker was woken.' : sweptSoon);
+  context.show(options, { id, webhook: webhookId, estado }, lines);
+}
+
+function refusal(id: string, refused: NotResent): CommandError {
+  switch (refused.problem) {
+    case 'not_found':
+      return new CommandError(`There is no delivery ${id}.`, 'It may be past its 13 months.');
+    case 'cancelled':
+      return new CommandError(`Delivery ${id} is cancelled.`, 'A correction took it back, or its webhook was deleted.');
+    case 'taken_back':
+      return new CommandError(
+        `Delivery ${id} is not sent again: edition ${refused.by.edition} (${refused.by.fechaDato}) corrected what it says.`,
+        'Whoever it had been sent to was sent the correction.',
+      );
+  }
+}
+
+const wakeDeadlineMs = 3_000;
+const wakeSettings = temporalBlock.partial({ TEMPORAL_ADDRESS: true });
+
+/**
+ * Reads the settings at once, so that a wrong address fails the command before it changes anything.
+ * @returns wakes the workflow of a webhook, as the api does. It resolves to false when no Temporal is configured or when
+ *   Temporal did not answer, which it also notes on standard error.
+ * @throws CommandError when the address is no address
+ */
+function wakeOf(context: CommandContext): (webhookId: string) => Promise<boolean> {
+  const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = context.configuration(wakeSettings);
+  if (TEMPORAL_ADDRESS === undefined) return async () => false;
+  return async (webhookId) => {
+    const client = makeLazyTemporal(TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE);
+    context.onEnd(() => client.connection.close());
+    try {
+      await makeWake(client, { inParallel: 1, deadlineMs: wakeDeadlineMs })([webhookId]);
+      return true;
+    } catch {
+      context.note(`Temporal did not take the wake-up at ${TEMPORAL_ADDRESS}. ${sweptSoon}`);
+      return false;
+    }
+  };
+}
+
+interface RecoverOptions extends OutputOptions {
+  since: Date;
+  until?: Date;
+  states: RecoverableState[];
+  dryRun?: boolean;
+  wait?: boolean;
+  timeout: number;
+}
+
+function addRecoverCommand(deliveries: PadronCommand, context: CommandContext): void {
+  const sinceMeaning = 'deliveries made from then: YYYY-MM-DD in Lima, or ISO 8601 with an offset';
+  const statesMeaning = `of ${recoverableStates.join(', ')}, separated by commas`;
+  deliveries
+    .command('recover')
+    .description(
+      'Sends again what a webhook did not get since a time: counted first, then made due in chunks by the api, which wakes the worker.',
+    )
+    .argument('<webhook>', 'id of the webhook')
+    .requiredOption('--since <time>', sinceMeaning, instantOf)
+    .option('--until <time>', 'deliveries made before then (default: now)', instantOf)
+    .option('--states <list>', statesMeaning, statesOf, ['agotada', 'descartada'])
+    .option('--dry-run', 'only counts')
+    .waitOptions('waits until all are due', 'how long --wait waits')
+    .jsonOption()
+    .examples(
+      'deliveries recover wh_3f… --since 2026-11-20 --dry-run',
+      'deliveries recover wh_3f… --since 2026-11-20T09:00:00-05:00 --wait',
+    )
+    .action((webhook: string, options: RecoverOptions) => recover(context, webhook, options));
+}
+
+async function recover(context: CommandContext, webhook: string, options: RecoverOptions): Promise<void> {
+  const { since: from, until: before = null, states, dryRun = false } = options;
+  const endpoint = await readEndpoint(context.pool(), webhook);
+  if (endpoint === null || endpoint.deletedAt !== null)
+    throw new CommandError(`There is no webhook ${webhook}.`, 'Ids start with wh_; deleted ones get nothing.');
+  const made = await createRecovery(context.pool(), webhook, { from, before, states, isSimulated: dryRun }, maxRunning);
+  if (made === null)
+    throw new CommandError(`${webhook} has ${maxRunning} recoveries under way.`, 'Wait until one has ended.');
+  const recovery = options.wait && !dryRun ? await followRecovery(context, made, options.timeout) : made;
+  if (recovery.estado === 'cancelada') context.exitCode = exitStopped;
+  const { id, estado, total, resent } = recovery;
+  context.show(options, { id, webhook, estado, total, resent }, recoveryLine(recovery));
+}
+
+/** Waits until the recovery has ended or the time is over. The api carries it on either way. */
+async function followRecovery(context: CommandContext, made: Recovery, timeoutSeconds: number): Promise<Recovery> {
+  const deadline = Date.now() + timeoutSeconds * 1_000;
+  let recovery = made;
+  while (recovery.estado === 'en_curso' && Date.now() < deadline) {
+    await sleep(recoveryPollMs);
+    recovery = (await readRecovery(context.pool(), made.webhookId, made.id)) ?? recovery;
+  }
+  return recovery;
+}
+
+function recoveryLine(recovery: Recovery): string {
+  const { id, estado, total, resent } = recovery;
+  if (estado === 'simulada')
+    return `Up to ${total} deliveries would be sent again: what a correction took back is left.`;
+  if (estado === 'en_curso') return `Recovery ${id}: ${resent} of ${total} are due again; the api goes on with it.`;
+  const end = estado === 'terminada' ? 'has ended' : 'was cancelled';
+  return `Recovery ${id} ${end}: ${resent} of ${total} were made due, ${leftOut(recovery)} were left: changed meanwhile, or corrected.`;
+}
+
+function statesOf(text: string): RecoverableState[] {
+  const names = text.split(',').map((name) => name.trim());
+  const unknown = names.find((name) => !recoverableStates.includes(name as RecoverableState));
+  if (unknown !== undefined)
+    throw new CommandError(`"${unknown}" is no state that is sent again.`, `States: ${recoverableStates.join(', ')}.`);
+  return [...new Set(names as RecoverableState[])];
 }

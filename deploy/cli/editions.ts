@@ -1,21 +1,80 @@
 import type { Client } from '@temporalio/client';
-import type { Command } from 'commander';
 import { type Correction, correctionOf, requestCorrection } from '../../pipelines/editions/corrections.ts';
-import { DecisionError, publishAgain } from '../../pipelines/editions/decisions.ts';
-import { type Edition, editionPartitions, findEdition, listEditions } from '../../pipelines/editions/editions.ts';
-import { findPublication } from '../../pipelines/editions/publications.ts';
-import { inTransaction, type PoolClient } from '../../pipelines/runtime/postgres.ts';
-import type { RegisterName } from '../../schemas/registers.ts';
-import { defaultTimeoutSeconds, registerArgument, registerOf, wholeNumber } from './arguments.ts';
-import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
+import { publishAgain } from '../../pipelines/editions/decisions.ts';
 import {
-  type EditionFacts,
-  editionLine,
-  editionLines,
-  type Listed,
-  openConfiguredArchive,
-  readListed,
-} from './output.ts';
+  type Edition,
+  type EditionPartition,
+  editionPartitions,
+  findEdition,
+  listEditions,
+} from '../../pipelines/editions/editions.ts';
+import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { type PadronCommand, wholeNumber } from './arguments.ts';
+import { decide, gateLines, type Listed, listedLines, nothingListed, readListed } from './catalogue.ts';
+import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
+import { figure } from './progress.ts';
+
+/** `padron editions list|show|revert|republish`. */
+export function addEditionsCommands(program: PadronCommand, context: CommandContext): void {
+  const editions = program
+    .command('editions')
+    .description('States that the registers have had, each with a number.')
+    .examples('editions list --register padron_reducido');
+
+  editions
+    .command('list')
+    .description('Editions, newest first.')
+    .registerOption()
+    .limitOption(20)
+    .jsonOption()
+    .examples('editions list', 'editions list --register padron_reducido --json')
+    .action(async (options: OutputOptions & { register?: RegisterName; limit: number }) => {
+      const rows = await listEditions(context.pool(), { register: options.register ?? null, maxRows: options.limit });
+      context.showRows(options, rows, editionLine, 'No editions yet.');
+    });
+
+  editions
+    .command('show')
+    .description('One edition: its counts, where it ends in Kafka, what it corrects or is corrected by, its gates.')
+    .registerArgument()
+    .argument('<number>', 'number of the edition', wholeNumber)
+    .jsonOption()
+    .option('--conflicts', 'of a correction: the rows that it left as they are (the first fifty)')
+    .examples('editions show padron_reducido 12', 'editions show padron_reducido 13 --conflicts')
+    .action(async (register: RegisterName, number: number, options: OutputOptions & { conflicts?: boolean }) => {
+      const edition = await findEdition(context.pool(), register, number);
+      if (edition === null)
+        throw new CommandError(
+          `${register} has no edition ${number}.`,
+          `See them with: npx padron ${listOf(register)}`,
+        );
+      const facts = await factsOf(context, edition);
+      if (options.conflicts) facts.conflicts = await conflictsOf(context, edition);
+      context.show(options, facts, factLines(facts));
+    });
+
+  addRevertCommand(editions, context);
+
+  editions
+    .command('republish')
+    .description(
+      'Sends an edition into Kafka once more: where rows of it are missing in ClickHouse, and it waits for them.',
+    )
+    .registerArgument()
+    .argument('<number>', 'number of the edition', wholeNumber)
+    .jsonOption()
+    .examples('editions republish padron_reducido 12')
+    .action(async (register: RegisterName, number: number, options: OutputOptions) => {
+      const edition = await decide(
+        context,
+        (client) => publishAgain(client, register, number),
+        adviceOf(register, number),
+      );
+      await wake(context, register);
+      context.show(options, edition, `Edition ${number} of ${register} is to be published again.`);
+    });
+}
 
 interface RevertOptions extends OutputOptions {
   by: string;
@@ -24,51 +83,68 @@ interface RevertOptions extends OutputOptions {
   timeout: number;
 }
 
-/** `padron editions list|show|revert|republish`. */
-export function registerEditionsCommands(program: Command, context: CommandContext): void {
-  const editions = program
-    .command('editions')
-    .description('States that the registers have had, each with a number.')
-    .addHelpText('after', '\nExample:\n  $ npx padron editions list --register padron_reducido');
-  registerReading(editions, context);
-  registerRevert(editions, context);
-  registerRepublish(editions, context);
+function addRevertCommand(editions: PadronCommand, context: CommandContext): void {
+  editions
+    .command('revert')
+    .description('Undoes an edition: a new edition gives each of its rows the value from before. Nothing is deleted.')
+    .registerArgument()
+    .argument('<number>', 'number of the edition to undo', wholeNumber)
+    .requiredOption('--reason <text>', 'why; kept with the correction')
+    .option('--by <name>', 'who decides; kept with the correction', 'operator')
+    .waitOptions('wait until the correction is materialised and notified')
+    .jsonOption()
+    .remarks(
+      `A row that a later edition changed again is left as it is and counted as a conflict. Deliveries that were not sent yet are
+cancelled; those that were sent are followed by one that marks the correction. The first edition of a register, and one
+that wrote all rows anew, cannot be undone. The file that was undone goes to quarantine if the site still offers it.`,
+    )
+    .examples('editions revert padron_reducido 12 --reason "names of another file" --by "Ana Ruiz" --wait')
+    .action(async (register: RegisterName, number: number, options: RevertOptions) => {
+      const order = { by: options.by, reason: options.reason };
+      const requested = await decide(
+        context,
+        (client) => requestCorrection(client, register, number, order),
+        adviceOf(register, number),
+      );
+      const client = await wake(context, register);
+      if (!options.wait) return context.show(options, requested, correctionLine(requested));
+      const { followOf, followCorrection } = await import('./publication-follow.ts');
+      const done = await followCorrection(await followOf(context, client, options.timeout), requested.id);
+      context.show(options, done, correctionLine(done));
+      if (done.state === 'rechazada') context.exitCode = exitStopped;
+    });
 }
 
-function registerReading(editions: Command, context: CommandContext): void {
-  editions
-    .command('list')
-    .description('Editions, newest first.')
-    .option('--register <register>', 'of this register only', registerOf)
-    .option('--limit <count>', 'how many at most', wholeNumber, 20)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ npx padron editions list\n  $ npx padron editions list --register padron_reducido --json',
-    )
-    .action(async (options: OutputOptions & { register?: RegisterName; limit: number }) => {
-      const rows = await listEditions(context.pool(), { register: options.register ?? null, maxRows: options.limit });
-      context.show(options, rows, rows.length === 0 ? 'No editions yet.' : rows.map(editionLine));
-    });
+/**
+ * Wakes the workflow that carries out what was ordered. If this process dies before, the worker's sweeper finds the order.
+ * Temporal's client is imported only here, because listing editions does not need it.
+ */
+async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
+  const { connectTemporal } = await import('./publication-follow.ts');
+  const { wakePublish } = await import('../../workflows/publication/schedule.ts');
+  const client = await connectTemporal(context);
+  await wakePublish(client, register);
+  return client;
+}
 
-  editions
-    .command('show')
-    .description('One edition: its counts, where it ends in Kafka, what it corrects or is corrected by, its gates.')
-    .argument('<register>', registerArgument, registerOf)
-    .argument('<number>', 'number of the edition', wholeNumber)
-    .option('--json', 'one JSON document on standard output')
-    .option('--conflicts', 'of a correction: the rows that it left as they are (the first fifty)')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ npx padron editions show padron_reducido 12\n  $ npx padron editions show padron_reducido 13 --conflicts',
-    )
-    .action(async (register: RegisterName, number: number, options: OutputOptions & { conflicts?: boolean }) => {
-      const edition = await findEdition(context.pool(), register, number);
-      if (edition === null) throw unknown(register, number);
-      const facts = await factsOf(context, edition);
-      if (options.conflicts) facts.conflicts = await conflictsOf(context, edition);
-      context.show(options, facts, editionLines(facts));
-    });
+function listOf(register: RegisterName): string {
+  return `editions list --register ${register}`;
+}
+
+function adviceOf(register: RegisterName, number: number) {
+  return { list: listOf(register), show: `editions show ${register} ${number}` };
+}
+
+/** An edition with all that the catalogue knows about it. */
+interface EditionFacts extends Edition {
+  /** Where the edition ends in Kafka. Empty before it is produced. */
+  partitions: EditionPartition[];
+  /** The order to undo this edition, if there is one. */
+  corrected_by: Correction | null;
+  /** The gates of the publication that the edition was made from. */
+  gates: Publication['gates'];
+  /** The rows that a correction left as they are. Only with --conflicts. */
+  conflicts?: Listed;
 }
 
 async function factsOf(context: CommandContext, edition: Edition): Promise<EditionFacts> {
@@ -89,115 +165,58 @@ async function conflictsOf(context: CommandContext, { register, number, corrects
     throw new CommandError(`Edition ${number} of ${register} is no correction.`, 'Leave --conflicts out.');
   const correction = await correctionOf(context.pool(), register, corrects);
   const sha256 = (correction?.compare_result?.rejectsSha256 ?? null) as string | null;
-  if (sha256 === null) return { lines: [], omitted: 0 };
-  return await readListed(await openConfiguredArchive(context), register, sha256, maxConflictsShown);
+  return sha256 === null ? nothingListed : await readListed(context, register, sha256, maxConflictsShown);
 }
 
-function registerRevert(editions: Command, context: CommandContext): void {
-  editions
-    .command('revert')
-    .description('Undoes an edition: a new edition gives each of its rows the value from before. Nothing is deleted.')
-    .argument('<register>', registerArgument, registerOf)
-    .argument('<number>', 'number of the edition to undo', wholeNumber)
-    .requiredOption('--reason <text>', 'why; kept with the correction')
-    .option('--by <name>', 'who decides; kept with the correction', 'operator')
-    .option('--wait', 'wait until the correction is materialised and notified')
-    .option('--timeout <seconds>', 'with --wait: give up watching after so long', wholeNumber, defaultTimeoutSeconds)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      `
-A row that a later edition changed again is left as it is and counted as a conflict. Notices that were not sent yet are
-cancelled; those that were sent are followed by one that marks the correction. The first edition of a register, and one
-that wrote all rows anew, cannot be undone. The file that was undone goes to quarantine if the site still offers it.
-
-Example:
-  $ npx padron editions revert padron_reducido 12 --reason "names of another file" --by "Ana Ruiz" --wait`,
-    )
-    .action(async (register: RegisterName, number: number, options: RevertOptions) => {
-      const order = { by: options.by, reason: options.reason };
-      const requested = await orderRevert(context, register, number, order);
-      await carryOut(context, requested, options);
-    });
+function editionLine(edition: Edition): string {
+  const { register, number, fecha_dato, changes, corrects, detected_at } = edition;
+  let step = 'frozen';
+  if (edition.publicada_at !== null) step = 'published';
+  if (edition.materializada_at !== null) step = 'materialised';
+  if (edition.avisada_at !== null) step = 'notified';
+  const undone = corrects === null ? [] : [`undoes ${corrects}`];
+  const parts = [`${register} ${number}`, fecha_dato, `${figure(changes)} changes`, ...undone, step];
+  return [...parts, `detected ${detected_at.toISOString()}`].join('  ');
 }
 
-function registerRepublish(editions: Command, context: CommandContext): void {
-  editions
-    .command('republish')
-    .description(
-      'Sends an edition into Kafka once more: where rows of it are missing in ClickHouse, and it waits for them.',
-    )
-    .argument('<register>', registerArgument, registerOf)
-    .argument('<number>', 'number of the edition', wholeNumber)
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText('after', '\nExample:\n  $ npx padron editions republish padron_reducido 12')
-    .action(async (register: RegisterName, number: number, options: OutputOptions) => {
-      const edition = await decide(context, register, number, (client) => publishAgain(client, register, number));
-      await wake(context, register);
-      context.show(options, edition, `Edition ${number} of ${register} is to be published again.`);
-    });
+/** The counts that lines for a person show. The JSON document has all of them. */
+const shownCounts = [
+  ...(['rows', 'stateRows', 'baseline', 'inserted', 'updated', 'deleted', 'rejected', 'repaired'] as const),
+  ...(['duplicates', 'kept', 'keptCells', 'conflicts', 'notices'] as const),
+];
+
+function factLines(edition: EditionFacts): string[] {
+  const { counts, publication_id, corrects, corrected_by, overlay_sha256, partitions, gates, conflicts } = edition;
+  const figures = shownCounts.flatMap((name) => {
+    const value = counts[name];
+    return typeof value === 'number' && value > 0 ? [`  ${name}: ${figure(value)}`] : [];
+  });
+  return [
+    editionLine(edition),
+    publication_id === null ? `  undoes edition ${corrects}` : `  from publication #${publication_id}`,
+    ...(corrected_by === null ? [] : [`  ${undoneText(corrected_by)}`]),
+    ...figures,
+    `  change file ${edition.change_file_sha256}`,
+    overlay_sha256 === null ? '  no overlay: the state is the publication' : `  overlay ${overlay_sha256}`,
+    ...partitions.map(
+      ({ partition, rows, end_offset }) => `  partition ${partition}: ${rows} rows, ends at ${end_offset}`,
+    ),
+    ...(publication_id === null ? [] : gateLines(gates)),
+    ...(conflicts === undefined ? [] : conflicts.lines.length === 0 ? ['  no conflicts'] : listedLines(conflicts)),
+  ];
 }
 
-function orderRevert(
-  context: CommandContext,
-  register: RegisterName,
-  number: number,
-  order: { by: string; reason: string },
-): Promise<Correction> {
-  return decide(context, register, number, (client) => requestCorrection(client, register, number, order));
-}
-
-async function decide<Result>(
-  context: CommandContext,
-  register: RegisterName,
-  number: number,
-  decision: (client: PoolClient) => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await inTransaction(context.pool(), decision);
-  } catch (error) {
-    if (!(error instanceof DecisionError)) throw error;
-    if (error.code === 'edition_unknown') throw unknown(register, number);
-    throw new CommandError(`${error.message}.`, `See it with: npx padron editions show ${register} ${number}`);
-  }
-}
-
-/** Dying before it ends: the worker's sweeper finds what was ordered. */
-async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
-  // Loaded here: listing editions asks no Temporal.
-  const [{ connectTemporal }, { wakePublish }] = await Promise.all([
-    import('./publication-follow.ts'),
-    import('../../workflows/publication/schedule.ts'),
-  ]);
-  const client = await connectTemporal(context);
-  await wakePublish(client, register);
-  return client;
-}
-
-async function carryOut(context: CommandContext, requested: Correction, options: RevertOptions): Promise<void> {
-  const client = await wake(context, requested.register);
-  if (!options.wait) return context.show(options, requested, correctionLine(requested));
-  const [{ followOf }, { followCorrection }] = await Promise.all([
-    import('./publication-follow.ts'),
-    import('./publication-follow.ts'),
-  ]);
-  const done = await followCorrection(await followOf(context, client, options.timeout), requested.id);
-  context.show(options, done, correctionLine(done));
-  if (done.state === 'rechazada') process.exitCode = exitStopped;
+function undoneText({ edition, state, state_reason, requested_by, reason }: Correction): string {
+  const order = `ordered by ${requested_by}${reason === null ? '' : ` (${reason})`}`;
+  if (edition !== null) return `undone by edition ${edition}, ${order}`;
+  return `to be undone, ${state}${state_reason === null ? '' : ` (${state_reason})`}, ${order}`;
 }
 
 function correctionLine({ register, corrects, edition, state, state_reason, compare_result }: Correction): string {
   const { conflicts } = (compare_result?.counts ?? {}) as { conflicts?: number };
   const parts = [`${register} ${corrects} is to be undone`, state];
   if (edition !== null) parts.push(`edition ${edition}`);
-  if (conflicts !== undefined) parts.push(`${conflicts.toLocaleString('en')} conflicts`);
+  if (conflicts !== undefined) parts.push(`${figure(conflicts)} conflicts`);
   if (state_reason !== null) parts.push(state_reason);
   return parts.join('  ');
-}
-
-function unknown(register: RegisterName, number: number): CommandError {
-  return new CommandError(
-    `${register} has no edition ${number}.`,
-    `See them with: npx padron editions list --register ${register}`,
-  );
 }

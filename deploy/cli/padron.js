@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The operators' command. The product is TypeScript run through tsx, which is registered before the first of its files.
+// Registers tsx first, because program.ts and all that it imports are TypeScript.
 import { register } from 'tsx/esm/api';
 
 register();

@@ -1,29 +1,31 @@
 import { pipeline } from 'node:stream/promises';
-import type { Command } from 'commander';
 import { z } from 'zod';
 import { type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
-import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
-import { wholeNumber } from './arguments.ts';
+import type { Publication } from '../../pipelines/editions/publications.ts';
+import { type PadronCommand, wholeNumber } from './arguments.ts';
+import {
+  type Listed,
+  listedLines,
+  nothingListed,
+  openConfiguredArchive,
+  readListed,
+  requirePublication,
+} from './catalogue.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
-import { type Listed, listedText, openConfiguredArchive, readListed } from './output.ts';
+import { figure } from './progress.ts';
 
-/** `padron registers`: how fresh everything is, and what waits for whom. */
-export function registerRegistersCommand(program: Command, context: CommandContext): void {
+/** `padron registers`: how fresh every register is, and which one needs an operator. */
+export function addRegistersCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('registers')
     .description(
       'All registers at a glance: edition, date of the data, last probe, what is late, paused or in quarantine.',
     )
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      `
-"asked" is when the official site last answered; "checked" is the last comparison of the state with the archive.
-
-Examples:
-  $ npx padron registers
-  $ npx padron registers --json`,
+    .jsonOption()
+    .remarks(
+      '"asked" is when the official site last answered; "checked" is the last comparison of the state with the archive.',
     )
+    .examples('registers', 'registers --json')
     .action(async (options: OutputOptions) => {
       const now = new Date();
       const rows = await readFreshness(context.pool(), now);
@@ -53,7 +55,7 @@ function cellsOf(register: RegisterFreshness, now: Date): string[] {
     register.edition === 0 ? '-' : String(register.edition),
     register.fecha_dato ?? '-',
     ago(register.published_at, now),
-    register.rows?.toLocaleString('en') ?? '-',
+    register.rows === null ? '-' : figure(register.rows),
     ago(register.probed_at, now),
     publication === null ? '-' : `#${publication.id} ${publication.state}`,
     checked === null ? '-' : `${checked.equal ? 'equal' : 'DIFFERS'} ${ago(new Date(checked.checked_at), now)}`,
@@ -71,7 +73,7 @@ function stateOf({ edition, late, paused_at, quarantined, on_its_way }: Register
   return states.length === 0 ? 'fresh' : states.join(', ');
 }
 
-/** Why, and what to do next. */
+/** Why a register is in its state, and what the operator can do next. */
 function remarksOf(row: RegisterFreshness): string[] {
   const { register, late, paused_at, paused_by, paused_reason, quarantined, last_reconciliation: checked } = row;
   const remarks: string[] = [];
@@ -84,7 +86,7 @@ function remarksOf(row: RegisterFreshness): string[] {
   return remarks.map((remark) => `  ${remark}`);
 }
 
-/** How long ago, in the largest unit that says something. */
+/** How long ago, in minutes below two hours, in hours below three days, else in days. */
 function ago(time: Date | null, now: Date): string {
   if (time === null) return '-';
   const minutes = Math.max(0, Math.floor((now.getTime() - time.getTime()) / 60_000));
@@ -97,51 +99,35 @@ interface RejectsOptions extends OutputOptions {
   limit: number;
 }
 
-/** What a comparison left with the publication; null before it was compared. */
+/** What the comparison stored with the publication. It is null before the comparison. */
 const comparedSchema = z.object({
   rejectsSha256: z.string().nullable(),
   counts: z.object({ rejectedByReason: z.record(z.string(), z.number()) }),
 });
 
-/** `padron rejects`: the lines of a publication that are listed beside it, since they are no row or were mended. */
-export function registerRejectsCommand(program: Command, context: CommandContext): void {
+/** `padron rejects`: the lines of a publication that are no row, stand twice, or had to be mended. */
+export function addRejectsCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('rejects')
     .description(
       'Lines of a publication that are no row, repeats and mended ones, with their reasons. RUCs are masked.',
     )
     .argument('<publication>', 'its number, as `padron publications list` shows it', wholeNumber)
-    .option('--limit <count>', 'how many lines at most', wholeNumber, 50)
+    .limitOption(50, 'how many lines at most')
     .option('--raw', 'the archived list itself, as NDJSON with the lines as published: personal data')
-    .option('--json', 'one JSON document on standard output')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ npx padron rejects 7\n  $ npx padron rejects 7 --json\n  $ npx padron rejects 7 --raw > rejects.ndjson',
-    )
+    .jsonOption()
+    .examples('rejects 7', 'rejects 7 --json', 'rejects 7 --raw > rejects.ndjson')
     .action(async (id: number, options: RejectsOptions) => {
       if (options.raw && options.json) throw new CommandError('--raw is NDJSON already.', 'Leave --json out.');
-      const publication = await findPublication(context.pool(), id);
-      if (publication === null)
-        throw new CommandError(`There is no publication ${id}.`, 'See them with: npx padron publications list');
+      const publication = await requirePublication(context, id);
       const compared = comparedSchema.nullable().parse(publication.compare_result);
       const sha256 = compared?.rejectsSha256 ?? null;
       if (options.raw && sha256 !== null) return await writeRaw(context, publication, sha256);
-      const listed = await listedOf(context, publication, sha256, options.limit);
-      const counts = compared?.counts.rejectedByReason ?? null;
       const { register } = publication;
+      const listed = sha256 === null ? nothingListed : await readListed(context, register, sha256, options.limit);
+      const counts = compared?.counts.rejectedByReason ?? null;
       context.show(options, { publication: id, register, counts, ...listed }, rejectLines(publication, counts, listed));
     });
-}
-
-async function listedOf(
-  context: CommandContext,
-  { register }: Publication,
-  sha256: string | null,
-  limit: number,
-): Promise<Listed> {
-  return sha256 === null
-    ? { lines: [], omitted: 0 }
-    : await readListed(await openConfiguredArchive(context), register, sha256, limit);
 }
 
 async function writeRaw(context: CommandContext, { register }: Publication, sha256: string): Promise<void> {
@@ -150,14 +136,10 @@ async function writeRaw(context: CommandContext, { register }: Publication, sha2
   await pipeline(await archive.read({ register, kind: 'rejects', sha256 }), context.output, { end: false });
 }
 
-function rejectLines({ id }: Publication, counts: Record<string, number> | null, { lines, omitted }: Listed): string[] {
+function rejectLines({ id }: Publication, counts: Record<string, number> | null, listed: Listed): string[] {
   if (counts === null) return [`Publication ${id} was not compared: nothing is known of its lines.`];
   const reasons = Object.entries(counts).filter(([, count]) => count > 0);
   reasons.sort(([, one], [, other]) => other - one);
   if (reasons.length === 0) return [`Publication ${id} has no rejected, repeated or mended lines.`];
-  return [
-    ...reasons.map(([reason, count]) => `${reason}: ${count.toLocaleString('en')}`),
-    ...lines.map(listedText),
-    ...(omitted === 0 ? [] : [`  and ${omitted.toLocaleString('en')} more`]),
-  ];
+  return [...reasons.map(([reason, count]) => `${reason}: ${figure(count)}`), ...listedLines(listed)];
 }

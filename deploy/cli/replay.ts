@@ -1,7 +1,7 @@
 import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { replayIntoKafka, writeNdjson, writeParquet } from '../../pipelines/replay/export.ts';
 import { type Bound, type SelectedEdition, selectEditions } from '../../pipelines/replay/plan.ts';
 import { toldChanges } from '../../pipelines/replay/publication-check.ts';
@@ -11,9 +11,10 @@ import { writeWholeFile } from '../../pipelines/runtime/durable-files.ts';
 import { makeLogger } from '../../pipelines/runtime/log.ts';
 import { connectRegistry } from '../../pipelines/stream/registry.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { dayOf, registerArgument, registerOf, wholeNumber } from './arguments.ts';
+import { dayOf, type PadronCommand, registerArgument, registerOf, wholeNumber } from './arguments.ts';
+import { openConfiguredArchive } from './catalogue.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
-import { openConfiguredArchive, ProgressLine } from './output.ts';
+import { figure, ProgressLine } from './progress.ts';
 
 interface ReplayOptions extends OutputOptions {
   register: RegisterName;
@@ -23,11 +24,12 @@ interface ReplayOptions extends OutputOptions {
   out?: string;
 }
 
+/** Never aborted: Ctrl-C ends the process, and a file is only renamed to its name when it is whole. */
 const signal = new AbortController().signal;
 const settings = databaseBlock.extend(archiveBlock.shape);
 
-/** `padron replay`: any stretch of a register's history from the archive. */
-export function registerReplayCommand(program: Command, context: CommandContext): void {
+/** `padron replay`: reads any stretch of a register's history from the archive. */
+export function addReplayCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('replay')
     .description(
@@ -44,17 +46,15 @@ export function registerReplayCommand(program: Command, context: CommandContext)
       new Option('--into <form>', 'what it becomes').choices(['ndjson', 'parquet', 'kafka']).makeOptionMandatory(),
     )
     .option('--out <file>', 'the file to write; ndjson goes to standard output without it')
-    .option('--json', 'one JSON document on standard output: what was replayed')
-    .addHelpText(
-      'after',
-      `
-Records in Kafka get the header "replay": consumers of the state take them as any other, and nobody is told of them again.
-The files hold natural persons' data: they are the operator's to keep.
-
-Examples:
-  $ npx padron replay --register padron_reducido --from 2026-11-01 --to 2026-11-30 --into parquet --out november.parquet
-  $ npx padron replay --register sancionados --from 1 --to 7 --into ndjson | jq -r .ruc
-  $ npx padron replay --register padron_reducido --from 12 --to 12 --into kafka`,
+    .jsonOption('one JSON document on standard output: what was replayed')
+    .remarks(
+      `Records in Kafka get the header "replay": consumers of the state take them as any other, and no customer is notified again.
+The files hold natural persons' data: they are the operator's to keep.`,
+    )
+    .examples(
+      'replay --register padron_reducido --from 2026-11-01 --to 2026-11-30 --into parquet --out november.parquet',
+      'replay --register sancionados --from 1 --to 7 --into ndjson | jq -r .ruc',
+      'replay --register padron_reducido --from 12 --to 12 --into kafka',
     )
     .action(async (options: ReplayOptions) => {
       checkOutput(options);
@@ -63,16 +63,16 @@ Examples:
       const rows = await replay(context, options, editions);
       const [first, last] = [editions[0]!.edition, editions.at(-1)!.edition];
       const document = { register: options.register, from: first, to: last, rows, into: options.into };
-      const line = `${options.register} ${first} to ${last}: ${rows.toLocaleString('en')} changes`;
+      const line = `${options.register} ${first} to ${last}: ${figure(rows)} changes`;
       if (options.into === 'ndjson' && options.out === undefined) context.note(line);
       else context.show(options, { ...document, out: options.out ?? null }, line);
     });
 }
 
 async function editionsOf(context: CommandContext, { register, from, to }: ReplayOptions): Promise<SelectedEdition[]> {
-  const parts = { pool: context.pool(), archive: await openConfiguredArchive(context) };
+  const stores = { pool: context.pool(), archive: await openConfiguredArchive(context) };
   try {
-    return await selectEditions(parts, register, from, to);
+    return await selectEditions(stores, register, from, to);
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code !== 'edition_unknown') throw error;
     throw new CommandError(`${error.message}.`, `See them with: npx padron editions list --register ${register}`);
@@ -80,7 +80,7 @@ async function editionsOf(context: CommandContext, { register, from, to }: Repla
 }
 
 function checkOutput({ into, out, json }: ReplayOptions): void {
-  // The finished file takes the name: of a device it would take the place.
+  // The finished file is renamed over this name, which would replace a device or fail on a directory.
   if (out !== undefined && statSync(out, { throwIfNoEntry: false })?.isFile() === false)
     throw new CommandError(`${out} is there and is no file.`, 'Give the name of the file to write after --out.');
   if (into === 'parquet' && out === undefined)
@@ -95,7 +95,7 @@ async function replay(context: CommandContext, options: ReplayOptions, editions:
   const { register, into, out } = options;
   const total = editions.reduce((sum, { changes }) => sum + changes, 0);
   const progress = new ProgressLine((text) => context.note(text));
-  const report = (rows: number) => progress.tell(`${register} into ${into}`, rows, total);
+  const report = (rows: number) => progress.report(`${register} into ${into}`, rows, total);
   if (into === 'parquet') return await writeParquet(register, toldChanges(editions), out!, report, signal);
   if (into === 'kafka') {
     const config = context.configuration(kafkaBlock);
@@ -109,7 +109,7 @@ async function replay(context: CommandContext, options: ReplayOptions, editions:
     return await replayIntoKafka(stream, editions, report, signal);
   }
   const write = (to: Writable) => writeNdjson(toldChanges(editions), to, report, signal);
-  if (out === undefined) return await write(process.stdout);
+  if (out === undefined) return await write(context.output);
   return await writeWholeFile(out, `${out}.partial`, async (partial) => {
     const file = createWriteStream(partial);
     try {

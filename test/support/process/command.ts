@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { expect } from 'vitest';
-import { makeContext } from '../../../deploy/cli/context.ts';
+import { PadronCommand } from '../../../deploy/cli/arguments.ts';
+import { CommandContext } from '../../../deploy/cli/context.ts';
 import { explain } from '../../../deploy/cli/failures.ts';
-import { registerNouns } from '../../../deploy/cli/nouns.ts';
+import { addNouns } from '../../../deploy/cli/nouns.ts';
 import { repositoryRoot } from '../../../deploy/local/config.ts';
 
 export interface CommandResult {
@@ -14,7 +15,7 @@ export interface CommandResult {
   stderr: string;
 }
 
-/** `padron` as a person runs it; what it knows comes from this environment alone. */
+/** Starts `padron` as an operator does. It gets this environment and PATH, nothing else. */
 export function startPadron(words: readonly string[], environment: Record<string, string>) {
   return spawn(process.execPath, ['deploy/cli/padron.js', ...words], {
     cwd: repositoryRoot,
@@ -22,7 +23,7 @@ export function startPadron(words: readonly string[], environment: Record<string
   });
 }
 
-/** The same to its end. */
+/** Runs `padron` as a process to its end. */
 export function runPadron(words: readonly string[], environment: Record<string, string>): Promise<CommandResult> {
   return new Promise((resolve) => {
     const child = startPadron(words, environment);
@@ -38,22 +39,23 @@ export function runPadron(words: readonly string[], environment: Record<string, 
   });
 }
 
-/** The same in this process, without the second that a start takes: what it writes, and whether it failed. */
+/** Runs a command of `padron` in this process, which saves the second that starting Node takes. */
 export async function runCommand(
   words: readonly string[],
   environment: Record<string, string>,
 ): Promise<CommandResult> {
   const [stdout, stderr] = [new Sink(), new Sink()];
   const endpointsFile = join(environment.PADRON_LOCAL_DIR ?? '', 'run', 'endpoints.json');
-  const context = makeContext({ environment, endpointsFile, stdout, stderr });
-  const program = new Command('padron').exitOverride().configureOutput({
+  const context = new CommandContext({ environment, endpointsFile, stdout, stderr });
+  const program = new PadronCommand('padron').exitOverride().configureOutput({
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
   });
   let code = 0;
   try {
-    await registerNouns(program, context, words[0]);
+    await addNouns(program, context, words[0]);
     await program.parseAsync([...words], { from: 'user' });
+    code = context.exitCode;
   } catch (error) {
     code = error instanceof CommanderError ? error.exitCode : 1;
     if (!(error instanceof CommanderError)) stderr.write(`${explain(error)}\n`);
@@ -71,7 +73,7 @@ class Sink extends Writable {
   }
 }
 
-/** With --json: one document on standard output and nothing else anywhere. */
+/** Runs a command with --json, and checks that it prints one document and nothing else. */
 export async function padronDocument<Answer>(
   words: readonly string[],
   environment: Record<string, string>,

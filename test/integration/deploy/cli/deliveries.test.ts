@@ -93,7 +93,7 @@ test('resend wakes the worker; where Temporal does not answer it says so, and ha
   const namespace = await freshNamespace(inject('endpoints'));
   await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
   const told = await resend(TEMPORAL_ADDRESS);
-  expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('was told') });
+  expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('was woken') });
   const client = await makeTemporal(TEMPORAL_ADDRESS, namespace);
   const workflow = client.workflow.getHandle(deliveryWorkflow.idOf(webhook));
   expect((await workflow.describe()).status.name).toBe('RUNNING');

@@ -1,13 +1,14 @@
 import { Writable } from 'node:stream';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { makeContext } from '../../../../deploy/cli/context.ts';
-import { registerNouns } from '../../../../deploy/cli/nouns.ts';
+import { PadronCommand } from '../../../../deploy/cli/arguments.ts';
+import { CommandContext } from '../../../../deploy/cli/context.ts';
+import { addNouns } from '../../../../deploy/cli/nouns.ts';
 
 const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-const context = makeContext({ environment: {}, endpointsFile: '/none', stdout: nowhere, stderr: nowhere });
-const program = new Command('padron');
-await registerNouns(program, context, undefined);
+const context = new CommandContext({ environment: {}, endpointsFile: '/none', stdout: nowhere, stderr: nowhere });
+const program = new PadronCommand('padron');
+await addNouns(program, context, undefined);
 
 function commandsOf(command: Command): Command[] {
   return command.commands.flatMap((one) => [one, ...commandsOf(one)]);

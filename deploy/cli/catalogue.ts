@@ -1,0 +1,138 @@
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import type { Archive } from '../../pipelines/archive/archive.ts';
+import { openArchive } from '../../pipelines/archive/open.ts';
+import { DecisionError } from '../../pipelines/editions/decisions.ts';
+import { findPublication, type Publication } from '../../pipelines/editions/publications.ts';
+import { archiveBlock } from '../../pipelines/runtime/config.ts';
+import { inTransaction, type PoolClient } from '../../pipelines/runtime/postgres.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { maskRuc } from '../../schemas/ruc.ts';
+import { type CommandContext, CommandError, exitStopped } from './context.ts';
+import { figure } from './progress.ts';
+
+// What the commands about publications, editions and rejects share.
+
+/** @throws CommandError when there is no such publication */
+export async function requirePublication(context: CommandContext, id: number): Promise<Publication> {
+  const publication = await findPublication(context.pool(), id);
+  if (publication !== null) return publication;
+  throw new CommandError(`There is no publication ${id}.`, 'See them with: npx padron publications list');
+}
+
+/**
+ * Takes an operator's decision in one transaction.
+ * @param list the command that lists what can be decided about, for a number that does not exist
+ * @param show the command that shows why the decision is refused
+ * @throws CommandError when the decision is refused
+ */
+export async function decide<Result>(
+  context: CommandContext,
+  decision: (client: PoolClient) => Promise<Result>,
+  { list, show }: { list: string; show: string },
+): Promise<Result> {
+  try {
+    return await inTransaction(context.pool(), decision);
+  } catch (error) {
+    if (!(error instanceof DecisionError)) throw error;
+    const isUnknown = error.code === 'publication_unknown' || error.code === 'edition_unknown';
+    const advice = isUnknown ? `See them with: npx padron ${list}` : `See it with: npx padron ${show}`;
+    throw new CommandError(`${error.message}.`, advice);
+  }
+}
+
+/** A publication in one line. */
+export function publicationLine(publication: Publication): string {
+  const { id, register, fecha_dato, state, rows, edition, state_reason } = publication;
+  const parts = [`#${id}`, register, fecha_dato ?? 'no date', state];
+  if (edition !== null) parts.push(`edition ${edition}`);
+  if (rows !== null) parts.push(`${figure(rows)} rows, ${publication.rejected ?? 0} rejected`);
+  if (state_reason !== null) parts.push(state_reason);
+  return parts.join('  ');
+}
+
+/** Makes the command end with `exitStopped` when the publication became no edition, and says how to go on. */
+export function noteStopped(context: CommandContext, { id, state }: Publication): void {
+  if (state === 'en_cuarentena') context.note(`It waits for a decision: npx padron publications show ${id}`);
+  if (['en_cuarentena', 'rechazada'].includes(state)) context.exitCode = exitStopped;
+}
+
+/** Two lines per gate: what was found and what is allowed, then the same in words. */
+export function gateLines(gates: Publication['gates']): string[] {
+  if (gates.length === 0) return ['  no gate has judged it yet'];
+  return gates.flatMap(({ gate, passed, value, limit, text }) => [
+    `  ${passed ? 'passed' : 'FAILED'}  ${gate}  ${gateFigure(value)}  limit ${gateFigure(limit)}`,
+    `          ${text}`,
+  ]);
+}
+
+function gateFigure(value: number | string | null): string {
+  if (value === null) return 'none';
+  return typeof value === 'number' ? value.toLocaleString('en', { maximumSignificantDigits: 6 }) : value;
+}
+
+/** A line of a reject or conflict file. `raw` (rejects) is the line as published, which may name a natural person. */
+const listedLine = z.union([
+  z.object({
+    line: z.number().nullable().optional(),
+    reason: z.string(),
+    raw: z.string().optional(),
+    ruc: z.string().optional(),
+  }),
+  z.object({ omitted: z.number() }),
+]);
+
+export interface ListedLine {
+  /** Line number in the publication's text, from 1; null when it has none. */
+  line: number | null;
+  reason: string;
+  /** A company's RUC as it is, any other masked; null when the line holds no eleven digits. */
+  ruc: string | null;
+}
+
+export interface Listed {
+  lines: ListedLine[];
+  /** How many more there are, listed in the file or only counted in it. */
+  omitted: number;
+}
+
+export const nothingListed: Listed = { lines: [], omitted: 0 };
+
+export async function openConfiguredArchive(context: CommandContext): Promise<Archive> {
+  const { ARCHIVE_URL, WORK_DIR } = context.configuration(archiveBlock);
+  return await openArchive(ARCHIVE_URL, WORK_DIR);
+}
+
+/** Reads the first lines of an archived list of rejects or conflicts, without their personal data. */
+export async function readListed(
+  context: CommandContext,
+  register: RegisterName,
+  sha256: string,
+  maxLines: number,
+): Promise<Listed> {
+  const archive = await openConfiguredArchive(context);
+  const input = await archive.read({ register, kind: 'rejects', sha256 });
+  const listed: Listed = { lines: [], omitted: 0 };
+  for await (const text of createInterface({ input })) {
+    const found = listedLine.parse(JSON.parse(text));
+    if ('omitted' in found) listed.omitted += found.omitted;
+    else if (listed.lines.length >= maxLines) listed.omitted += 1;
+    else {
+      const id = found.ruc ?? /(?<![0-9])[0-9]{11}(?![0-9])/.exec(found.raw ?? '')?.[0];
+      listed.lines.push({
+        line: found.line ?? null,
+        reason: found.reason,
+        ruc: id === undefined ? null : maskRuc(id),
+      });
+    }
+  }
+  return listed;
+}
+
+/** A line per listed row, and one for those that are not shown. */
+export function listedLines({ lines, omitted }: Listed): string[] {
+  const shown = lines.map(({ line, reason, ruc }) =>
+    [`  ${line === null ? '' : `line ${line}`}`.padEnd(16), reason.padEnd(18), ruc ?? ''].join('  ').trimEnd(),
+  );
+  return omitted === 0 ? shown : [...shown, `  and ${figure(omitted)} more`];
+}

@@ -1,0 +1,54 @@
+/** Progress lines come at most this often. */
+const everyMs = 1_000;
+/** A rate is only shown after this time, because over less it says nothing. */
+const ratedMs = 500;
+
+/** Turns counts of rows into lines for standard error: at most one a second, with rate and time left. */
+export class ProgressLine {
+  readonly #note: (text: string) => void;
+  #what = '';
+  #last = '';
+  #startedAt = 0;
+  #notedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(note: (text: string) => void) {
+    this.#note = note;
+  }
+
+  /** Reports that `rows` of `totalRows` (0: not known) of `what` are done. A new `what` starts the clock anew. */
+  report(what: string, rows: number, totalRows: number): void {
+    const now = performance.now();
+    if (what !== this.#what) {
+      this.#what = what;
+      this.#startedAt = now;
+      this.#notedAt = Number.NEGATIVE_INFINITY;
+    }
+    const isDone = totalRows > 0 && rows >= totalRows;
+    if (now - this.#notedAt < everyMs && !isDone) return;
+    this.#notedAt = now;
+    const ms = now - this.#startedAt;
+    const text = progressText(what, rows, totalRows, ms < ratedMs ? 0 : (rows / ms) * 1_000);
+    if (text !== this.#last) this.#note(text);
+    this.#last = text;
+  }
+}
+
+/** For example "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total or rate of 0 is not shown. */
+export function progressText(what: string, rows: number, totalRows: number, rowsPerSecond: number): string {
+  const amount = totalRows > 0 ? `${figure(rows)} of ${figure(totalRows)} rows${share(rows, totalRows)}` : null;
+  const parts = [amount ?? `${figure(rows)} rows`];
+  if (rowsPerSecond >= 1) {
+    parts.push(`${figure(Math.round(rowsPerSecond))} rows/s`);
+    if (totalRows > rows) parts.push(`${figure(Math.ceil((totalRows - rows) / rowsPerSecond))} s left`);
+  }
+  return `${what}: ${parts.join(', ')}`;
+}
+
+export function share(done: number, total: number): string {
+  return ` (${Math.floor((done / total) * 100)} %)`;
+}
+
+/** A number with its thousands separated. */
+export function figure(value: number): string {
+  return value.toLocaleString('en');
+}
