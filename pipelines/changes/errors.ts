@@ -62,3 +62,24 @@ export async function readingPrevious<Result>(read: () => Promise<Result>): Prom
 export function isCompareErrorCode(code: unknown): code is CompareErrorCode {
   return ([...publicationFaults, ...ownFaults] as unknown[]).includes(code);
 }
+
+/** A record that our own code wrote and cannot read: a bug, so its partition stops. It never holds the record's bytes. */
+export class UndecodableRecord extends Error {
+  override name = 'UndecodableRecord';
+  readonly code = 'undecodable_record';
+  readonly retryable = false;
+  readonly #reason: string;
+  /** Offset in its partition; the loop fills it in where the decoder does not know it. */
+  offset: string | undefined;
+
+  constructor(reason: string, offset?: string) {
+    super(`a record cannot be decoded: ${reason}`);
+    this.#reason = reason;
+    this.offset = offset;
+  }
+
+  /** The same error for the record at this offset; one reason may hold for many records. */
+  at(offset: string): UndecodableRecord {
+    return new UndecodableRecord(this.#reason, offset);
+  }
+}

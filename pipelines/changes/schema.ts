@@ -1,26 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { type AvroField, rowFields } from '../../schemas/avro/columns.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { changeFields, operations } from './record-bytes.ts';
 
-interface AvroField {
-  name: string;
-  type: unknown;
-}
 interface AvroRecord {
   fields: AvroField[];
 }
-
-/** Order in which the hand encoder writes a change. */
-const changeFields = ['edition', 'op', 'seq', 'ruc', 'before', 'after', 'line', 'detected_at', 'corrects'];
-export const operations = ['r', 'c', 'u', 'd'] as const;
-export type Operation = (typeof operations)[number];
 
 /** The schema of a register's changes; refuses one that the hand encoder does not write. */
 export function changeSchema(register: RegisterName): AvroRecord {
   const path = new URL(`../../schemas/avro/${register}.avsc`, import.meta.url);
   const schema = JSON.parse(readFileSync(path, 'utf8')) as AvroRecord;
   const names = schema.fields.map(({ name }) => name);
-  const columns = rowSchema(schema).fields.map(({ name }) => name);
+  const columns = rowFields(schema).map(({ name }) => name);
   const expected = registers[register].columns.map(({ name }) => name);
   const symbols = (schema.fields[1]!.type as { symbols: string[] }).symbols;
   for (const [found, wanted] of [
@@ -32,11 +25,6 @@ export function changeSchema(register: RegisterName): AvroRecord {
       throw new Error(`${register}.avsc has ${found.join()}, expected ${wanted.join()}`);
   }
   return schema;
-}
-
-function rowSchema(schema: AvroRecord): AvroRecord {
-  const before = schema.fields.find(({ name }) => name === 'before')!.type as [string, AvroRecord];
-  return before[1];
 }
 
 export const overlayReasons = ['bad_line', 'empty_cell', 'correction'] as const;
@@ -52,9 +40,14 @@ export function overlaySchema(register: RegisterName): unknown {
       { name: 'ruc', type: 'string' },
       { name: 'reason', type: { type: 'enum', name: 'OverlayReason', symbols: overlayReasons } },
       { name: 'line', type: ['null', 'long'] },
-      { name: 'row', type: ['null', rowSchema(changeSchema(register))] },
+      { name: 'row', type: beforeOf(changeSchema(register)) },
     ],
   };
+}
+
+/** The nullable row, spelt out. */
+function beforeOf(schema: AvroRecord): unknown {
+  return schema.fields.find(({ name }) => name === 'before')!.type;
 }
 
 /** The first bytes of a hash over what names a thing: the same thing gets the same bytes on every run. */

@@ -1,6 +1,8 @@
 import { type FoldedName, foldName, searchedWords } from '../../schemas/names.ts';
 import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
-import { AvroCursor, headerBytes } from '../changes/record.ts';
+import type { AvroCursor } from '../changes/avro.ts';
+import { headerBytes } from '../changes/record.ts';
+import { ChangeCursor, differs, disappears } from '../changes/record-bytes.ts';
 import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 
@@ -20,19 +22,16 @@ export const nameColumns = [
 ] as const;
 export const wordColumns = ['word'] as const;
 
-/** nombre, estado, condicion, ubigeo: the first of the daily register in every release so far. */
+/** Cells of SearchedCells. */
 const searchedCells = 4;
-const updates = 2;
-const disappears = 3;
-const digitTwo = 0x32;
-const digitZero = 0x30;
 /** Everything of a row but its texts. */
 const fixedBytes = 32;
 export const longestLength = 255;
 /** Words this process knows to be stored; those that stand in many names come first. */
 const maxKnownWords = 200_000;
 
-interface Cells {
+/** Cells of the daily register that a search compares or shows; its first ones in every release so far. */
+export interface SearchedCells {
   nombre: string;
   estado: string;
   condicion: string;
@@ -48,7 +47,7 @@ interface Cells {
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
   readonly words = new RowBinaryWriter(64 * 1024);
-  readonly #cursor = new AvroCursor();
+  readonly #cursor = new ChangeCursor();
   readonly #known = new Set<string>();
   #fresh = new Set<string>();
 
@@ -71,25 +70,21 @@ export class CompanyNames {
   }
 
   /** One company as edition `version` has it; for whoever has rows and no records. */
-  write(ruc: number, version: number, cells: Cells, isDeleted = false): void {
+  write(ruc: number, version: number, cells: SearchedCells, isDeleted = false): void {
     this.#write(ruc, version, foldName(cells.nombre), cells, isDeleted);
   }
 
   #add(value: Buffer, columns: number): void {
     const cursor = this.#cursor;
     cursor.reset(value, headerBytes, value.length);
-    const version = cursor.long();
-    const op = cursor.long();
-    cursor.long();
-    const length = cursor.stringLength();
-    const start = cursor.at;
-    if (value[start] !== digitTwo || value[start + 1] !== digitZero) return;
-    cursor.at += length;
-    const ruc = Number(value.toString('latin1', start, start + length));
-    const before = this.#cells(value, columns);
-    const after = this.#cells(value, columns);
+    cursor.readHead();
+    if (!cursor.isOfCompany()) return;
+    const { edition: version, op } = cursor;
+    const ruc = Number(cursor.key());
+    const before = this.#cells(columns);
+    const after = this.#cells(columns);
     if (op === disappears) this.#write(ruc, version, foldName(before!.nombre), before!, true);
-    else if (op === updates) this.#update(ruc, version, before!, after!);
+    else if (op === differs) this.#update(ruc, version, before!, after!);
     else this.#write(ruc, version, foldName(after!.nombre), after!, false);
   }
 
@@ -97,7 +92,7 @@ export class CompanyNames {
    * Also where nothing that is searched for differs: `before` is what today's parser reads, and the stored row may be an earlier
    * one's. So each company has its row of the last edition that wrote every row, or of a later one.
    */
-  #update(ruc: number, version: number, before: Cells, after: Cells): void {
+  #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);
     const old = before.nombre === after.nombre ? name : foldName(before.nombre);
     const isMoved = old.base !== name.base || standingOf(before) !== standingOf(after);
@@ -105,7 +100,7 @@ export class CompanyNames {
     this.#write(ruc, version, name, after, false);
   }
 
-  #write(ruc: number, version: number, name: FoldedName, cells: Cells, isDeleted: boolean): void {
+  #write(ruc: number, version: number, name: FoldedName, cells: SearchedCells, isDeleted: boolean): void {
     // A company without a name yet, or one that has no letters: nothing that could be typed finds it but its RUC.
     if (name.base === '') return;
     const { names } = this;
@@ -137,26 +132,22 @@ export class CompanyNames {
     }
   }
 
-  #cells(bytes: Buffer, columns: number): Cells | null {
+  #cells(columns: number): SearchedCells | null {
     const cursor = this.#cursor;
     if (!cursor.isThere()) return null;
-    const cells = { nombre: this.#text(bytes), estado: this.#text(bytes), condicion: this.#text(bytes), ubigeo: '' };
-    cells.ubigeo = this.#text(bytes);
-    for (let cell = searchedCells; cell < columns; cell += 1) cursor.at = cursor.stringLength() + cursor.at;
+    const cells = readSearchedCells(cursor);
+    for (let cell = searchedCells; cell < columns; cell += 1) cursor.skipString();
     return cells;
-  }
-
-  #text(bytes: Buffer): string {
-    const cursor = this.#cursor;
-    const length = cursor.stringLength();
-    const start = cursor.at;
-    cursor.at += length;
-    return bytes.toString('utf8', start, cursor.at);
   }
 }
 
+/** The cells that are searched, from a cursor at the first cell of a row. */
+export function readSearchedCells(cursor: AvroCursor): SearchedCells {
+  return { nombre: cursor.string(), estado: cursor.string(), condicion: cursor.string(), ubigeo: cursor.string() };
+}
+
 /** Active companies that are where they say come first among equal names. */
-export function standingOf({ estado, condicion }: Pick<Cells, 'estado' | 'condicion'>): number {
+export function standingOf({ estado, condicion }: Pick<SearchedCells, 'estado' | 'condicion'>): number {
   if (estado !== 'ACTIVO') return 2;
   return condicion === 'HABIDO' ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type EachBatchPayload } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { UndecodableRecord } from '../changes/record.ts';
+import { UndecodableRecord } from '../changes/errors.ts';
 import { noTracing } from '../runtime/tracing/tracing.ts';
 import {
   type ChangeBatch,

@@ -1,4 +1,5 @@
-import { type AvroCursor, UndecodableRecord } from '../changes/record.ts';
+import { type AvroCursor, sizeOfVarint, writeVarint } from '../changes/avro.ts';
+import { UndecodableRecord } from '../changes/errors.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -139,13 +140,9 @@ function writeEscape(target: Buffer, start: number, byte: number): number {
 /** Puts the LEB128 length before the text that stands from lengthAt + 2 to end; moves the text where it takes 1 or 3 bytes. */
 function finishLength(target: Buffer, lengthAt: number, end: number): number {
   const length = end - lengthAt - 2;
-  const size = length < 0x80 ? 1 : length < 0x4000 ? 2 : 3;
+  const size = sizeOfVarint(length);
   if (length >= 0x20_0000) throw new UndecodableRecord('a row of more than 2 MB');
   if (size !== 2) target.copyWithin(lengthAt + size, lengthAt + 2, end);
-  let rest = length;
-  for (let index = 0; index < size; index += 1) {
-    target[lengthAt + index] = (rest & 0x7f) | (index < size - 1 ? 0x80 : 0);
-    rest >>>= 7;
-  }
+  writeVarint(target, lengthAt, length);
   return end - 2 + size;
 }

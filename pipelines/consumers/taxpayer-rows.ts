@@ -1,14 +1,13 @@
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
 import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
-import { AvroCursor, headerBytes, UndecodableRecord } from '../changes/record.ts';
+import { UndecodableRecord } from '../changes/errors.ts';
+import { headerBytes } from '../changes/record.ts';
+import { baseline, ChangeCursor, differs, disappears } from '../changes/record-bytes.ts';
 import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 
-/** By the Avro enum's symbols r, c, u, d: the numbers of ClickHouse's Enum8. */
-const opNumbers = [4, 1, 2, 3] as const;
-const baseline = 0;
-const differs = 2;
-const disappears = 3;
+/** ClickHouse's Enum8 of an operation, by its place in `operations`. */
+export const opNumbers = [4, 1, 2, 3] as const;
 /** Everything of a row but the two texts, with room to spare. */
 const fixedBytes = 64;
 
@@ -25,14 +24,14 @@ export const historyColumns = [
 ] as const;
 
 /**
- * Makes ClickHouse rows straight from Avro bytes of the current schema (schemas/avro: edition, op, seq, ruc, before,
- * after, line, detected_at, corrects): no object and no string per row, which is most of what a first load costs.
+ * Makes ClickHouse rows straight from a change's Avro bytes, without an object or a string per row: these would be most of
+ * what a first load costs.
  */
 export class TaxpayerRows {
   /** One row for each record. */
   readonly state = new RowBinaryWriter(1024 * 1024);
   readonly history = new RowBinaryWriter(64 * 1024);
-  readonly #cursor = new AvroCursor();
+  readonly #cursor = new ChangeCursor();
   #register: Register = registers.padron_reducido;
   #columns = 0;
 
@@ -60,11 +59,9 @@ export class TaxpayerRows {
     const { state, history } = this;
     const cursor = this.#cursor;
     cursor.reset(value, headerBytes, value.length);
-    const edition = cursor.long();
-    const op = cursor.long();
-    if (op < 0 || op > disappears) throw new UndecodableRecord('an op that does not exist');
-    cursor.long();
-    const key = readKey(cursor, this.#register.key);
+    cursor.readHead();
+    const { edition, op } = cursor;
+    const key = stateKeyAt(cursor, this.#register.key);
     // The baseline is not history: nothing changed on the day a register is loaded for the first time.
     const kept = op !== baseline;
     history.reserve(fixedBytes);
@@ -78,12 +75,10 @@ export class TaxpayerRows {
     if (hasAfter !== (op !== disappears) || hasBefore !== op >= differs) {
       throw new UndecodableRecord('op does not fit before and after');
     }
-    if (cursor.isThere()) cursor.long();
-    const detectedAt = cursor.long();
-    const corrects = cursor.isThere() ? cursor.long() : undefined;
+    cursor.readTail();
     cursor.finish();
     state.rows += 1;
-    if (kept) this.#historyEnd(detectedAt, corrects);
+    if (kept) this.#historyEnd(cursor.detectedAt, cursor.corrects);
   }
 
   #historyStart(key: number, edition: number, opNumber: number): void {
@@ -117,30 +112,28 @@ export class TaxpayerRows {
     return isThere;
   }
 
-  #historyEnd(detectedAt: number, corrects: number | undefined): void {
+  #historyEnd(detectedAt: number, corrects: number | null): void {
     const { history } = this;
     history.uint64(detectedAt);
-    history.uint8(corrects === undefined ? 1 : 0);
-    if (corrects !== undefined) history.uint64(corrects);
+    history.uint8(corrects === null ? 1 : 0);
+    if (corrects !== null) history.uint64(corrects);
     history.rows += 1;
   }
 }
 
-/** The number under which a row stands (state-key.ts), for eleven digits without making a string. */
-function readKey(cursor: AvroCursor, kind: Register['key']): number {
-  const { bytes } = cursor;
-  const length = cursor.stringLength();
-  const start = cursor.at;
-  cursor.at += length;
+/** The number under which a row stands (schemas/ruc.ts), for eleven digits without making a string. */
+function stateKeyAt(cursor: ChangeCursor, kind: Register['key']): number {
+  const { bytes, keyAt, keyEnd } = cursor;
+  const length = keyEnd - keyAt;
   let key = 0;
   let digits = 0;
   for (; digits < rucLength && digits < length; digits += 1) {
-    const value = bytes[start + digits]! - 0x30;
+    const value = bytes[keyAt + digits]! - 0x30;
     if (value < 0 || value > 9) break;
     key = key * 10 + value;
   }
   if (digits === rucLength && length === rucLength) return key;
   if (kind === 'ruc') throw new UndecodableRecord('a RUC that is not eleven digits');
   if (length === 0) throw new UndecodableRecord('an empty key');
-  return stateKeyOf(Buffer.from(bytes.subarray(start, cursor.at)).toString('utf8'));
+  return stateKeyOf(cursor.key());
 }

@@ -1,98 +1,78 @@
 import { rowFields } from '../../schemas/avro/columns.ts';
 import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
+import { AvroCursor } from '../changes/avro.ts';
 import { type ChangeBlock, type ChangeFile, openChangeFile } from '../changes/change-file.ts';
-import { CompareError } from '../changes/errors.ts';
-import { AvroCursor, UndecodableRecord } from '../changes/record.ts';
+import { CompareError, UndecodableRecord } from '../changes/errors.ts';
+import { BlockCursor, layoutOf } from '../changes/record-bytes.ts';
 import { type EditionFile, ReplayError } from './types.ts';
-
-/** By the Avro enum's symbols r, c, u, d. */
-export const baseline = 0;
-export const disappears = 3;
 
 /**
  * Walks the records of one change file in their order, without making objects: `step` within a block, `nextBlock` between
  * blocks. What it found of a record stands in its fields until the next step.
  */
-export class ChangeRecords {
-  readonly edition: number;
+export class ChangeRecords extends BlockCursor {
   /** Columns of a row, as this file's own schema has them. */
   readonly columns: readonly string[];
-  op = 0;
   /** The key under which the row stands in ClickHouse. */
   stateKey = 0;
   /** What the file is sorted by: a RUC's number, or the bytes of a supplier's id as a string of as many characters. */
   order: number | string = -1;
-  /** Where the cells of the row begin in the block; -1: null. */
-  beforeAt = -1;
-  afterAt = -1;
-  detectedAt = 0;
-  corrects: number | null = null;
-  /** Bytes of the record in the block. */
-  recordAt = 0;
-  endAt = 0;
   records = 0;
+  readonly #edition: number;
   readonly #file: ChangeFile;
   readonly #blocks: AsyncGenerator<ChangeBlock>;
-  readonly #cursor = new AvroCursor();
   readonly #cells = new AvroCursor();
   readonly #text: boolean;
-  #left = 0;
 
-  private constructor(file: ChangeFile, columns: readonly string[], text: boolean) {
+  private constructor(file: ChangeFile, schema: unknown, text: boolean) {
+    super(layoutOf(schema));
     this.#file = file;
     this.#blocks = file.blocks();
     this.#text = text;
-    this.columns = columns;
-    this.edition = file.header.edition;
+    this.columns = rowFields(schema).map(({ name }) => name);
+    this.#edition = file.header.edition;
+    this.edition = this.#edition;
   }
 
   /** `text`: keys are ordered as text. @throws ReplayError `change_file_damaged` */
   static async open({ path, edition }: EditionFile, text: boolean): Promise<ChangeRecords> {
     const file = await damagedAs(edition, () => openChangeFile(path));
     try {
-      const { metadata } = file.header;
       if (file.header.edition !== edition) throw damaged(edition, 'says that it is of another edition');
-      const columns = rowFields(JSON.parse(metadata['avro.schema'] ?? '')).map(({ name }) => name);
-      return new ChangeRecords(file, columns, text);
+      return new ChangeRecords(file, file.schema, text);
     } catch (error) {
       await file.close();
       throw error;
     }
   }
 
-  get block(): Uint8Array {
-    return this.#cursor.bytes;
-  }
-
-  /** A cursor that stands at the cells of the record's `before` or `after`; the same one each time. */
+  /** A cursor at the cells of the record's `before` or `after`; the same one each time. */
   cellsAt(position: number): AvroCursor {
-    this.#cells.reset(this.#cursor.bytes, position, this.endAt);
+    this.#cells.reset(this.bytes, position, this.at);
     return this.#cells;
   }
 
   /** False: the file has ended. */
   async nextBlock(): Promise<boolean> {
     for (;;) {
-      const { done, value } = await damagedAs(this.edition, () => this.#blocks.next());
+      const { done, value } = await damagedAs(this.#edition, () => this.#blocks.next());
       if (done) return false;
       if (value.count === 0) continue;
-      this.#cursor.reset(value.bytes, 0, value.bytes.length);
-      this.#left = value.count;
-      this.endAt = 0;
+      this.open(value);
       return true;
     }
   }
 
   /** Reads the next record of the block; false: the block has ended. @throws ReplayError `change_file_damaged` */
   step(): boolean {
-    if (this.#left === 0) return false;
     try {
-      this.#read();
+      if (!this.next()) return false;
     } catch (error) {
-      if (error instanceof UndecodableRecord) throw damaged(this.edition, 'holds a record that is not of its schema');
+      if (error instanceof UndecodableRecord) throw damaged(this.#edition, 'holds a record that is not of its schema');
       throw error;
     }
-    this.#left -= 1;
+    if (this.edition !== this.#edition) throw damaged(this.#edition, 'holds a record of another edition');
+    this.#readKey();
     this.records += 1;
     return true;
   }
@@ -101,53 +81,19 @@ export class ChangeRecords {
     await this.#file.close();
   }
 
-  #read(): void {
-    const cursor = this.#cursor;
-    cursor.at = this.endAt;
-    this.recordAt = cursor.at;
-    if (cursor.long() !== this.edition) throw damaged(this.edition, 'holds a record of another edition');
-    this.op = cursor.long();
-    if (this.op < 0 || this.op > disappears) throw damaged(this.edition, 'holds a record without an operation');
-    cursor.long();
-    this.#readKey(cursor.stringLength());
-    this.beforeAt = this.#skipRow();
-    this.afterAt = this.#skipRow();
-    if (cursor.isThere()) cursor.long();
-    this.detectedAt = cursor.long();
-    this.corrects = cursor.isThere() ? cursor.long() : null;
-    this.endAt = cursor.at;
-    if (cursor.at > cursor.end) throw damaged(this.edition, 'has a record longer than its block');
-    if (this.#left === 1 && cursor.at !== cursor.end) throw damaged(this.edition, 'has a block of another length');
-  }
-
-  #readKey(length: number): void {
-    const cursor = this.#cursor;
+  #readKey(): void {
     const previous = this.order;
-    const end = cursor.at + length;
-    const ruc = length === rucLength ? digitsAt(cursor.bytes, cursor.at) : -1;
+    const ruc = this.keyEnd - this.keyAt === rucLength ? digitsAt(this.bytes, this.keyAt) : -1;
     if (this.#text) {
-      const bytes = Buffer.from(cursor.bytes.buffer, cursor.bytes.byteOffset + cursor.at, length);
-      this.order = bytes.toString('latin1');
-      this.stateKey = ruc >= 0 ? ruc : stateKeyOf(bytes.toString('utf8'));
+      this.order = this.bytes.toString('latin1', this.keyAt, this.keyEnd);
+      this.stateKey = ruc >= 0 ? ruc : stateKeyOf(this.key());
     } else {
-      if (ruc < 0) throw damaged(this.edition, 'holds a key that is no RUC');
+      if (ruc < 0) throw damaged(this.#edition, 'holds a key that is no RUC');
       this.order = ruc;
       this.stateKey = ruc;
     }
-    cursor.at = end;
     // A repeated key as well: a fold would take either of two rows.
-    if (previous !== -1 && !(previous < this.order)) throw damaged(this.edition, 'is not in the order of its keys');
-  }
-
-  #skipRow(): number {
-    const cursor = this.#cursor;
-    if (!cursor.isThere()) return -1;
-    const start = cursor.at;
-    for (let column = this.columns.length; column > 0; column -= 1) {
-      const length = cursor.stringLength();
-      cursor.at += length;
-    }
-    return start;
+    if (previous !== -1 && !(previous < this.order)) throw damaged(this.#edition, 'is not in the order of its keys');
   }
 }
 

@@ -1,5 +1,6 @@
 import { type RegisterName, registers } from '../../schemas/registers.ts';
-import { headerBytes, UndecodableRecord } from '../changes/record.ts';
+import { UndecodableRecord } from '../changes/errors.ts';
+import { headerBytes } from '../changes/record.ts';
 import { CompanyNames } from '../consumers/company-names.ts';
 import { insertRows } from '../consumers/materialize.ts';
 import { TaxpayerRows } from '../consumers/taxpayer-rows.ts';
@@ -177,9 +178,9 @@ async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
   let messages: Message[] = [];
   let bytes = 0;
   while (await records.nextBlock()) {
-    const block = Buffer.concat([header, records.block]);
+    const block = Buffer.concat([header, records.bytes]);
     while (records.step()) {
-      const value = block.subarray(records.recordAt, records.endAt + headerBytes);
+      const value = block.subarray(records.start, records.at + headerBytes);
       messages.push({ offset: String(records.records), value, columns: records.columns.length });
     }
     bytes += block.length;

@@ -1,12 +1,11 @@
 import { registers } from '../../schemas/registers.ts';
-import { baseline, ChangeRecords } from './change-records.ts';
+import { baseline } from '../changes/record-bytes.ts';
+import { opNumbers } from '../consumers/taxpayer-rows.ts';
+import { ChangeRecords } from './change-records.ts';
 import { FingerprintSum, isSame, RowHash } from './row-hash.ts';
 import { type Differences, type RangeRows, RowRanges, SortedRows } from './row-ranges.ts';
 import { everyKey, type StoredRows } from './stored.ts';
 import { type EditionFile, type Meter, maxSupplierRows, type VerifyInput, type VerifyLimits } from './types.ts';
-
-/** By the Avro enum's symbols r, c, u, d: the numbers of ClickHouse's Enum8. */
-const opNumbers = [4, 1, 2, 3] as const;
 
 interface HistoryParts {
   differences: Differences;

@@ -1,5 +1,5 @@
 import { foldName, searchedWords } from '../../schemas/names.ts';
-import { longestLength, standingOf } from '../consumers/company-names.ts';
+import { longestLength, readSearchedCells, type SearchedCells, standingOf } from '../consumers/company-names.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { ChangeRecords } from './change-records.ts';
 import { type Fingerprint, isSame, RowHash } from './row-hash.ts';
@@ -33,7 +33,7 @@ export class NameCheck {
   meet(record: ChangeRecords): Promise<void> | undefined {
     const ruc = record.stateKey;
     if (ruc < firstCompany || ruc > lastCompany) return undefined;
-    const text = nameTextOf(ruc, searchedCellsOf(record));
+    const text = nameTextOf(ruc, readSearchedCells(record.cellsAt(record.afterAt)));
     if (text === null) return undefined;
     this.#differences.report.rows += 1;
     this.#hash.ofText(text);
@@ -54,23 +54,8 @@ export class NameCheck {
   }
 }
 
-type SearchedCells = [nombre: string, estado: string, condicion: string, ubigeo: string];
-
-/** The first of the daily register in every release so far. */
-function searchedCellsOf(record: ChangeRecords): SearchedCells {
-  const cursor = record.cellsAt(record.afterAt);
-  const decoder = Buffer.from(cursor.bytes.buffer, cursor.bytes.byteOffset, cursor.bytes.byteLength);
-  const next = () => {
-    const length = cursor.stringLength();
-    const start = cursor.at;
-    cursor.at += length;
-    return decoder.toString('utf8', start, cursor.at);
-  };
-  return [next(), next(), next(), next()];
-}
-
 /** What StoredNames has ClickHouse hash; null: such a name has no row. Texts of the register hold no line end. */
-function nameTextOf(ruc: number, [nombre, estado, condicion, ubigeo]: SearchedCells): string | null {
+function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
   const { base, form, enie } = foldName(nombre);
   if (base === '') return null;
   const standing = standingOf({ estado, condicion });

@@ -1,4 +1,3 @@
-import avro from 'avsc';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
 import { openChangeFile } from '../changes/change-file.ts';
@@ -31,16 +30,12 @@ export class ExpectedOverlay {
     try {
       if (file.header.register !== register)
         throw new ReplayError('change_file_damaged', 'an overlay of another register');
-      const type = avro.Type.forSchema(JSON.parse(file.header.metadata['avro.schema'] ?? '') as avro.Schema);
-      for await (const { bytes, count } of file.blocks()) {
-        for (let at = 0, index = 0; index < count; index += 1) {
-          const { value, offset } = type.decode(bytes, at) as { value: OverlayEntry | undefined; offset: number };
-          if (value === undefined) throw new ReplayError('change_file_damaged', 'an overlay that is cut off');
-          overlay.#rows.set(keyOf(register, value.ruc), value.row === null ? absent : hash.ofText(textOf(value.row)));
-          if (overlay.size > maxRows)
-            throw new ReplayError('overlay_too_large', `an overlay of more than ${maxRows} rows`);
-          at = offset;
+      for await (const entries of file.decodedBlocks<OverlayEntry>()) {
+        for (const { ruc, row } of entries) {
+          overlay.#rows.set(keyOf(register, ruc), row === null ? absent : hash.ofText(textOf(row)));
         }
+        if (overlay.size > maxRows)
+          throw new ReplayError('overlay_too_large', `an overlay of more than ${maxRows} rows`);
       }
     } finally {
       await file.close();

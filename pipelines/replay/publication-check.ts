@@ -1,10 +1,10 @@
 import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import avro from 'avsc';
 import { registers } from '../../schemas/registers.ts';
 import { openChangeFile } from '../changes/change-file.ts';
 import { CompareError } from '../changes/errors.ts';
-import type { Op, Row } from '../changes/record.ts';
+import type { Row } from '../changes/record.ts';
+import type { Operation } from '../changes/record-bytes.ts';
 import { compareInChild, rebuildInChild } from '../diff/child.ts';
 import { type CompareInput, compareLimits } from '../diff/types.ts';
 import { ChangeRecords } from './change-records.ts';
@@ -12,7 +12,7 @@ import type { ExpectedOverlay } from './overlay.ts';
 import type { SelectedEdition } from './plan.ts';
 import { RowHash } from './row-hash.ts';
 import type { Differences } from './row-ranges.ts';
-import { type Meter, type PublicationInput, ReplayError, type VerifyInput } from './types.ts';
+import type { Meter, PublicationInput, VerifyInput } from './types.ts';
 
 const scratchPrefix = 'verify-';
 
@@ -104,7 +104,7 @@ async function linkedWorkDir(workDir: string, register: string): Promise<string>
 /** One change as it is handed to people who query. */
 export interface ToldChange {
   edition: number;
-  op: Op;
+  op: Operation;
   ruc: string;
   before: Row | null;
   after: Row | null;
@@ -124,25 +124,13 @@ type Recorded = Omit<ToldChange, 'fecha_dato'>;
  * @throws ReplayError `change_file_damaged`
  */
 export async function* toldChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ToldChange[]> {
-  for (const { edition: number, path, fechaDato } of editions) {
+  for (const { path, fechaDato } of editions) {
     const file = await openChangeFile(path);
     try {
-      const type = avro.Type.forSchema(JSON.parse(file.header.metadata['avro.schema'] ?? '') as avro.Schema);
-      for await (const { bytes, count } of file.blocks()) {
-        const changes: ToldChange[] = [];
-        for (let at = 0, index = 0; index < count; index += 1) {
-          const { value, offset } = type.decode(bytes, at) as { value: Recorded | undefined; offset: number };
-          if (value === undefined) {
-            throw new ReplayError(
-              'change_file_damaged',
-              `the change file of edition ${number} has a block that is cut off`,
-            );
-          }
-          const { edition, op, ruc, before, after, detected_at, corrects } = value;
-          changes.push({ edition, op, ruc, before, after, fecha_dato: fechaDato, detected_at, corrects });
-          at = offset;
-        }
-        yield changes;
+      for await (const records of file.decodedBlocks<Recorded>()) {
+        yield records.map(({ edition, op, ruc, before, after, detected_at, corrects }) => ({
+          ...{ edition, op, ruc, before, after, fecha_dato: fechaDato, detected_at, corrects },
+        }));
       }
     } finally {
       await file.close();

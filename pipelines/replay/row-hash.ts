@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { skipVarint } from '../changes/avro.ts';
 import { RowBinaryWriter } from '../consumers/row-binary.ts';
 import type { ChangeRecords } from './change-records.ts';
 
@@ -22,7 +23,7 @@ export class RowHash {
     texts.uint64(record.stateKey);
     texts.uint64(record.edition);
     const bytes = texts.written();
-    this.#hash(bytes, textStart(bytes), bytes.length);
+    this.#hash(bytes, skipVarint(bytes, 0), bytes.length);
   }
 
   /** Of a history row: `historyText` of sql.ts. */
@@ -64,7 +65,7 @@ export class RowHash {
     texts.clear();
     texts.jsonArray(record.cellsAt(cellsAt), record.columns.length);
     const bytes = texts.written();
-    return this.#append(bytes, textStart(bytes), at);
+    return this.#append(bytes, skipVarint(bytes, 0), at);
   }
 
   #append(bytes: Buffer, start: number, at: number): number {
@@ -79,13 +80,6 @@ export class RowHash {
     this.xx = xxHash32(bytes, start, end);
     this.crc = crc32(bytes.subarray(start, end));
   }
-}
-
-/** Behind the length that stands before a String in RowBinary. */
-function textStart(bytes: Uint8Array): number {
-  let at = 0;
-  while (bytes[at]! >= 0x80) at += 1;
-  return at + 1;
 }
 
 const prime1 = 0x9e3779b1 | 0;

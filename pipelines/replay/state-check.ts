@@ -1,5 +1,5 @@
 import { registers } from '../../schemas/registers.ts';
-import { disappears } from './change-records.ts';
+import { disappears } from '../changes/record-bytes.ts';
 import { fold } from './fold.ts';
 import type { NameCheck } from './name-check.ts';
 import type { ExpectedOverlay } from './overlay.ts';

@@ -1,7 +1,8 @@
 import avsc from 'avsc';
 import { type AvroField, agree, rowFields } from '../../schemas/avro/columns.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { headerBytes, schemaHeader, schemaIdOf, schemaText, UndecodableRecord } from '../changes/record.ts';
+import { UndecodableRecord } from '../changes/errors.ts';
+import { headerBytes, schemaHeader, schemaIdOf, schemaText } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 import type { SchemaRegistry } from './registry.ts';
 import { type SchemaArchive, toldOf } from './schema-archive.ts';

@@ -1,9 +1,9 @@
 import { type ChangeBlock, openChangeFile, recordsOf } from '../../pipelines/changes/change-file.ts';
 import { avroType, type Change } from '../../pipelines/changes/record.ts';
+import { baseline } from '../../pipelines/changes/record-bytes.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { eventsOf } from '../../pipelines/watch/match.ts';
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
-import { isCompany } from '../../schemas/ruc.ts';
 
 /** What an edition would tell customers, counted before it exists. */
 export interface NoticeCounts {
@@ -48,9 +48,10 @@ function isTold(register: Register): boolean {
 
 async function noticesOfBlock(pool: Pool, register: Register, block: ChangeBlock): Promise<number> {
   const changed = new Map<string, Slice>();
-  for (const { op, ruc, start, end } of recordsOf(block)) {
+  for (const record of recordsOf(block)) {
     // A baseline is state without news; natural persons are never watched.
-    if (op !== 'r' && isCompany(ruc)) changed.set(ruc, { start, end });
+    if (record.op === baseline || !record.isOfCompany()) continue;
+    changed.set(record.key(), { start: record.start, end: record.at });
   }
   if (changed.size === 0) return 0;
   return noticesOf(register, block, changed, await listsOf(pool, [...changed.keys()]));

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { registers } from '../../../schemas/registers.ts';
-import { type ChangeBlock, type ChangeFile, openChangeFile, recordsOf } from '../../changes/change-file.ts';
+import {
+  type ChangeBlock,
+  type ChangeFile,
+  type ChangeFileFacts,
+  openChangeFile,
+  recordsOf,
+} from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
+import { baseline } from '../../changes/record-bytes.ts';
 import { keyAt } from '../../registers/ruc-key.ts';
-import type { ChangeFileFacts } from '../change-writer.ts';
 import { ConflictList } from '../conflict-list.ts';
 import { type OverlayEntry, OverlayReader, rowOfCells } from '../overlay-file.ts';
 import { type CompareLimits, type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
@@ -46,10 +52,11 @@ class Correction {
 
   async add(block: ChangeBlock): Promise<void> {
     const { overlay } = this.#parts;
-    for (const { op, ruc, start } of recordsOf(block)) {
-      if (op === 'r')
+    for (const record of recordsOf(block)) {
+      if (record.op === baseline)
         throw new CompareError('not_correctable', 'The edition holds first rows: there is nothing before.');
-      const { before, after } = this.#changes.read(block.bytes, start);
+      const { before, after } = this.#changes.read(record);
+      const ruc = record.key();
       const row = (after ?? before)!;
       const key = keyAt(row.bytes, row.start, row.end);
       this.#endBucketsBelow(key >>> bucketBits);

@@ -1,6 +1,8 @@
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { rucPrefixes } from '../../../schemas/ruc.ts';
-import { type ChangeFileFacts, ChangeWriter, type ContainerFile, OverlayWriter, type RowAt } from '../change-writer.ts';
+import type { ChangeFileFacts } from '../../changes/change-file.ts';
+import type { ContainerFile } from '../../changes/container-writer.ts';
+import { ChangeWriter, OverlayWriter, type RowAt } from '../change-writer.ts';
 import type { KindCounts } from '../types.ts';
 import { attemptName, workFileName } from '../work-files.ts';
 import type { EditionIndex } from './edition-index.ts';

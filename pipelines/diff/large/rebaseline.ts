@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { ChangeFileFacts } from '../../changes/change-file.ts';
 import { readingPrevious } from '../../changes/errors.ts';
 import { rucOfKey } from '../../registers/ruc-key.ts';
 import { decodeWindows1252 } from '../../registers/windows-1252.ts';
-import type { ChangeFileFacts } from '../change-writer.ts';
 import { RejectList } from '../listings.ts';
 import { type OverlayEntry, OverlayReader, rowOfCells } from '../overlay-file.ts';
 import type { CompareInput, CompareLimits, Progress } from '../types.ts';

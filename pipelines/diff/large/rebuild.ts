@@ -2,10 +2,16 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, mkdirSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { RegisterName } from '../../../schemas/registers.ts';
-import { type ChangeBlock, type ChangeFile, openChangeFile, recordsOf } from '../../changes/change-file.ts';
+import {
+  type ChangeBlock,
+  type ChangeFile,
+  type ChangeFileFacts,
+  openChangeFile,
+  recordsOf,
+} from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
+import { baseline } from '../../changes/record-bytes.ts';
 import { keyAt } from '../../registers/ruc-key.ts';
-import type { ChangeFileFacts } from '../change-writer.ts';
 import type { RebuildInput, RebuildProgress, Rebuilt } from '../types.ts';
 import { attemptName, sweepWorkFiles } from '../work-files.ts';
 import { openIndex } from './edition-index.ts';
@@ -125,8 +131,8 @@ class Folding {
   }
 
   add(block: ChangeBlock): void {
-    for (const { op, start } of recordsOf(block)) {
-      const { before, after } = this.#rows.read(block.bytes, start);
+    for (const record of recordsOf(block)) {
+      const { before, after } = this.#rows.read(record);
       const row = (after ?? before)!;
       const key = keyAt(row.bytes, row.start, row.end);
       if (key <= this.#lastKey) throw new CompareError('change_file_damaged', 'A change file is not in RUC order.');
@@ -142,7 +148,7 @@ class Folding {
       }
       this.tally.count(
         key,
-        after === null ? 'deleted' : before !== null ? 'updated' : op === 'r' ? 'baseline' : 'inserted',
+        after === null ? 'deleted' : before !== null ? 'updated' : record.op === baseline ? 'baseline' : 'inserted',
         0,
       );
       this.records += 1;
@@ -162,10 +168,7 @@ class Folding {
 
 /** As the file says: an edition from before a re-baseline has another parser version, and may have other columns. */
 function factsOf(file: ChangeFile, register: RegisterName): ChangeFileFacts {
-  const { metadata, ...header } = file.header;
-  const [first, second] = (metadata['padron.hash_seed'] ?? '').split(',').map(Number);
-  if (!Number.isInteger(first) || !Number.isInteger(second)) {
-    throw new CompareError('change_file_damaged', 'A change file does not name its hash seed.');
-  }
-  return { ...header, register, hashSeed: { first: first!, second: second! } };
+  const { metadata: _, hashSeed, ...header } = file.header;
+  if (hashSeed === null) throw new CompareError('change_file_damaged', 'A change file does not name its hash seed.');
+  return { ...header, register, hashSeed };
 }

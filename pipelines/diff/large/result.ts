@@ -1,4 +1,4 @@
-import type { ChangeFileFacts } from '../change-writer.ts';
+import type { ChangeFileFacts } from '../../changes/change-file.ts';
 import type { Listing, RejectList } from '../listings.ts';
 import type { CompareResult } from '../types.ts';
 import type { Classifier } from './classify.ts';

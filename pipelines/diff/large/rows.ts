@@ -1,3 +1,6 @@
+import { rucLength } from '../../../schemas/ruc.ts';
+import { AvroCursor, writeLong } from '../../changes/avro.ts';
+import type { BlockCursor } from '../../changes/record-bytes.ts';
 import { byteOfCodePoint, encodeWindows1252, utf8Bytes, utf8Length } from '../../registers/windows-1252.ts';
 import { emptyRow, type StoredRow } from './row-store.ts';
 import { maxLineBytes, pipe, slackBytes } from './scan.ts';
@@ -8,36 +11,34 @@ const memoryBytes = maxLineBytes * 2 + slackBytes;
 export class RowDecoder {
   readonly #before = emptyRow(memoryBytes);
   readonly #after = emptyRow(memoryBytes);
+  readonly #cells = new AvroCursor();
   readonly #columns: number;
-  #at = 0;
 
   /** `columns`: cells of a row after the RUC. */
   constructor(columns: number) {
     this.#columns = columns;
   }
 
-  /** Rows of the record at `start`; valid until the next call. */
-  read(record: Buffer, start: number): { before: StoredRow | null; after: StoredRow | null } {
-    this.#at = start;
-    for (let field = 0; field < 3; field += 1) this.#skipLong(record);
-    // The length of the RUC, always 11.
-    this.#at += 1;
-    const ruc = this.#at;
-    this.#at += 11;
-    const before = record[this.#at++] === 0 ? null : this.#row(record, ruc, this.#before);
-    const after = record[this.#at++] === 0 ? null : this.#row(record, ruc, this.#after);
-    return { before, after };
+  /** The rows of the record at which the cursor stands; valid until the next call. */
+  read(record: BlockCursor): { before: StoredRow | null; after: StoredRow | null } {
+    return {
+      before: this.#row(record, record.beforeAt, this.#before),
+      after: this.#row(record, record.afterAt, this.#after),
+    };
   }
 
-  #row(record: Buffer, ruc: number, into: StoredRow): StoredRow {
+  #row(record: BlockCursor, cellsAt: number, into: StoredRow): StoredRow | null {
+    if (cellsAt < 0) return null;
+    const { bytes, keyAt } = record;
+    const cells = this.#cells;
+    cells.reset(bytes, cellsAt, record.at);
     const to = into.bytes;
-    for (let digit = 0; digit < 11; digit += 1) to[digit] = record[ruc + digit]!;
-    let end = 11;
+    let end = 0;
+    for (; end < rucLength; end += 1) to[end] = bytes[keyAt + end]!;
     to[end++] = pipe;
     for (let column = 0; column < this.#columns; column += 1) {
-      const length = this.#length(record);
-      const last = this.#at + length;
-      while (this.#at < last) to[end++] = this.#character(record);
+      const last = cells.stringLength() + cells.at;
+      while (cells.at < last) to[end++] = this.#character(bytes);
       to[end++] = pipe;
     }
     into.end = end;
@@ -45,22 +46,14 @@ export class RowDecoder {
   }
 
   /** One UTF-8 character as its Windows-1252 byte. The writer makes one to three bytes of each, never four. */
-  #character(record: Buffer): number {
-    const first = record[this.#at++]!;
+  #character(bytes: Buffer): number {
+    const cells = this.#cells;
+    const first = bytes[cells.at++]!;
     if (first < 0x80) return first;
-    let codePoint = ((first & 0x1f) << 6) | (record[this.#at++]! & 0x3f);
+    let codePoint = ((first & 0x1f) << 6) | (bytes[cells.at++]! & 0x3f);
     if (first >= 0xe0)
-      codePoint = (((first & 0x0f) << 12) | ((codePoint & 0x3f) << 6) | (record[this.#at++]! & 0x3f)) >>> 0;
+      codePoint = (((first & 0x0f) << 12) | ((codePoint & 0x3f) << 6) | (bytes[cells.at++]! & 0x3f)) >>> 0;
     return byteOfCodePoint(codePoint);
-  }
-
-  #length(record: Buffer): number {
-    const low = record[this.#at++]!;
-    return low < 0x80 ? low >> 1 : ((low & 0x7f) >> 1) + (record[this.#at++]! << 6);
-  }
-
-  #skipLong(record: Buffer): void {
-    while (record[this.#at++]! >= 0x80);
   }
 }
 
@@ -139,14 +132,12 @@ export function encodeRow(
     if (from - first <= longest && empty.isMarker(bytes, first, from)) byColumn[column]! += sign;
     from += 1;
     const length = at - lengthAt - 1;
-    if (length < 64) to[lengthAt] = length << 1;
-    else {
-      // Lengths from 64 on take two bytes (up to 8,191, past any line): make room for the second.
+    if (length >= 64) {
+      // Such a length takes two bytes (up to 8,191, past any line): make room for the second.
       to.copyWithin(lengthAt + 2, lengthAt + 1, at);
-      to[lengthAt] = ((length << 1) & 0x7f) | 0x80;
-      to[lengthAt + 1] = length >> 6;
       at += 1;
     }
+    writeLong(to, lengthAt, length);
   }
   return at;
 }

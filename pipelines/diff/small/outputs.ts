@@ -2,18 +2,22 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import avro from 'avsc';
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
-import { type ChangeFileHeader, decodeChanges, decodeRecords, openChangeFile } from '../../changes/change-file.ts';
+import {
+  type ChangeFileHeader,
+  decodeChanges,
+  decodeRecords,
+  type EditionFacts,
+  metadataOf,
+  openChangeFile,
+} from '../../changes/change-file.ts';
+import { type ContainerFile, ContainerWriter } from '../../changes/container-writer.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { changeSchema, namedBytes, overlaySchema } from '../../changes/schema.ts';
-import { type ChangeFileFacts, type ContainerFile, ContainerWriter } from '../change-writer.ts';
 import type { ConflictList } from '../conflict-list.ts';
 import type { Listing, RejectList } from '../listings.ts';
 import type { OverlayEntry } from '../overlay-file.ts';
 import { attemptName } from '../work-files.ts';
 import type { Cells, OverlayRow, SmallChange } from './state.ts';
-
-/** What a change file says of itself; nothing is hashed here, so no seed. */
-export type EditionFacts = Omit<ChangeFileFacts, 'hashSeed'>;
 
 /** Writes an edition's files: each under an attempt's name until it is whole and durable; equal input gives equal bytes. */
 export class EditionOutputs {
@@ -29,19 +33,8 @@ export class EditionOutputs {
   }
 
   changes(changes: readonly SmallChange[]): ContainerFile {
-    const { register, edition, baseSha256, detectedAt, parserVersion, columns, isFull, corrects } = this.#facts;
-    const metadata = {
-      'padron.register': register,
-      'padron.edition': String(edition),
-      'padron.base': baseSha256,
-      'padron.detected_at': String(detectedAt),
-      'padron.parser_version': String(parserVersion),
-      'padron.columns': columns.join(','),
-      ...(isFull && baseSha256 !== '' ? { 'padron.full': 'true' } : {}),
-      ...(corrects === null ? {} : { 'padron.corrects': String(corrects) }),
-    };
     const records = changes.map((change, seq) => () => this.#codec.change(change, { ...this.#facts, seq }));
-    return this.#container('changes', this.#codec.changeSchema, metadata, records);
+    return this.#container('changes', this.#codec.changeSchema, metadataOf(this.#facts), records);
   }
 
   /** Null when the state is what the publication says. */

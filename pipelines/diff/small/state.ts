@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
 import { CompareError } from '../../changes/errors.ts';
-import type { Operation } from '../../changes/schema.ts';
+import type { Operation } from '../../changes/record-bytes.ts';
 import { attemptName, sweepWorkFiles, workFileName, writeWhole } from '../work-files.ts';
 
 /** A row's cells after its key, in the order of the columns. */

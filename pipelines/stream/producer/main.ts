@@ -52,8 +52,8 @@ async function produce(job: ProducerJob): Promise<void> {
     if (found !== job.sha256) throw changed(`has hash ${found}, the edition was frozen with ${job.sha256}`);
     const file = await openChangeFile(job.changeFile);
     try {
-      const schema: unknown = JSON.parse(file.header.metadata['avro.schema']!);
-      rowsByPartition = await sendBlocks(file.blocks(), new RecordCutter({ ...job, schema }), sender, job, state);
+      const cutter = new RecordCutter({ ...job, schema: file.schema });
+      rowsByPartition = await sendBlocks(file.blocks(), cutter, sender, job, state);
     } finally {
       await file.close();
     }
@@ -96,7 +96,7 @@ lines.on('line', async (line) => {
 lines.on('close', () => process.exit(0));
 
 /** Blocks of a change file: raw bytes of `count` records. */
-export type Blocks = AsyncIterable<{ bytes: Uint8Array; count: number }>;
+export type Blocks = AsyncIterable<{ bytes: Buffer; count: number }>;
 
 interface SendState {
   /** Acknowledged, those of earlier runs included. */

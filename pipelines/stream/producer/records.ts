@@ -1,25 +1,24 @@
 import type { Message } from 'kafkajs';
-import { AvroCursor, schemaHeader, UndecodableRecord } from '../../changes/record.ts';
-import { RecordLayout } from '../../changes/record-layout.ts';
+import { sizeOfLong, writeLong } from '../../changes/avro.ts';
+import { UndecodableRecord } from '../../changes/errors.ts';
+import { schemaHeader } from '../../changes/record.ts';
+import { BlockCursor, layoutOf } from '../../changes/record-bytes.ts';
 
 /**
  * Puts the blocks of a change file into chunks for Kafka. The records' bytes stay as the file has them: only the five-byte
  * header goes before each, and key and partition come from the key's bytes inside it (a RUC, or a supplier's id).
  */
 export class RecordCutter {
-  readonly #cursor = new AvroCursor();
+  readonly #record: BlockCursor;
   readonly #header: Buffer;
-  readonly #layout: RecordLayout;
   readonly #edition: number;
-  #keyAt = 0;
-  #keyEnd = 0;
   /** Records seen so far, by partition. */
   readonly rowsByPartition: number[];
 
   /** `schema`: the one that the file carries, as parsed JSON; `schemaId`: its number in the registry. */
   constructor(options: { schema: unknown; schemaId: number; edition: number; partitions: number }) {
     this.#header = schemaHeader(options.schemaId);
-    this.#layout = new RecordLayout(options.schema);
+    this.#record = new BlockCursor(layoutOf(options.schema));
     this.#edition = options.edition;
     this.rowsByPartition = new Array(options.partitions).fill(0);
   }
@@ -28,32 +27,18 @@ export class RecordCutter {
    * Adds one block of `count` records to the chunk; without a chunk they are only counted.
    * @throws UndecodableRecord where the block is not what the schema says, or of another edition
    */
-  cut(block: Uint8Array, count: number, chunk: PreparedChunk | null): void {
-    const cursor = this.#cursor;
+  cut(bytes: Buffer, count: number, chunk: PreparedChunk | null): void {
+    const record = this.#record;
     const rows = this.rowsByPartition;
-    cursor.reset(block, 0, block.length);
-    for (let index = 0; index < count; index += 1) {
-      const start = cursor.at;
-      this.#skipRecord();
-      const partition = partitionOf(block, this.#keyAt, this.#keyEnd, rows.length);
+    record.open({ bytes, count });
+    while (record.next()) {
+      const { keyAt, keyEnd } = record;
+      if (record.edition !== this.#edition) throw new UndecodableRecord('of another edition');
+      if (keyAt === keyEnd) throw new UndecodableRecord('an empty key');
+      const partition = partitionOf(bytes, keyAt, keyEnd, rows.length);
       rows[partition]! += 1;
-      chunk?.add(partition, this.#header, block, start, cursor.at, this.#keyAt, this.#keyEnd);
+      chunk?.add(partition, this.#header, bytes, record.start, record.at, keyAt, keyEnd);
     }
-    cursor.finish();
-  }
-
-  /** Moves past one record and notes where its key stands. */
-  #skipRecord(): void {
-    const cursor = this.#cursor;
-    if (cursor.long() !== this.#edition) throw new UndecodableRecord('of another edition');
-    cursor.long();
-    cursor.long();
-    const keyLength = cursor.stringLength();
-    if (keyLength === 0) throw new UndecodableRecord('an empty key');
-    this.#keyAt = cursor.at;
-    cursor.at += keyLength;
-    this.#keyEnd = cursor.at;
-    this.#layout.skipAfterKey(cursor);
   }
 }
 
@@ -156,9 +141,9 @@ export type RecordHeaders = Readonly<Record<string, string>>;
 function encodeRecordHeaders(headers: RecordHeaders): Buffer {
   const texts = Object.entries(headers).flatMap((pair) => pair.map((text) => Buffer.from(text, 'utf8')));
   const out = Buffer.alloc(texts.reduce((sum, text) => sum + text.length + mostPerLength, mostPerLength));
-  let at = writeVarint(out, 0, texts.length / 2);
+  let at = writeLong(out, 0, texts.length / 2);
   for (const text of texts) {
-    at = writeVarint(out, at, text.length);
+    at = writeLong(out, at, text.length);
     at += text.copy(out, at);
   }
   return out.subarray(0, at);
@@ -207,15 +192,15 @@ class PreparedPartition {
     const to = this.#bytes;
     const offsetDelta = this.length;
     // attributes and timestamp delta (both 0), offset delta, key, value, headers
-    const texts = sizeOfVarint(keyLength) + keyLength + sizeOfVarint(valueLength) + valueLength;
-    const size = 2 + sizeOfVarint(offsetDelta) + texts + trailer.length;
-    let at = writeVarint(to, this.#at, size);
+    const texts = sizeOfLong(keyLength) + keyLength + sizeOfLong(valueLength) + valueLength;
+    const size = 2 + sizeOfLong(offsetDelta) + texts + trailer.length;
+    let at = writeLong(to, this.#at, size);
     to[at++] = 0;
     to[at++] = 0;
-    at = writeVarint(to, at, offsetDelta);
-    at = writeVarint(to, at, keyLength);
+    at = writeLong(to, at, offsetDelta);
+    at = writeLong(to, at, keyLength);
     for (let from = keyStart; from < keyEnd; from += 1) to[at++] = bytes[from]!;
-    at = writeVarint(to, at, valueLength);
+    at = writeLong(to, at, valueLength);
     for (let from = 0; from < header.length; from += 1) to[at++] = header[from]!;
     to.set(bytes.subarray(start, end), at);
     at += end - start;
@@ -241,21 +226,4 @@ class PreparedPartition {
     this.#bytes.copy(larger, 0, 0, this.#at);
     this.#bytes = larger;
   }
-}
-
-/** Zigzag varint of a number from 0 to 2^30. */
-function writeVarint(to: Uint8Array, start: number, value: number): number {
-  let at = start;
-  let rest = value * 2;
-  while (rest >= 0x80) {
-    to[at++] = (rest & 0x7f) | 0x80;
-    rest >>>= 7;
-  }
-  to[at++] = rest;
-  return at;
-}
-
-function sizeOfVarint(value: number): number {
-  const rest = value * 2;
-  return rest < 0x80 ? 1 : rest < 0x4000 ? 2 : rest < 0x20_0000 ? 3 : rest < 0x1000_0000 ? 4 : 5;
 }

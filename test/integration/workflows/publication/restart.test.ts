@@ -60,7 +60,7 @@ async function newest(register: RegisterName) {
     await harness.parts.archive.localFile({ register, kind: 'changes', sha256: edition!.change_file_sha256 }),
   );
   const rucs: string[] = [];
-  for await (const block of file.blocks()) for (const record of recordsOf(block)) rucs.push(record.ruc);
+  for await (const block of file.blocks()) for (const record of recordsOf(block)) rucs.push(record.key());
   await file.close();
   return { number: edition!.number, counts: edition!.counts, rucs };
 }

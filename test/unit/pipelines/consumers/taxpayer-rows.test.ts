@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Change, encodeChange, UndecodableRecord } from '../../../../pipelines/changes/record.ts';
+import { UndecodableRecord } from '../../../../pipelines/changes/errors.ts';
+import { type Change, encodeChange } from '../../../../pipelines/changes/record.ts';
 import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';

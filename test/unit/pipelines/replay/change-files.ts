@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { ContainerWriter } from '../../../../pipelines/changes/container-writer.ts';
 import { avroType, type Change, schemaText } from '../../../../pipelines/changes/record.ts';
-import { ContainerWriter } from '../../../../pipelines/diff/change-writer.ts';
 import type { EditionFile } from '../../../../pipelines/replay/types.ts';
 import { type RegisterName, registers } from '../../../../schemas/registers.ts';
 

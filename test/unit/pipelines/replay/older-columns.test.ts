@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import avro from 'avsc';
 import { expect, test } from 'vitest';
+import { ContainerWriter } from '../../../../pipelines/changes/container-writer.ts';
 import { schemaText } from '../../../../pipelines/changes/record.ts';
 import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
-import { ContainerWriter } from '../../../../pipelines/diff/change-writer.ts';
 import { ChangeRecords } from '../../../../pipelines/replay/change-records.ts';
 import { RowBinaryReader } from '../consumers/row-binary-reader.ts';
 
@@ -24,7 +24,7 @@ test('a change file of a release with fewer columns is read, and loaded, with th
     expect([await records.nextBlock(), records.step(), records.step()]).toEqual([true, true, false]);
     expect(records).toMatchObject({ columns: ['nombre', 'desde'], stateKey: 20_500_000_013, detectedAt: 5 });
     const rows = new TaxpayerRows();
-    const value = Buffer.concat([Buffer.alloc(5), records.block]);
+    const value = Buffer.concat([Buffer.alloc(5), records.bytes]);
     rows.fill('agentes_retencion', [{ offset: '0', value, columns: records.columns.length }]);
     const state = new RowBinaryReader(rows.state.written());
     expect([state.uint64(), state.uint8(), state.uint64(), state.uint8()]).toEqual([20_500_000_013, 3, 1, 0]);

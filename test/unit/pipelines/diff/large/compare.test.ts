@@ -272,10 +272,10 @@ describe('a change file', () => {
     for await (const block of file.blocks()) {
       starts.push(block.next);
       let expected = 0;
-      for (const { op, ruc, start, end } of recordsOf(block)) {
-        expect([op, start]).toEqual(['r', expected]);
-        expected = end;
-        rucs.push(ruc);
+      for (const record of recordsOf(block)) {
+        expect([record.operation, record.start]).toEqual(['r', expected]);
+        expected = record.at;
+        rucs.push(record.key());
       }
       expect(expected).toBe(block.bytes.length);
     }
