@@ -33,14 +33,10 @@ import { connectRegistry } from '../pipelines/stream/registry.ts';
 import { bundleWorkflows, temporalLogger } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
 import { defaultFetchCron, defaultReconcileCron } from './publication/schedule.ts';
-import {
-  defaultPublicationSettings,
-  makePublicationWorker,
-  type PublicationDependencies,
-} from './publication/worker.ts';
+import { defaultPublicationSettings, makePublicationWorker, type PublicationEngines } from './publication/worker.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
-/** The worker process: both task queues of Temporal, with everything their steps need. */
+/** The worker process hosts both of Temporal's task queues and everything that their steps need. */
 const schema = z.object({
   ...processBlock.shape,
   ...databaseBlock.shape,
@@ -53,24 +49,26 @@ const schema = z.object({
   ...mailBlock.shape,
   ...retentionBlock.shape,
   ...tracingBlock.shape,
-  /** When the official sites are asked, in America/Lima. */
+  /** When the official sites are asked, as cron in America/Lima. */
   FETCH_CRON: z.string().min(1).default(defaultFetchCron),
-  /** When the state is compared with the archive, in America/Lima. */
+  /** When the state is compared with the archive, as cron in America/Lima. */
   RECONCILE_CRON: z.string().min(1).default(defaultReconcileCron),
-  /** Days after which raw publications go from the archive, but for those that a register stands on; unset: never. */
+  /**
+   * Days after which raw publications are removed from the archive, except those a register stands on. Unset keeps all.
+   */
   ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
-  /** Which build of the delivery code this is (workflows/delivery/README.md); unset: deploys are not told apart. */
+  /** The build of the delivery code (workflows/delivery/README.md). Unset makes no difference between deploys. */
   DELIVERY_BUILD_ID: z.string().min(1).max(100).optional(),
-  /** How often open work without a workflow is looked for. */
+  /** How often the sweeper looks for open work without a workflow. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
-  /** How long a step may go on after the process was told to stop. */
+  /** How long a step may go on after the process was asked to stop. */
   STOP_GRACE_MS: wholeNumber(0, 600_000).default(2_000),
 });
 
 const stopMs = 10_000;
 const queryTimeoutMs = 130_000;
 
-// Without a sender's address mail is refused; nothing is opened by asking.
+// Making a mailer here opens no connection; it only reports a missing sender's address with the other errors.
 const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -81,7 +79,7 @@ const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
 
 await lifecycle.run(async () => {
   lifecycle.onStop('traces', stopTracing);
-  // Installed once, before any connection: Temporal's core logs through ours, and signals are the lifecycle's.
+  // Install this before any connection: Temporal's core then logs through ours, and signals are left to the lifecycle.
   Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
   const metrics = makeMetrics('worker');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
@@ -148,8 +146,8 @@ await lifecycle.run(async () => {
 });
 
 async function publicationDependencies(
-  engines: Pick<PublicationDependencies, 'clickhouse' | 'client' | 'metrics'> & { pool: ReturnType<typeof makePool> },
-): Promise<PublicationDependencies> {
+  engines: Pick<PublicationEngines, 'clickhouse' | 'client' | 'metrics'> & { pool: ReturnType<typeof makePool> },
+): Promise<PublicationEngines> {
   const kafka = makeKafka(configuration.KAFKA_BROKERS, 'padron-worker', log);
   const registry = connectRegistry(configuration.SCHEMA_REGISTRY_URL);
   const prefix = configuration.KAFKA_TOPIC_PREFIX;
@@ -157,12 +155,12 @@ async function publicationDependencies(
   await checkStreams({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix });
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka', () => offsets.close());
-  // The official sites are asked on their own ports; what a webhook may name is another matter.
+  // Official sites use these ports; webhooks have rules of their own.
   const policy = { ...webhookEgressPolicy(configuration), allowedPorts: [80, 443], allowHttp: true };
   const dispatcher = makeEgressDispatcher(policy, {
     connectTimeoutMs: 15_000,
     headersTimeoutMs: 60_000,
-    // The download's own watchdog is the stricter one.
+    // The download's own watchdog is stricter.
     bodyIdleTimeoutMs: 120_000,
     connectionsPerOrigin: 2,
     keepAliveMs: 4_000,

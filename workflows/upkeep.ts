@@ -15,11 +15,11 @@ import {
 } from '../pipelines/webhooks/retention.ts';
 
 export const retentionBlock = z.object({
-  /** Months that events and deliveries are kept, from the day on which the change was detected. */
+  /** Months for which events and deliveries are kept, counted from the day on which the change was detected. */
   EVENT_RETENTION_MONTHS: wholeNumber(1, 120).default(defaultRetentionRule.eventMonths),
-  /** Days that attempts and what receivers answered are kept. */
+  /** Days for which attempts and receivers' answers are kept. */
   ATTEMPT_RETENTION_DAYS: wholeNumber(1, 3_650).default(defaultRetentionRule.attemptDays),
-  /** Days that deliveries are held for an account whose plan does not watch any more. */
+  /** Days for which deliveries are held for an account whose plan no longer includes watching. */
   HELD_RETENTION_DAYS: wholeNumber(1, 3_650).default(defaultRetentionRule.heldDays),
 });
 
@@ -31,11 +31,11 @@ export function retentionRuleOf(config: z.output<typeof retentionBlock>): Retent
   };
 }
 
-export interface UpkeepParts {
+export interface UpkeepDependencies {
   pool: Pool;
   log: Logger;
   metrics: Registry;
-  /** null: mail is off. */
+  /** null when mail is off. */
   mailer: Mailer | null;
   rule: RetentionRule;
   mail?: OwnerMailRule;
@@ -45,17 +45,26 @@ export interface UpkeepParts {
 const defaultEveryMs = { mail: 10_000, retention: 3_600_000, backlog: 15_000 };
 
 /**
- * What a worker does besides its queues: mails notices, removes what is past its time, counts the backlog, warns of settings of
- * PostgreSQL. Every worker does all of it; each piece takes what no other one has, so any number of them may. Returns the stop.
+ * Starts a worker's regular tasks: mail owner notices, remove expired data, count the backlog, and warn about
+ * PostgreSQL's settings. Every worker runs all of them; each task takes only work that no other worker holds. Returns
+ * the stop.
  */
-export function startUpkeep({ pool, log, metrics, mailer, rule, mail, everyMs }: UpkeepParts): () => Promise<void> {
+export function startUpkeep({
+  pool,
+  log,
+  metrics,
+  mailer,
+  rule,
+  mail,
+  everyMs,
+}: UpkeepDependencies): () => Promise<void> {
   const every = { ...defaultEveryMs, ...everyMs };
   const gauges = makeUpkeepMetrics(metrics);
   const stops = [
     startRepeating('retention', every.retention, log, async (stop) => {
       const removed = await removeExpired(pool, rule, stop);
       if (Object.values(removed).some((part) => (Array.isArray(part) ? part.length > 0 : part > 0))) {
-        log.info(removed, 'removed what was past its time');
+        log.info(removed, 'removed expired data');
       }
       await warnOfFewLocks(pool, log);
     }),
@@ -68,10 +77,10 @@ export function startUpkeep({ pool, log, metrics, mailer, rule, mail, everyMs }:
     }),
   ];
   if (mailer !== null) {
-    const parts = { pool, log, mailer, rule: mail ?? defaultOwnerMailRule };
+    const dependencies = { pool, log, mailer, rule: mail ?? defaultOwnerMailRule };
     stops.push(
       startRepeating('notice mail', every.mail, log, async (stop) => {
-        gauges.mailed.inc(await mailOwnerNotices(parts, stop));
+        gauges.mailed.inc(await mailOwnerNotices(dependencies, stop));
       }),
     );
   }
@@ -80,18 +89,22 @@ export function startUpkeep({ pool, log, metrics, mailer, rule, mail, everyMs }:
   };
 }
 
-/** The gauges count in PostgreSQL, for all workers together: each worker shows the same, so take the greatest, not the sum. */
+/** The gauges count all workers' backlog in PostgreSQL, so each worker shows the same: use the maximum, not the sum. */
 function makeUpkeepMetrics(registry: Registry) {
   const registers = [registry];
   return {
     due: new Gauge({ name: 'padron_delivery_due', help: 'Deliveries that are due now', registers }),
-    inFlight: new Gauge({ name: 'padron_delivery_in_flight', help: 'Deliveries under way', registers }),
+    inFlight: new Gauge({ name: 'padron_delivery_in_flight', help: 'Deliveries in flight', registers }),
     held: new Gauge({ name: 'padron_delivery_held', help: 'Deliveries held for paused webhooks', registers }),
     oldestDueSeconds: new Gauge({
       name: 'padron_delivery_oldest_due_seconds',
-      help: 'How long the delivery that has been due longest has waited; 0: none is due',
+      help: 'Age in seconds of the oldest due delivery; 0 when none is due',
       registers,
     }),
-    mailed: new Counter({ name: 'padron_notices_mailed_total', help: 'Notices that the mail server took', registers }),
+    mailed: new Counter({
+      name: 'padron_notices_mailed_total',
+      help: 'Owner notices that the mail server accepted',
+      registers,
+    }),
   };
 }

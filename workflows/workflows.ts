@@ -1,3 +1,3 @@
-// The entry of the workflow bundle; it is run inside the deterministic sandbox and imported by nothing else.
+// The entry of the workflow bundle. It runs inside the deterministic sandbox, and nothing else imports it.
 export { deliver } from './delivery/workflow.ts';
 export { fetch, publish, reconcile } from './publication/workflow.ts';

@@ -4,85 +4,102 @@ import { z } from 'zod';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import { type Attributes, noTracing, type Tracing, type Unit } from '../../pipelines/runtime/tracing/tracing.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { type CompareParts, comparePublication } from './compare.ts';
+import { type CompareDependencies, comparePublication } from './compare.ts';
 import { compareCorrection, freezeCorrection } from './correct.ts';
-import { type FetchParts, fetchPublication, probe } from './fetch.ts';
+import { type FetchDependencies, fetchPublication, probe } from './fetch.ts';
 import { freezePublication, judgePublication, nextWork, verifyPublication } from './judge.ts';
 import {
   awaitMaterialised,
   awaitNotified,
-  type EditionParts,
+  type EditionDependencies,
   type PublishEditionInput,
   publishEdition,
-  type ReconcileParts,
+  type ReconcileDependencies,
   reconcileRegister,
 } from './publish.ts';
 import { wakePublish } from './schedule.ts';
 
-export interface PublicationParts extends FetchParts, CompareParts, EditionParts, ReconcileParts, StepReports {
+export interface PublicationDependencies
+  extends FetchDependencies,
+    CompareDependencies,
+    EditionDependencies,
+    ReconcileDependencies,
+    StepReports {
   client: Client;
-  beats: BeatLimits;
-  /** Raw publications older than this many days go from the archive; null: never. */
+  heartbeats: HeartbeatLimits;
+  /** Days after which raw publications are removed from the archive; null keeps them. */
   publicationDays: number | null;
 }
 
-/** The steps of `fetch`, `publish` and `reconcile`. Each can run again at any time: what is done already is found done. */
-export function makePublicationActivities(parts: PublicationParts) {
+/** The steps of `fetch`, `publish` and `reconcile`. Each can run again at any time and skips what is already done. */
+export function makePublicationActivities(dependencies: PublicationDependencies) {
   const signal = () => Context.current().cancellationSignal;
   const beat = (details?: unknown) => Context.current().heartbeat(details);
   const step = <Arguments extends unknown[], Result>(
     name: string,
     subject: StepSubject,
     run: (...args: Arguments) => Promise<Result>,
-  ) => asActivity(name, subject, parts, run);
+  ) => asActivity(name, subject, dependencies, run);
   type Ids = [register: RegisterName, id: number];
 
   return {
-    probe: step('probe', 'register', (register: RegisterName) => probe(parts, register, signal())),
+    probe: step('probe', 'register', (register: RegisterName) => probe(dependencies, register, signal())),
     fetchPublication: step('fetchPublication', 'publication', (...[register, id]: Ids) =>
-      beating(parts.beats, (report, signal) => fetchPublication(parts, register, id, report, signal)),
+      withHeartbeats(dependencies.heartbeats, (report, signal) =>
+        fetchPublication(dependencies, register, id, report, signal),
+      ),
     ),
-    wakePublish: step('wakePublish', 'register', (register: RegisterName) => wakePublish(parts.client, register)),
-    nextWork: step('nextWork', 'register', (register: RegisterName) => nextWork(parts, register)),
-    // Where the archive is a bucket it may have to fetch the file first.
+    wakePublish: step('wakePublish', 'register', (register: RegisterName) =>
+      wakePublish(dependencies.client, register),
+    ),
+    nextWork: step('nextWork', 'register', (register: RegisterName) => nextWork(dependencies, register)),
+    // A heartbeat is needed because an archive in a bucket downloads the file first.
     verifyPublication: step('verifyPublication', 'publication', (...[register, id]: Ids) =>
-      beating(parts.beats, () => verifyPublication(parts, register, id)),
+      withHeartbeats(dependencies.heartbeats, () => verifyPublication(dependencies, register, id)),
     ),
     comparePublication: step('comparePublication', 'publication', (...[register, id]: Ids) =>
-      beating(parts.beats, (report, signal) => comparePublication(parts, register, id, report, signal)),
+      withHeartbeats(dependencies.heartbeats, (report, signal) =>
+        comparePublication(dependencies, register, id, report, signal),
+      ),
     ),
     judgePublication: step('judgePublication', 'publication', (...[register, id]: Ids) =>
-      judgePublication(parts, register, id),
+      judgePublication(dependencies, register, id),
     ),
-    freezePublication: step('freezePublication', 'publication', (...[, id]: Ids) => freezePublication(parts, id)),
+    freezePublication: step('freezePublication', 'publication', (...[, id]: Ids) =>
+      freezePublication(dependencies, id),
+    ),
     compareCorrection: step('compareCorrection', 'correction', (...[register, id]: Ids) =>
-      beating(parts.beats, (report, signal) => compareCorrection(parts, register, id, report, signal)),
+      withHeartbeats(dependencies.heartbeats, (report, signal) =>
+        compareCorrection(dependencies, register, id, report, signal),
+      ),
     ),
-    freezeCorrection: step('freezeCorrection', 'correction', (...[, id]: Ids) => freezeCorrection(parts, id)),
+    freezeCorrection: step('freezeCorrection', 'correction', (...[, id]: Ids) => freezeCorrection(dependencies, id)),
     publishEdition: step(
       'publishEdition',
       'edition',
       (register: RegisterName, edition: number, mode: 'once' | 'again') =>
-        beating(parts.beats, (report, signal) =>
-          publishEdition(parts, { register, edition, mode, ...acknowledgedBefore() }, report, signal),
+        withHeartbeats(dependencies.heartbeats, (report, signal) =>
+          publishEdition(dependencies, { register, edition, mode, ...acknowledgedBefore() }, report, signal),
         ),
     ),
     awaitMaterialised: step('awaitMaterialised', 'edition', (...[register, edition]: Ids) =>
-      awaitMaterialised(parts, register, edition, beat, signal()),
+      awaitMaterialised(dependencies, register, edition, beat, signal()),
     ),
     awaitNotified: step('awaitNotified', 'edition', (...[register, edition]: Ids) =>
-      awaitNotified(parts, register, edition, beat, signal()),
+      awaitNotified(dependencies, register, edition, beat, signal()),
     ),
     reconcileRegister: step('reconcileRegister', 'register', (register: RegisterName) =>
-      beating(parts.beats, (report, signal) => reconcileRegister(parts, register, report, signal)),
+      withHeartbeats(dependencies.heartbeats, (report, signal) =>
+        reconcileRegister(dependencies, register, report, signal),
+      ),
     ),
   };
 }
 
-/** The last heartbeat of an earlier attempt of this step says what Kafka had acknowledged. */
 const count = z.number().int().nonnegative();
 const publishProgress = z.object({ acknowledgedBlocks: count, logEnds: z.array(count) });
 
+/** What Kafka acknowledged in an earlier attempt of this step, from the details of its last heartbeat. */
 function acknowledgedBefore(): Pick<PublishEditionInput, 'acknowledged'> {
   const acknowledged = publishProgress.safeParse(Context.current().info.heartbeatDetails).data;
   return acknowledged === undefined ? {} : { acknowledged };
@@ -90,7 +107,7 @@ function acknowledgedBefore(): Pick<PublishEditionInput, 'acknowledged'> {
 
 export type PublicationActivities = ReturnType<typeof makePublicationActivities>;
 
-/** Of which run of which workflow an activity is, for traces: the ids by which Temporal finds it. */
+/** Trace attributes by which a person finds the activity's run in Temporal. */
 export function runOf({ info }: Context): Attributes {
   return {
     'temporal.workflow_id': info.workflowExecution?.workflowId,
@@ -102,20 +119,19 @@ export function runOf({ info }: Context): Attributes {
 
 type Activity<Arguments extends unknown[], Result> = (...args: Arguments) => Promise<Result>;
 
-/** What a step's second argument is the number of. */
+/** What a step works on; its second argument is the number of it. */
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 interface StepReports {
   log: Logger;
-  /** Left out: none. */
   tracing?: Tracing;
-  /** Seconds and outcome (done, failed, cancelled) of each run of a step. */
+  /** @param outcome done, failed or cancelled */
   observe(step: string, outcome: string, seconds: number): void;
 }
 
 /**
- * How failures of a step reach Temporal: a cancelled step as cancelled, our typed errors with their code (and not tried
- * again where that is useless), anything else as it is. One log line and one span per run of a step.
+ * Makes a Temporal activity of a step, with one log line and one span per run. A cancelled step fails as cancelled. Our
+ * typed errors keep their code, and Temporal does not retry those that no retry can help. Other errors pass unchanged.
  */
 function asActivity<Arguments extends unknown[], Result>(
   step: string,
@@ -167,41 +183,42 @@ function toFailure(error: unknown): unknown {
   return ApplicationFailure.create({ message: error.message, type: code, nonRetryable: !retryable });
 }
 
-export interface BeatLimits {
-  /** How often the step says that it lives. Far below the workflow's heartbeat timeout. */
-  beatEveryMs: number;
-  /** A step that reports nothing new for so long hangs: it is aborted and runs again. */
-  maxSilenceMs: number;
+export interface HeartbeatLimits {
+  /** How often the worker sends a heartbeat; far below the workflow's heartbeat timeout. */
+  heartbeatEveryMs: number;
+  /** A step without progress for this time is taken to hang; it is aborted and runs again. */
+  maxStallMs: number;
 }
 
-/** Writing a large index to a busy disk reports nothing for minutes; a child that hangs reports nothing for ever. */
-export const defaultBeatLimits: BeatLimits = { beatEveryMs: 3_000, maxSilenceMs: 15 * 60 * 1000 };
+/** Writing a large index to a busy disk makes no progress for minutes, so the limit has to be generous. */
+export const defaultHeartbeatLimits: HeartbeatLimits = { heartbeatEveryMs: 3_000, maxStallMs: 15 * 60 * 1000 };
 
 /**
- * Runs a long step with two watches. Heartbeats say that this worker lives, with the last progress as their details: when
- * they stop, the step runs elsewhere within seconds. Progress says that the step itself does.
+ * Runs a long step with heartbeats and a limit on time without progress. Heartbeats show that this worker lives: when
+ * they stop, the step runs on another worker within seconds. Their details are the last progress, which the limit
+ * watches.
  */
-async function beating<Result>(
-  limits: BeatLimits,
+async function withHeartbeats<Result>(
+  limits: HeartbeatLimits,
   run: (report: (progress: unknown) => void, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const context = Context.current();
-  const silence = new AbortController();
+  const stall = new AbortController();
   const hanging = setTimeout(() => {
-    silence.abort(new Error(`the step made no progress for ${limits.maxSilenceMs} ms`));
-  }, limits.maxSilenceMs);
-  // An earlier attempt's details stay until this one has something to say: they tell how far Kafka had acknowledged.
+    stall.abort(new Error(`the step made no progress for ${limits.maxStallMs} ms`));
+  }, limits.maxStallMs);
+  // Keep an earlier attempt's details until this attempt reports: they hold what Kafka has acknowledged.
   let last: unknown = context.info.heartbeatDetails;
-  const beats = setInterval(() => context.heartbeat(last), limits.beatEveryMs);
+  const heartbeats = setInterval(() => context.heartbeat(last), limits.heartbeatEveryMs);
   try {
     const report = (progress: unknown) => {
       last = progress;
       hanging.refresh();
       context.heartbeat(progress);
     };
-    return await run(report, AbortSignal.any([context.cancellationSignal, silence.signal]));
+    return await run(report, AbortSignal.any([context.cancellationSignal, stall.signal]));
   } finally {
-    clearInterval(beats);
+    clearInterval(heartbeats);
     clearTimeout(hanging);
   }
 }

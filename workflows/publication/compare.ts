@@ -13,98 +13,106 @@ import { type Head, readHead } from '../../pipelines/editions/heads.ts';
 import { findPublication, recordComparison } from '../../pipelines/editions/publications.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { type Comparison, comparisonSchema, countsOf, stillStands } from './comparison.ts';
-import { countNotices, type NoticeCounts } from './event-forecast.ts';
-import { type PublishParts, quarantineFault } from './judge.ts';
+import { countEvents, type EventCounts } from './event-forecast.ts';
+import { type PublishDependencies, quarantineFault } from './judge.ts';
 import type { StepOutcome } from './messages.ts';
 
 /**
- * `verificada → comparada`: one pass that parses, compares with the head and writes the change file, which is archived
- * before the catalogue names it. The same publication and head give the same bytes, so a repeat changes nothing.
+ * `verificada → comparada`: parses the publication, compares it with the head and writes the change file in one pass.
+ * The file is archived before the catalogue names it. The same publication and head give the same bytes, so a repeat is
+ * safe.
  */
 export async function comparePublication(
-  parts: CompareParts,
+  dependencies: CompareDependencies,
   register: RegisterName,
   id: number,
   report: Report,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
-  const publication = await findPublication(parts.pool, id);
+  const publication = await findPublication(dependencies.pool, id);
   if (publication === null || !['verificada', 'comparada'].includes(publication.state)) {
     return { outcome: publication?.edition == null ? 'ended' : 'next' };
   }
-  const head = await readHead(parts.pool, register);
+  const head = await readHead(dependencies.pool, register);
   if (publication.state === 'comparada' && stillStands(publication, head)) return { outcome: 'next' };
   let previous: Previous | null = null;
   try {
-    if (await isReadOtherwise(parts, head)) previous = await previousOf(parts, head);
+    if (await wasReadDifferently(dependencies, head)) previous = await previousOf(dependencies, head);
     const input: CompareInput = {
       register,
-      publicationPath: await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! }),
-      workDir: parts.workDir,
+      publicationPath: await dependencies.archive.localFile({
+        register,
+        kind: 'publications',
+        sha256: publication.sha256!,
+      }),
+      workDir: dependencies.workDir,
       base: baseOf(head),
       edition: head.edition + 1,
-      // The time of verification: a repeated comparison then gives the same bytes. It is also when lists and webhooks must
-      // have existed to be told, and an approval long after the download counts from the approval.
+      // The time of verification, so that a repeated comparison gives the same bytes. Only lists and webhooks that
+      // existed then get events; a publication that was approved long after its download counts from the approval.
       detectedAt: publication.state_at.getTime(),
-      outputDir: parts.workDir,
+      outputDir: dependencies.workDir,
     };
     const compare = () => {
       const whole = { ...input, previous: previous?.input ?? null };
-      return orRebuild(parts, input, () => parts.compare(whole, report, signal), report, signal);
+      return orRebuild(dependencies, input, () => dependencies.compare(whole, report, signal), report, signal);
     };
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
-      // Once in some years: a re-baseline begins the store anew, and is silent of every row that did not change.
-      previous = await previousOf(parts, head);
+      // This happens once in some years. A re-baseline starts the store anew and makes no events for unchanged rows.
+      previous = await previousOf(dependencies, head);
       return await compare();
     });
-    const notices = await countNotices(parts.pool, register, result.changeFile.path, signal);
-    const comparison = await archiveComparison(parts, input, result, notices);
+    const notices = await countEvents(dependencies.pool, register, result.changeFile.path, signal);
+    const comparison = await archiveComparison(dependencies, input, result, notices);
     const { rows, rejected, duplicates } = result;
-    await recordComparison(parts.pool, id, { rows, rejected, duplicates, result: comparison });
+    await recordComparison(dependencies.pool, id, { rows, rejected, duplicates, result: comparison });
     return { outcome: 'next' };
   } catch (error) {
-    return await quarantineFault(parts.pool, id, previous === null ? error : namingPrevious(error, previous));
+    return await quarantineFault(dependencies.pool, id, previous === null ? error : namingPrevious(error, previous));
   }
 }
 
 interface Previous {
   publicationId: number;
-  /** The head. */
+  /** The head's number. */
   edition: number;
   input: NonNullable<CompareInput['previous']>;
 }
 
-/** Whether another parser read the head, or it has other columns. */
-async function isReadOtherwise(parts: CompareParts, { register, edition: number }: Head): Promise<boolean> {
-  const edition = await findEdition(parts.pool, register, number);
+/** Whether the head was read by another parser version or has other columns. */
+async function wasReadDifferently(
+  dependencies: CompareDependencies,
+  { register, edition: number }: Head,
+): Promise<boolean> {
+  const edition = await findEdition(dependencies.pool, register, number);
   const { parserVersion, columns } = registers[register];
   const names = columns.map(({ name }) => name);
   return edition !== null && !(edition.parser_version === parserVersion && names.join() === edition.columns.join());
 }
 
 /**
- * What the head was made from, to be read again by today's parser. The head's overlay holds all in which its state differs
- * from that publication, also where corrections came after it.
+ * The head's publication, to be read again by today's parser. The head's overlay holds every row in which its state
+ * differs from that publication, including later corrections.
  */
-async function previousOf(parts: CompareParts, head: Head): Promise<Previous> {
+async function previousOf(dependencies: CompareDependencies, head: Head): Promise<Previous> {
   const { register } = head;
-  const edition = await findEdition(parts.pool, register, head.edition);
-  const publication = await publicationUnder(parts.pool, register, head.edition);
+  const edition = await findEdition(dependencies.pool, register, head.edition);
+  const publication = await publicationUnder(dependencies.pool, register, head.edition);
   if (edition === null || publication === null) {
     throw new Error(`edition ${head.edition} of ${register} stands on no publication`);
   }
   const { id: publicationId, sha256 } = publication;
   const overlay = edition.overlay_sha256;
   const input = {
-    publicationPath: await parts.archive.localFile({ register, kind: 'publications', sha256 }),
-    overlayPath: overlay && (await parts.archive.localFile({ register, kind: 'overlays', sha256: overlay })),
+    publicationPath: await dependencies.archive.localFile({ register, kind: 'publications', sha256 }),
+    overlayPath: overlay && (await dependencies.archive.localFile({ register, kind: 'overlays', sha256: overlay })),
     knownColumns: edition.columns,
   };
   return { publicationId, edition: head.edition, input };
 }
 
-/** An engine knows files alone: an operator is told which publication it is about, and what helps. */
+/** Adds the publication's number and the remedy to an error that knows only files. */
 function namingPrevious(error: unknown, { publicationId, edition }: Previous): unknown {
   if (!(error instanceof CompareError) || error.code !== 'previous_unreadable') return error;
   const old = `publication ${publicationId}, on which edition ${edition} stands`;
@@ -114,12 +122,12 @@ function namingPrevious(error: unknown, { publicationId, edition }: Previous): u
 
 export type Report = (progress: Progress | RebuildProgress) => void;
 
-/** What makes differences: each call in a child process, killed and awaited when `signal` aborts. */
-export interface CompareParts extends PublishParts {
+/** Each comparison runs in a child process, which is killed and awaited when `signal` aborts. */
+export interface CompareDependencies extends PublishDependencies {
   workDir: string;
   compare(input: CompareInput, report: Report, signal: AbortSignal): Promise<CompareResult>;
   correct(input: CorrectInput, report: Report, signal: AbortSignal): Promise<CorrectResult>;
-  /** Makes what stands in WORK_DIR of an edition anew from the archive. */
+  /** Rebuilds an edition's files in WORK_DIR from the archive. */
   rebuildIndex(register: RegisterName, edition: number, report: Report, signal: AbortSignal): Promise<void>;
 }
 
@@ -128,9 +136,11 @@ export function baseOf(head: Head): CompareInput['base'] {
   return { edition: head.edition, changeFileSha256: head.change_file_sha256 };
 }
 
-/** Runs a comparison; when WORK_DIR was lost, or is another machine's, the head is made anew and it runs again. */
+/**
+ * Runs a comparison. When WORK_DIR was lost or belongs to another machine, it rebuilds the head's files and runs again.
+ */
 export async function orRebuild<Result>(
-  parts: CompareParts,
+  dependencies: CompareDependencies,
   input: { register: RegisterName; base: CompareInput['base'] },
   run: () => Promise<Result>,
   report: Report,
@@ -141,33 +151,32 @@ export async function orRebuild<Result>(
   } catch (error) {
     const rebuilds = error instanceof CompareError && ['index_missing', 'index_damaged'].includes(error.code);
     if (!rebuilds || input.base === null) throw error;
-    // WORK_DIR holds nothing that the archive does not.
-    await parts.rebuildIndex(input.register, input.base.edition, report, signal);
+    await dependencies.rebuildIndex(input.register, input.base.edition, report, signal);
     return await run();
   }
 }
 
 /**
- * Archives what a comparison left and says what the catalogue keeps of it. Dying before the catalogue does: the files are
- * archived under their hashes and nothing names them; the repeat makes the same ones again.
+ * Archives the files of a comparison and returns what the catalogue keeps of it. If the process dies before the
+ * catalogue is written, the archived files are named by nothing; the repeat makes the same bytes under the same hashes.
  */
 export async function archiveComparison(
-  parts: CompareParts,
+  dependencies: CompareDependencies,
   input: { register: RegisterName; base: CompareInput['base']; edition: number; detectedAt: number },
   result: CompareResult & Partial<CorrectResult>,
-  notices: NoticeCounts | null,
+  notices: EventCounts | null,
 ): Promise<Comparison> {
   const { register } = input;
   const { changeFile, overlayFile } = result;
-  await parts.archive.put({ register, kind: 'changes', sha256: changeFile.sha256 }, changeFile.path);
+  await dependencies.archive.put({ register, kind: 'changes', sha256: changeFile.sha256 }, changeFile.path);
   if (overlayFile !== null) {
-    await parts.archive.put({ register, kind: 'overlays', sha256: overlayFile.sha256 }, overlayFile.path);
+    await dependencies.archive.put({ register, kind: 'overlays', sha256: overlayFile.sha256 }, overlayFile.path);
   }
-  // Of a publication the lines that are no row, of a correction the rows that it left as they are.
+  // A publication lists its rejected lines; a correction lists the rows that it left alone.
   const listed = result.conflictFile ?? result.rejectFile;
   const rejectsSha256 = listed === null ? null : await sha256OfFile(listed.path);
   if (listed !== null && rejectsSha256 !== null) {
-    await parts.archive.put({ register, kind: 'rejects', sha256: rejectsSha256 }, listed.path);
+    await dependencies.archive.put({ register, kind: 'rejects', sha256: rejectsSha256 }, listed.path);
   }
   return comparisonSchema.parse({
     baseEdition: input.base?.edition ?? 0,

@@ -5,7 +5,7 @@ import type { FrozenDifference } from '../../pipelines/editions/freeze.ts';
 import type { Head } from '../../pipelines/editions/heads.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
 import { type Column, type Register, registers } from '../../schemas/registers.ts';
-import type { NoticeCounts } from './event-forecast.ts';
+import type { EventCounts } from './event-forecast.ts';
 import type { ColumnFacts, GateFacts, KindFacts, NoticeFacts } from './gates.ts';
 
 const count = z.number().int().nonnegative();
@@ -19,7 +19,7 @@ const kindCounts = z.object({
   changedByColumn: byName,
 }) satisfies z.ZodType<KindCounts>;
 
-/** Counts of a comparison: what gates judge and operators read. Kept with the edition as `counts`. */
+/** Counts of a comparison, for the gates and for operators. Stored with the edition as `counts`. */
 const countsSchema = z.object({
   lines: count,
   rows: count,
@@ -39,21 +39,21 @@ const countsSchema = z.object({
   changedByKind: z.object({ company: kindCounts, other: kindCounts }),
   emptyByColumn: byName,
   rowsByKind: byName,
-  /** Lines kept with a control byte made a space. */
+  /** Lines that were kept after a control byte was replaced by a space. */
   repaired: count.default(0),
-  /** Of a correction: rows that are no longer what the undone edition gave, and stay. */
+  /** Rows that a correction left alone, because they changed after the undone edition. */
   conflicts: count.default(0),
-  /** Events that the edition makes on the lists of that moment; left out where its changes are told to nobody. */
+  /** Events on the lists of that moment, stored under this name; absent for registers that make no events. */
   notices: count.optional(),
   watchedCompanies: count.optional(),
 });
 export type Counts = z.output<typeof countsSchema>;
 
-/** `publication.compare_result`: the base, the files in the archive, the counts. Ids, hashes and numbers only. */
+/** The column `publication.compare_result`: base, hashes of the archived files and counts, never a row. */
 export const comparisonSchema = z.object({
   baseEdition: count,
   edition: count,
-  /** Milliseconds since 1970; written into every record of the change file. */
+  /** Milliseconds since 1970; every record of the change file holds it. */
   detectedAt: count,
   changeFileSha256: z.string(),
   overlaySha256: z.string().nullable(),
@@ -64,13 +64,13 @@ export const comparisonSchema = z.object({
 });
 export type Comparison = z.output<typeof comparisonSchema>;
 
-export function countsOf(result: CompareResult, notices: NoticeCounts | null): Counts {
+export function countsOf(result: CompareResult, notices: EventCounts | null): Counts {
   return countsSchema.parse({ ...result, ...notices });
 }
 
 /**
- * Whether a comparison that was kept is the one that this release would make again: with this head, by this parser and these
- * columns. One of an earlier release is made anew, as a re-baseline where that is needed.
+ * Whether a stored comparison is what this release would make: with this head, parser version and columns. A comparison
+ * of an earlier release is made anew, as a re-baseline where needed.
  */
 export function stillStands({ compare_result }: { compare_result: unknown }, head: Pick<Head, 'register' | 'edition'>) {
   const found = comparisonSchema.safeParse(compare_result).data;
@@ -97,8 +97,9 @@ export function differenceOf(record: { compare_result: unknown }): FrozenDiffere
 }
 
 /**
- * What the gates look at. `headEdition` is the head's own row (its empty cells, how it was read), `recent` are the counts
- * of the last editions, newest first.
+ * The facts that the gates judge.
+ * @param headEdition the head's row in the catalogue: its counts of empty cells, its parser version and columns
+ * @param recent counts of the last editions, newest first
  */
 export function gateFactsOf(
   publication: Publication,
@@ -168,12 +169,12 @@ function noticeFacts(counts: Counts, usual: readonly Counts[]): NoticeFacts | nu
   return { notices, watchedCompanies, usualPerCompany };
 }
 
-/** New rows count as changed: a publication that suddenly brings many is as doubtful as one that rewrites many. */
+/** New rows count as changed: many new rows at once are as doubtful as many rewritten ones. */
 function changed(counts: KindCounts): number {
   return counts.updated + counts.inserted;
 }
 
-/** Never asked of a first edition; in a re-baseline the `r` are rows that were there before. */
+/** Rows before the edition; not for a first edition. A re-baseline's `r` records are rows that existed before. */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;
 }

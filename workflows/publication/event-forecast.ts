@@ -2,12 +2,12 @@ import { type ChangeBlock, openChangeFile, recordsOf } from '../../pipelines/cha
 import { avroType, type Change } from '../../pipelines/changes/record.ts';
 import { baseline } from '../../pipelines/changes/record-bytes.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { eventsOf } from '../../pipelines/watch/match.ts';
+import { eventsOf, makesEvents } from '../../pipelines/watch/match.ts';
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
 
-/** What an edition would tell customers, counted before it exists. */
-export interface NoticeCounts {
-  /** Events over all watch lists. A RUC that comes back may make a few more: its last known row is not looked up. */
+/** The events that an edition would make, counted before it exists. */
+export interface EventCounts {
+  /** Events over all watch lists. A RUC that comes back may make a few more, since its last known row is not read. */
   notices: number;
   watchedCompanies: number;
 }
@@ -16,25 +16,26 @@ type Slice = { start: number; end: number };
 type Lists = ReadonlyMap<string, number>;
 
 /**
- * Counts the events that a change file would make on the lists of now. One block of the file (256 KB, some thousand
- * records) is in memory at a time and asked about in one query; only the records of watched companies are decoded. Null for a register whose changes are told to nobody.
+ * Counts the events that a change file would make on the present watch lists; null for a register that makes no events.
+ * One block of the file (256 KB, some thousand records) is in memory at a time and looked up in one query. Only the
+ * records of watched companies are decoded.
  * @throws CompareError `change_file_damaged`
  */
-export async function countNotices(
+export async function countEvents(
   pool: Pool,
   name: RegisterName,
   changeFile: string,
   signal: AbortSignal,
-): Promise<NoticeCounts | null> {
+): Promise<EventCounts | null> {
   const register = registers[name];
-  if (!isTold(register)) return null;
+  if (!makesEvents(register)) return null;
   const counts = { notices: 0, watchedCompanies: await countWatched(pool) };
   if (counts.watchedCompanies === 0) return counts;
   const file = await openChangeFile(changeFile);
   try {
     for await (const block of file.blocks()) {
       signal.throwIfAborted();
-      counts.notices += await noticesOfBlock(pool, register, block);
+      counts.notices += await eventsOfBlock(pool, register, block);
     }
   } finally {
     await file.close();
@@ -42,22 +43,23 @@ export async function countNotices(
   return counts;
 }
 
-function isTold(register: Register): boolean {
-  return register.presence !== undefined || register.columns.some((column) => column.event !== undefined);
-}
-
-async function noticesOfBlock(pool: Pool, register: Register, block: ChangeBlock): Promise<number> {
+async function eventsOfBlock(pool: Pool, register: Register, block: ChangeBlock): Promise<number> {
   const changed = new Map<string, Slice>();
   for (const record of recordsOf(block)) {
-    // A baseline is state without news; natural persons are never watched.
+    // Baseline records make no events, and natural persons are never watched.
     if (record.op === baseline || !record.isOfCompany()) continue;
     changed.set(record.key(), { start: record.start, end: record.at });
   }
   if (changed.size === 0) return 0;
-  return noticesOf(register, block, changed, await listsOf(pool, [...changed.keys()]));
+  return countEventsOf(register, block, changed, await listsOf(pool, [...changed.keys()]));
 }
 
-function noticesOf(register: Register, block: ChangeBlock, changed: ReadonlyMap<string, Slice>, lists: Lists): number {
+function countEventsOf(
+  register: Register,
+  block: ChangeBlock,
+  changed: ReadonlyMap<string, Slice>,
+  lists: Lists,
+): number {
   let notices = 0;
   for (const [ruc, listCount] of lists) {
     const { start, end } = changed.get(ruc)!;
@@ -76,7 +78,7 @@ async function countWatched(pool: Pool): Promise<number> {
   return rows[0]!.companies;
 }
 
-/** Of these companies, those that somebody watches, with on how many lists each stands. */
+/** The watched ones of these companies, with the number of lists that hold each. */
 async function listsOf(pool: Pool, rucs: readonly string[]): Promise<Lists> {
   const { rows } = await pool.query<{ ruc: string; lists: number }>({
     name: 'lists-of-companies',

@@ -28,7 +28,7 @@ import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { FetchOutcome, ProbeOutcome } from './messages.ts';
 
-export interface FetchParts {
+export interface FetchDependencies {
   pool: Pool;
   archive: Archive;
   access: SiteAccess;
@@ -37,39 +37,40 @@ export interface FetchParts {
   zipLimits: PublicationLimits;
 }
 
-/** A date that a text says of itself stands in its first rows. */
+/** A text that holds its own date has it in its first rows. */
 const maxDatedTextBytes = 64 * 1024;
 
 /**
- * Download, then archive, then catalogue. Each part is found done by a repeat: the part file's note outlives the move
- * into the archive and goes only when the catalogue names the publication, so nothing is downloaded twice.
+ * Downloads a publication, archives it and records it in the catalogue. A repeat skips what is done: the download's
+ * note outlives the move into the archive and is removed only when the catalogue names the publication, so nothing is
+ * downloaded twice.
  */
 export async function fetchPublication(
-  parts: FetchParts,
+  dependencies: FetchDependencies,
   register: RegisterName,
   id: number,
   report: (progress: DownloadProgress) => void,
   signal: AbortSignal,
 ): Promise<FetchOutcome> {
-  const publication = await findPublication(parts.pool, id);
+  const publication = await findPublication(dependencies.pool, id);
   if (publication === null || publication.state !== 'detectada') return { outcome: 'known', publicationId: id };
-  const file = await parts.archive.incomingFile(`${register}-${id}.part`);
-  // Exactly where it was found: by now the newest month may be another.
-  const url = publication.url ?? parts.sources[register].url;
-  const downloaded = await downloadOrRefuse(parts, { register, id, url, file }, report, signal);
+  const file = await dependencies.archive.incomingFile(`${register}-${id}.part`);
+  // Use the address where it was found: by now another month may be the newest.
+  const url = publication.url ?? dependencies.sources[register].url;
+  const downloaded = await downloadOrRefuse(dependencies, { register, id, url, file }, report, signal);
   if (downloaded === null) return { outcome: 'quarantined', publicationId: id };
   const { sha256, bytes } = downloaded.finished;
   const name = { register, kind: 'publications', sha256 } as const;
-  if ((await stat(file).catch(() => null)) !== null) await putOrStartOver(parts.archive, name, file);
-  const source = parts.sources[register];
+  if ((await stat(file).catch(() => null)) !== null) await putOrStartOver(dependencies.archive, name, file);
+  const source = dependencies.sources[register];
   const { lastModified, etag } = downloaded;
-  const { textStart, fault } = await inspect(parts, source, await parts.archive.localFile(name));
-  const dating = await dateOf(parts.access, source, { lastModified, textStart }, signal);
+  const { textStart, fault } = await inspect(dependencies, source, await dependencies.archive.localFile(name));
+  const dating = await dateOf(dependencies.access, source, { lastModified, textStart }, signal);
   const date = 'undated' in dating ? null : dating;
   const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
   const version = { etag, lastModified };
-  // Dying before this commit: the bytes are archived, the note stands, the repeat ends here again.
-  const recorded = await inTransaction(parts.pool, (client) =>
+  // If the process dies before this commit, the bytes are archived and the note is there; the repeat comes here again.
+  const recorded = await inTransaction(dependencies.pool, (client) =>
     recordDownload(client, id, { sha256, bytes, version, date }, problem),
   );
   await new PartFile(file).discard();
@@ -77,9 +78,9 @@ export async function fetchPublication(
   return { outcome: problem === null ? 'archived' : 'quarantined', publicationId: recorded.id };
 }
 
-/** Null when the site offers something that cannot be the register: an operator has to look. */
+/** Null when the offered file is too large to be the register; the publication then waits for an operator. */
 async function downloadOrRefuse(
-  parts: FetchParts,
+  dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },
   report: (progress: DownloadProgress) => void,
   signal: AbortSignal,
@@ -87,24 +88,36 @@ async function downloadOrRefuse(
   try {
     const part = new PartFile(file);
     const note = await part.readNote();
-    // Finished and moved into the archive by a process that died before the catalogue knew.
-    if (note?.finished != null && note.url === url && (await isArchived(parts, register, note.finished.sha256))) {
+    // An earlier process archived the file and died before the catalogue named it.
+    if (
+      note?.finished != null &&
+      note.url === url &&
+      (await isArchived(dependencies, register, note.finished.sha256))
+    ) {
       return { ...note, finished: note.finished };
     }
     if (note?.finished != null && (await part.size()) !== note.finished.bytes) await part.discard();
-    return await download({ access: parts.access, url, file, limits: parts.downloadLimits, signal, report });
+    return await download({
+      access: dependencies.access,
+      url,
+      file,
+      limits: dependencies.downloadLimits,
+      signal,
+      report,
+    });
   } catch (error) {
     if (!(error instanceof SourceError) || error.code !== 'declared_too_large') throw error;
     const reason = `too_large: ${error.message}`;
-    await movePublication(parts.pool, id, { from: ['detectada'], to: 'en_cuarentena', reason });
+    await movePublication(dependencies.pool, id, { from: ['detectada'], to: 'en_cuarentena', reason });
     await new PartFile(file).discard();
     return null;
   }
 }
 
 /**
- * What lies on the disk is not what was received: two processes wrote there, or the disk lies. With its note it would be
- * offered to the archive for ever; without it the next try downloads it again.
+ * Archives the file. When its bytes are no longer those that were received (two processes wrote it, or the disk is
+ * faulty), it drops the note, so that the next try downloads again. With the note, the same bytes would be offered for
+ * ever.
  */
 async function putOrStartOver(archive: Archive, name: ObjectName, file: string): Promise<void> {
   try {
@@ -117,18 +130,20 @@ async function putOrStartOver(archive: Archive, name: ObjectName, file: string):
   }
 }
 
-async function isArchived(parts: FetchParts, register: RegisterName, sha256: string): Promise<boolean> {
-  return (await parts.archive.size({ register, kind: 'publications', sha256 })) !== null;
+async function isArchived(dependencies: FetchDependencies, register: RegisterName, sha256: string): Promise<boolean> {
+  return (await dependencies.archive.size({ register, kind: 'publications', sha256 })) !== null;
 }
 
-/** Opens the archived file: what keeps it from being the register, and the beginning of a text that says its own date. */
+/**
+ * Opens the archived file and returns the fault that rules it out, and the text's beginning when that holds the date.
+ */
 async function inspect(
-  parts: FetchParts,
+  dependencies: FetchDependencies,
   source: RegisterSource,
   file: string,
 ): Promise<{ textStart: Buffer | null; fault: string | null }> {
   try {
-    const text = await openPublication(file, source.container, parts.zipLimits);
+    const text = await openPublication(file, source.container, dependencies.zipLimits);
     return { textStart: source.date.from === 'text' ? await startOf(text.chunks()) : null, fault: null };
   } catch (error) {
     if (!(error instanceof CompareError) || !error.isPublicationFault) throw error;
@@ -147,44 +162,49 @@ async function startOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(pieces).subarray(0, maxDatedTextBytes);
 }
 
-/** A part that nobody went on with for so long belongs to a version that the site no longer has. */
+/** A partial download this old belongs to a version that the site no longer has. */
 const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 
-/** Is there a version that we do not have? The new one stands in the catalogue as `detectada` when this returns. */
-export async function probe(parts: FetchParts, register: RegisterName, signal: AbortSignal): Promise<ProbeOutcome> {
-  await parts.archive.discardIncoming(maxPartAgeMs);
-  const known = await lastKnownVersion(parts.pool, register);
-  const found = await findNewest(parts, register, known, signal);
-  await recordProbe(parts.pool, register);
+/** Asks whether the site has a version that we lack. If so, it is in the catalogue as `detectada` when this returns. */
+export async function probe(
+  dependencies: FetchDependencies,
+  register: RegisterName,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  await dependencies.archive.discardIncoming(maxPartAgeMs);
+  const known = await lastKnownVersion(dependencies.pool, register);
+  const found = await findNewest(dependencies, register, known, signal);
+  await recordProbe(dependencies.pool, register);
   if (found.validators === null) {
-    await confirmByPage(parts, register, known?.sha256 ?? null, signal);
+    await confirmByPage(dependencies, register, known?.sha256 ?? null, signal);
     return { outcome: 'nothing_new', publicationId: null };
   }
   const { validators, url } = found;
-  // Dying before the commit: the next probe sees the same version. After it: it finds the row.
-  const { id, isNew, sha256 } = await inTransaction(parts.pool, (client) =>
+  // If the process dies before the commit, the next probe sees the same version; after it, the next probe finds the
+  // row.
+  const { id, isNew, sha256 } = await inTransaction(dependencies.pool, (client) =>
     detectPublication(client, register, validators, url),
   );
-  if (!isNew) await confirmByPage(parts, register, sha256, signal);
+  if (!isNew) await confirmByPage(dependencies, register, sha256, signal);
   return { outcome: isNew ? 'new' : 'nothing_new', publicationId: id };
 }
 
 /**
- * The first address, newest month first, at which something is published; `validators` null says that it is the known version.
- * Nothing is sought in months before that of the known one. An error page that comes with 200 is no publication where
- * another month may be the newest; where there is one address alone it is taken, and its bytes end in quarantine.
+ * The first address, newest month first, at which something is published; `validators` is null for the known version.
+ * No month before the known one is tried. At a monthly address an HTML page with status 200 counts as missing, since
+ * another month may be the newest; at a single address it is taken, and its bytes end in quarantine.
  * @throws SourceError retryable when nothing is published anywhere, or the site gives no plain answer
  */
 async function findNewest(
-  parts: FetchParts,
+  dependencies: FetchDependencies,
   register: RegisterName,
   known: KnownVersion | null,
   signal: AbortSignal,
 ): Promise<{ url: string; validators: Validators | null }> {
-  const { url: pattern } = parts.sources[register];
+  const { url: pattern } = dependencies.sources[register];
   for (const url of addressesOf(pattern, new Date())) {
     const isKnown = known !== null && (known.url === null || known.url === url);
-    const found = await probeSite(parts.access, url, isKnown ? known.validators : null, signal);
+    const found = await probeSite(dependencies.access, url, isKnown ? known.validators : null, signal);
     if (found.found === 'unchanged') return { url, validators: null };
     const isPublication = found.found === 'version' && !(found.isPage && isByMonth(pattern));
     if (isPublication) return { url, validators: found.validators };
@@ -195,19 +215,19 @@ async function findNewest(
   });
 }
 
-/** The site still has known bytes, and the register's own page may say that they are of a newer day. */
+/** Moves the register's date forward when its page dates bytes that we already have to a newer day. */
 async function confirmByPage(
-  parts: FetchParts,
+  dependencies: FetchDependencies,
   register: RegisterName,
   sha256: string | null,
   signal: AbortSignal,
 ): Promise<void> {
-  const source = parts.sources[register];
+  const source = dependencies.sources[register];
   if (sha256 === null || source.date.from !== 'page') return;
-  // A page that cannot be read now says nothing; the next probe asks it again.
-  const date = await dateOnPage(parts.access, source, signal).catch((error) => {
+  // When the page cannot be read now, the next probe asks it again.
+  const date = await dateOnPage(dependencies.access, source, signal).catch((error) => {
     if (error instanceof SourceError && error.code !== 'cancelled') return null;
     throw error;
   });
-  if (date !== null && !('undated' in date)) await confirmDate(parts.pool, register, sha256, date.fechaDato);
+  if (date !== null && !('undated' in date)) await confirmDate(dependencies.pool, register, sha256, date.fechaDato);
 }

@@ -1,29 +1,29 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 
-/** Limits of the gates (gates.ts). Shares are parts of 1. */
+/** Limits of the gates (gates.ts). A share is a part of 1. */
 export interface GateSettings {
-  /** Rows beside the previous edition's. */
+  /** Least share of the previous edition's rows. */
   minRowsShare: number;
-  /** Lines that are no row. */
+  /** Largest share of rejected lines. */
   maxRejectedShare: number;
-  /** Changed rows of a kind: the larger of a share and a multiple of what is usual. */
+  /** Largest share of changed rows in a kind; `changedMedianFactor` may raise it. */
   maxChangedShare: number;
-  /** Companies in which one watched column changed: likewise. */
+  /** Largest share of companies in which one watched column changed; `changedMedianFactor` may raise it. */
   maxColumnChangedShare: number;
-  /** Multiple of the median of the last editions that is still usual; 0: only the share counts. */
+  /** Multiple of the last editions' median that raises a limit; 0 leaves the limit at its share. */
   changedMedianFactor: number;
-  /** How many editions say what is usual. */
+  /** Number of editions in that median. */
   medianEditions: number;
   maxDeletedShare: number;
-  /** How far the share of empty cells of a column may move. */
+  /** How far a column's share of empty cells may move. */
   maxEmptyShareMove: number;
-  /** Notices beside the median of the last editions, per watched company. */
+  /** Largest multiple of the last editions' median of events per watched company. */
   noticesMedianFactor: number;
-  /** Fewer affected rows, or notices, than this never fail: a share of so few would say nothing. */
+  /** Fewer affected rows or events than this never fail: a share of so few means nothing. */
   minAffectedRows: number;
 }
 
-/** The daily register on a normal day: 0.14 % changed, 0.004 % deleted. */
+/** On a normal day 0.14 % of the daily register's rows change and 0.004 % are deleted. */
 export const dailyRegisterGates: GateSettings = {
   minRowsShare: 0.98,
   maxRejectedShare: 0.0001,
@@ -38,8 +38,8 @@ export const dailyRegisterGates: GateSettings = {
 };
 
 /**
- * Small lists change in batches, by resolution: nothing for weeks, then a tenth of the list in a day. Their medians are
- * mostly 0 and say nothing, so only the shares count.
+ * Small lists change in batches, by resolution: nothing for weeks, then a tenth of the list in a day. Most of their
+ * medians are 0, so only the shares count.
  */
 export const smallListGates: GateSettings = {
   ...dailyRegisterGates,
@@ -52,8 +52,9 @@ export const smallListGates: GateSettings = {
 };
 
 /**
- * A month moves what thirty days move in the daily register, and workers are counted anew: up to half of the rows, or
- * twice what has been usual (an approved edition counts). It is a subset that grows and shrinks more than the daily one.
+ * A month brings the changes of thirty days and new counts of workers, so up to half of the rows may change, or twice
+ * the median of the last editions, approved ones included. This part of the taxpayers grows and shrinks more than the
+ * whole.
  */
 export const monthlyRegisterGates: GateSettings = {
   ...dailyRegisterGates,

@@ -1,34 +1,34 @@
 import type { GateSettings } from './gate-settings.ts';
 
-/**
- * What must hold before a publication may become an edition. Pure: facts in, results out. A failing gate stops the
- * publication in quarantine and leaves the live data as it is; an operator's approval overrules gates, never a broken file.
- */
+// The gates say what must hold before a publication becomes an edition. They are pure: facts in, results out. A failing
+// gate puts the publication in quarantine and leaves the live data alone. An operator's approval overrules gates, but
+// never a broken file.
+
 export interface KindFacts {
   kind: string;
   previousRows: number;
   changed: number;
   deleted: number;
-  /** Shares of changed rows of this kind in the last editions, any order. */
+  /** This kind's shares of changed rows in the last editions, in any order. */
   usualChangedShares: readonly number[];
 }
 
 export interface ColumnFacts {
   column: string;
-  /** Null where before and now cannot be compared: another parser read the previous edition, or it lacked the column. */
+  /** Null when the previous edition was read by another parser or lacked the column. */
   emptyBefore: number | null;
   emptyNow: number;
-  /** Companies in which it changed; null for a column that nobody watches. */
+  /** Companies in which the column changed; null for a column that makes no events. */
   changedCompanies: number | null;
-  /** Shares of companies in which it changed in the last editions, any order. */
+  /** Shares of companies in which the column changed in the last editions, in any order. */
   usualChangedShares: readonly number[];
 }
 
 export interface NoticeFacts {
-  /** Events that the edition would make, over all watch lists. */
+  /** Events that the edition would make over all watch lists. */
   notices: number;
   watchedCompanies: number;
-  /** Notices per watched company in the last editions, any order; editions that nobody watched are left out. */
+  /** Events per watched company in the last editions, in any order, without editions that nobody watched. */
   usualPerCompany: readonly number[];
 }
 
@@ -36,16 +36,16 @@ export interface GateFacts {
   fechaDato: string;
   rows: number;
   rejected: number;
-  /** Null for a first edition: there is nothing to compare with. */
+  /** Null for a first edition. */
   previous: {
     fechaDato: string;
     rows: number;
     companies: number;
     kinds: readonly KindFacts[];
     columns: readonly ColumnFacts[];
-    /** Rows in which a cell that is empty in the file kept the previous edition's value. */
+    /** Rows in which an empty cell of the file kept the previous edition's value. */
     keptCells: number;
-    /** Null for a register whose changes are told to nobody. */
+    /** Null for a register that makes no events. */
     notices: NoticeFacts | null;
   } | null;
 }
@@ -58,7 +58,7 @@ export interface GateResult {
   text: string;
 }
 
-/** All gates, in the order in which an operator wants to read them. */
+/** Checks all gates, in the order in which an operator reads them. */
 export function checkGates(facts: GateFacts, settings: GateSettings): GateResult[] {
   const results = [headerGate, rejectedGate(facts, settings)];
   const { previous } = facts;
@@ -78,13 +78,13 @@ export function checkGates(facts: GateFacts, settings: GateSettings): GateResult
   return results;
 }
 
-/** One line for an operator: which gates failed. Null when all passed. */
+/** The failed gates as one line for an operator; null when all passed. */
 export function failureText(results: readonly GateResult[]): string | null {
   const failed = results.filter((result) => !result.passed);
   return failed.length === 0 ? null : failed.map((result) => result.text).join('; ');
 }
 
-/** A file with another header is refused while it is read, so whatever comes this far had the known one. */
+/** Always passes: a file with another header was refused while it was read. Operators see it in the list. */
 const headerGate: GateResult = {
   gate: 'header',
   value: 'known',
@@ -182,7 +182,7 @@ function emptyGate(
   };
 }
 
-/** Columns whose empty cells keep their value never look empty: an emptied one shows only here. */
+/** In some columns an empty cell keeps its old value, so only this gate notices that the source emptied the column. */
 function keptGate(keptCells: number, rows: number, settings: GateSettings): GateResult {
   const share = shareOf(keptCells, rows);
   return {
@@ -195,8 +195,8 @@ function keptGate(keptCells: number, rows: number, settings: GateSettings): Gate
 }
 
 /**
- * What is usual is taken per watched company, so that a customer who adds a long list does not stop the register. Where
- * nobody was ever told anything there is no usual, and the gates on changed rows and columns stand alone.
+ * Compares the events per watched company with the last editions', so that a customer's new long list does not stop the
+ * register. When no earlier edition made events it passes, and the gates on changed rows and columns decide alone.
  */
 function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
   const known = usualPerCompany.slice(0, settings.medianEditions);
@@ -212,7 +212,7 @@ function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts
   };
 }
 
-/** The larger of a share and a multiple of the median of the last editions. */
+/** The larger of a share and a multiple of the last editions' median. */
 function usualLimit(share: number, usual: readonly number[], settings: GateSettings): number {
   return Math.max(share, settings.changedMedianFactor * median(usual.slice(0, settings.medianEditions)));
 }
@@ -224,7 +224,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** A part of nothing counts as all of it, so that a gate over an empty base is decided by `minAffectedRows` alone. */
+/** A part of 0 counts as the share 1, so that `minAffectedRows` alone decides a gate over an empty base. */
 function shareOf(part: number, whole: number): number {
   return whole === 0 ? Math.min(part, 1) : part / whole;
 }

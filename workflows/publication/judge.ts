@@ -22,7 +22,7 @@ import { checkGates, failureText } from './gates.ts';
 import type { FreezeOutcome, NextWork, StepOutcome } from './messages.ts';
 import { type Place, placeOf } from './order.ts';
 
-export interface PublishParts {
+export interface PublishDependencies {
   pool: Pool;
   archive: Archive;
   zipLimits: PublicationLimits;
@@ -32,45 +32,53 @@ export interface PublishParts {
 
 const next: StepOutcome = { outcome: 'next' };
 const ended: StepOutcome = { outcome: 'ended' };
-/** States in which a publication waits to become an edition. */
+/** The states in which a publication waits to become an edition. */
 const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 
 /**
- * What comes first in the register: what Kafka lost, an edition on its way, an operator's correction, then publications by
- * time. A paused register takes no publication.
+ * The register's next work: first what Kafka lost, then an unfinished edition, then an operator's correction, then
+ * publications by time. A paused register takes no publication.
  */
 export async function nextWork(
-  parts: Pick<PublishParts, 'pool' | 'editionsToRepublish'>,
+  dependencies: Pick<PublishDependencies, 'pool' | 'editionsToRepublish'>,
   register: RegisterName,
 ): Promise<NextWork> {
-  const edition = await oldestUnfinishedEdition(parts.pool, register);
-  const [lost] = await parts.editionsToRepublish(register);
+  const edition = await oldestUnfinishedEdition(dependencies.pool, register);
+  const [lost] = await dependencies.editionsToRepublish(register);
   if (lost !== undefined) return { kind: 'republish', edition: lost };
   if (edition !== null) return { kind: 'edition', edition };
-  const correctionId = await nextCorrection(parts.pool, register);
+  const correctionId = await nextCorrection(dependencies.pool, register);
   if (correctionId !== null) return { kind: 'correction', correctionId };
-  if ((await readHead(parts.pool, register)).paused_at !== null) return { kind: 'none' };
-  const publicationId = await nextPublication(parts.pool, register);
+  if ((await readHead(dependencies.pool, register)).paused_at !== null) return { kind: 'none' };
+  const publicationId = await nextPublication(dependencies.pool, register);
   return publicationId === null ? { kind: 'none' } : { kind: 'publication', publicationId };
 }
 
-/** `descargada → verificada`: it stands after the head, it holds one text, the text has the known header. */
-export async function verifyPublication(parts: PublishParts, register: RegisterName, id: number): Promise<StepOutcome> {
-  const place = await settlePlace(parts.pool, register, id);
+/** `descargada → verificada`: the publication comes after the head and holds one text with the known header. */
+export async function verifyPublication(
+  dependencies: PublishDependencies,
+  register: RegisterName,
+  id: number,
+): Promise<StepOutcome> {
+  const place = await settlePlace(dependencies.pool, register, id);
   if (place !== 'next') return ended;
-  const publication = await findPublication(parts.pool, id);
+  const publication = await findPublication(dependencies.pool, id);
   if (publication?.state !== 'descargada') return next;
   try {
-    const file = await parts.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! });
-    await checkPublication(register, file, parts.zipLimits);
+    const file = await dependencies.archive.localFile({ register, kind: 'publications', sha256: publication.sha256! });
+    await checkPublication(register, file, dependencies.zipLimits);
   } catch (error) {
-    return await quarantineFault(parts.pool, id, error);
+    return await quarantineFault(dependencies.pool, id, error);
   }
-  await movePublication(parts.pool, id, { from: ['descargada'], to: 'verificada', reason: publication.state_reason });
+  await movePublication(dependencies.pool, id, {
+    from: ['descargada'],
+    to: 'verificada',
+    reason: publication.state_reason,
+  });
   return next;
 }
 
-/** Ends a publication that cannot become the next edition; `next` when it can. In one transaction under the head's lock. */
+/** Ends a publication that cannot become the next edition, in one transaction under the head's lock. */
 function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Place | 'gone'> {
   return inTransaction(pool, async (client) => {
     const head = await readHead(client, register, true);
@@ -113,31 +121,39 @@ function endOf(place: Exclude<Place, 'next'>, publication: Publication, head: He
   }
 }
 
-/** Judges a compared publication. The results are kept; an approved one goes on whatever they say. */
-export async function judgePublication(parts: PublishParts, register: RegisterName, id: number): Promise<StepOutcome> {
-  const publication = await findPublication(parts.pool, id);
+/** Runs the gates on a compared publication and stores their results; an approved publication goes on despite them. */
+export async function judgePublication(
+  dependencies: PublishDependencies,
+  register: RegisterName,
+  id: number,
+): Promise<StepOutcome> {
+  const publication = await findPublication(dependencies.pool, id);
   if (publication?.state !== 'comparada') return publication?.edition == null ? ended : next;
-  const head = await readHead(parts.pool, register);
-  const settings = parts.gates[register];
-  const recent = await recentCounts(parts.pool, register, settings.medianEditions);
-  const headEdition = await findEdition(parts.pool, register, head.edition);
+  const head = await readHead(dependencies.pool, register);
+  const settings = dependencies.gates[register];
+  const recent = await recentCounts(dependencies.pool, register, settings.medianEditions);
+  const headEdition = await findEdition(dependencies.pool, register, head.edition);
   const results = checkGates(gateFactsOf(publication, head, headEdition, recent), settings);
-  await recordGates(parts.pool, id, results);
+  await recordGates(dependencies.pool, id, results);
   const failure = failureText(results);
   if (failure === null || isApproved(publication)) return next;
-  await movePublication(parts.pool, id, { from: ['comparada'], to: 'en_cuarentena', reason: `gates: ${failure}` });
+  await movePublication(dependencies.pool, id, {
+    from: ['comparada'],
+    to: 'en_cuarentena',
+    reason: `gates: ${failure}`,
+  });
   return ended;
 }
 
-export async function freezePublication(parts: PublishParts, id: number): Promise<FreezeOutcome> {
-  const publication = await findPublication(parts.pool, id);
+export async function freezePublication(dependencies: PublishDependencies, id: number): Promise<FreezeOutcome> {
+  const publication = await findPublication(dependencies.pool, id);
   if (publication === null) return { outcome: 'not_compared', edition: null };
   if (publication.edition !== null) return { outcome: 'frozen', edition: publication.edition };
   if (publication.state !== 'comparada') return { outcome: 'not_compared', edition: null };
-  return await freezeEdition(parts.pool, id, differenceOf(publication));
+  return await freezeEdition(dependencies.pool, id, differenceOf(publication));
 }
 
-/** A publication at fault waits for an operator; any other failure is the step's own. */
+/** Puts a faulty publication in quarantine for an operator; throws any other error again. */
 export async function quarantineFault(pool: Pool, id: number, error: unknown): Promise<StepOutcome> {
   const reason = faultOf(error, 'approve this publication');
   if (reason === null) throw error;
@@ -146,8 +162,8 @@ export async function quarantineFault(pool: Pool, id: number, error: unknown): P
 }
 
 /**
- * What no further try can change, for an operator; null: another failure. An archive that lost a file is one: whatever needs
- * it would be tried for ever.
+ * The reason, for an operator, of a fault that no retry can mend; null for any other error. A file that the archive
+ * lost is such a fault: the step that needs it would be retried for ever.
  */
 export function faultOf(error: unknown, afterwards: string): string | null {
   if (error instanceof CompareError && !error.retryable) return `${error.code}: ${error.message}`;

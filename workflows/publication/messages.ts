@@ -1,13 +1,14 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 
-/** What workflows and activities tell each other: ids and counts, never rows. */
+// Messages between workflows and activities hold ids and counts, never rows.
+
 export const publicationQueue = 'publication';
 
 export interface RegisterInput {
   register: RegisterName;
 }
 
-/** Says to a running `publish` that there may be more to do. */
+/** The signal that wakes a running `publish`: there may be more work. */
 export const archivedSignalName = 'archived';
 
 export type ProbeOutcome =
@@ -15,12 +16,12 @@ export type ProbeOutcome =
   | { outcome: 'new'; publicationId: number };
 
 export interface FetchOutcome {
-  /** `known`: these bytes with this date had been fetched before. */
+  /** `known`: the same bytes with the same date were fetched before. */
   outcome: 'archived' | 'known' | 'quarantined';
   publicationId: number;
 }
 
-/** Result of the `fetch` workflow. */
+/** The result of the `fetch` workflow. */
 export interface FetchResult {
   outcome: 'nothing_new' | 'archived' | 'quarantined';
   publicationId: number | null;
@@ -29,26 +30,26 @@ export interface FetchResult {
 export type NextWork =
   | { kind: 'publication'; publicationId: number }
   | { kind: 'edition'; edition: number }
-  /** An operator's order to undo an edition. */
+  /** An operator ordered that an edition be undone. */
   | { kind: 'correction'; correctionId: number }
-  /** Kafka lost the end of this edition: it is written there again from its change file. */
+  /** Kafka lost the end of this edition, so its change file is produced again. */
   | { kind: 'republish'; edition: number }
   | { kind: 'none' };
 
-/** `ended`: the publication reached a final state (quarantined, repeated, superseded) and needs nothing more. */
+/** `ended`: the publication was quarantined, repeated or superseded, and needs no further step. */
 export type StepOutcome = { outcome: 'next' } | { outcome: 'ended' };
 
 export type FreezeOutcome =
   | { outcome: 'frozen'; edition: number }
   | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
-/** Result of one run of the `publish` workflow. */
+/** The result of one run of the `publish` workflow. */
 export interface PublishResult {
   publications: number;
   editions: number;
 }
 
-/** `skipped`: nothing to compare yet, or an edition is on its way. */
+/** `skipped`: there is no edition yet, or one is unfinished. */
 export interface ReconcileOutcome {
   outcome: 'equal' | 'different' | 'skipped';
 }
@@ -57,7 +58,7 @@ export interface ReconcileInput {
   registers: readonly RegisterName[];
 }
 
-/** Registers by outcome of one run of the `reconcile` workflow; `failed` could not be checked. */
+/** Number of registers by outcome in one run of the `reconcile` workflow; `failed` could not be checked. */
 export type ReconcileResult = Record<ReconcileOutcome['outcome'] | 'failed', number>;
 
 export const reconcileId = 'reconcile';

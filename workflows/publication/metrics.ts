@@ -6,7 +6,9 @@ export interface PublicationMetrics {
   observe(step: string, outcome: string, seconds: number): void;
 }
 
-/** Steps as they run, and what the catalogue says when somebody asks: alerts need no worker's memory. */
+/**
+ * Metrics of steps as they run, and gauges read from the catalogue, so that alerts do not depend on a worker's memory.
+ */
 export function makePublicationMetrics(registry: Registry, pool: Pool): PublicationMetrics {
   const registers = [registry];
   const steps = new Counter({
@@ -24,7 +26,7 @@ export function makePublicationMetrics(registry: Registry, pool: Pool): Publicat
   });
   new Gauge({
     name: 'padron_publications',
-    help: 'Publications that wait for something, by state: anything in en_cuarentena waits for an operator',
+    help: 'Unfinished publications by state; one in en_cuarentena waits for an operator',
     labelNames: ['register', 'state'],
     registers,
     async collect() {
@@ -45,34 +47,38 @@ export function makePublicationMetrics(registry: Registry, pool: Pool): Publicat
   };
 }
 
-/** A gauge per fact of a register, all from what `padron registers` shows; a fact that is not there yet has no line. */
+/** One gauge per fact that `padron registers` shows. A register without that fact has no line. */
 function registerGauges(registry: Registry, pool: Pool): void {
   const since = (time: Date | null) => (time === null ? null : (Date.now() - time.getTime()) / 1000);
   const facts: [name: string, help: string, value: (register: RegisterFreshness) => number | null][] = [
     [
       'padron_register_probe_age_seconds',
-      'Since the official site was last asked with success',
+      'Seconds since the official site last answered a probe',
       ({ probed_at }) => since(probed_at),
     ],
-    ['padron_register_age_seconds', 'Since the newest publication came out', ({ published_at }) => since(published_at)],
-    ['padron_register_late', '1 while something newer should be there', ({ late }) => Number(late.length > 0)],
+    [
+      'padron_register_age_seconds',
+      'Seconds since the newest publication was published',
+      ({ published_at }) => since(published_at),
+    ],
+    ['padron_register_late', '1 while the register is late', ({ late }) => Number(late.length > 0)],
     [
       'padron_register_paused',
-      '1 while an operator holds new editions back',
+      '1 while an operator has paused new editions',
       ({ paused_at }) => Number(paused_at !== null),
     ],
     [
       'padron_reconcile_differences',
-      'Rows that differed from the archive when the state was last compared with it',
+      'Rows that differed from the archive in the last comparison',
       ({ last_reconciliation }) => last_reconciliation?.differences ?? null,
     ],
     [
       'padron_reconcile_age_seconds',
-      'Since the state was last compared with the archive',
+      'Seconds since the state was last compared with the archive',
       ({ last_reconciliation }) => since(last_reconciliation && new Date(last_reconciliation.checked_at)),
     ],
   ];
-  // All gauges are asked at once: they share one reading.
+  // Prometheus asks all gauges at once, so they share one query.
   let reading: Promise<RegisterFreshness[]> | null = null;
   const read = () => {
     reading ??= readFreshness(pool).finally(() => {

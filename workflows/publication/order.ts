@@ -1,27 +1,27 @@
-/** Where a publication stands beside its register's head. Pure. */
 export interface PlacedPublication {
   sha256: string;
   publishedAt: Date;
   detectedAt: Date;
   approved: boolean;
-  /** These bytes were an edition that an operator has undone. */
+  /** An operator has undone the edition of these bytes. */
   reverted: boolean;
 }
 
 export interface PlacedHead {
   sha256: string | null;
   publishedAt: Date | null;
-  /** When the head's edition was made; null when there is none. */
+  /** When the head's edition was detected; null without an edition. */
   detectedAt: Date | null;
 }
 
 /**
- * - `next`: it may become the next edition. Equal times are allowed.
- * - `reverted`: the site still offers what an operator has undone: for a person to look at. It comes before `repeated`, since
- *   the head goes on naming the undone publication. Approved, it is compared with today's state like any other.
- * - `repeated`: the head's own bytes again; only the date moves.
- * - `superseded`: a newer one became the head while it waited (or an operator approved it after that).
- * - `stale`: the site went back to an older file after the head was made: for a person to look at.
+ * The place of a publication relative to its register's head:
+ * - `next`: it may become the next edition; equal times are allowed.
+ * - `reverted`: the site still offers what an operator has undone, so an operator decides. This is checked before
+ *   `repeated`, because the head still names the undone publication. Once approved, it is compared like any other.
+ * - `repeated`: the head's bytes again; only the register's date moves.
+ * - `superseded`: a newer publication became the head while this one waited, or before an operator approved it.
+ * - `stale`: the site went back to an older file after the head was made, so an operator decides.
  */
 export type Place = 'next' | 'reverted' | 'repeated' | 'superseded' | 'stale';
 

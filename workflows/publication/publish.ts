@@ -17,66 +17,66 @@ import type { ReconcileOutcome } from './messages.ts';
 export interface PublishEditionInput {
   register: RegisterName;
   edition: number;
-  /** `once` leaves an edition alone that is in Kafka already; `again` is for one whose end Kafka has lost. */
+  /** `once` skips an edition that is already in Kafka; `again` is for one whose end Kafka has lost. */
   mode: 'once' | 'again';
-  /** How far an earlier run of this step had come. */
+  /** What Kafka acknowledged in an earlier run of this step. */
   acknowledged?: Acknowledged;
 }
 
-export interface EditionParts {
+export interface EditionDependencies {
   pool: Pool;
   /**
-   * Writes the edition's change file to Kafka in a child process, going on where it stopped, and marks it `publicada`.
-   * The child is killed and awaited when `signal` aborts.
+   * Produces the edition's change file to Kafka in a child process, from where an earlier run stopped, and marks the
+   * edition `publicada`. The child is killed and awaited when `signal` aborts.
    */
   produce(input: PublishEditionInput, report: (progress: unknown) => void, signal: AbortSignal): Promise<void>;
-  /** By offsets, then by count. @throws a typed error when the offsets are there and the count is not */
+  /** Checks offsets, then the count. @throws a typed error when the offsets are reached and the count differs */
   isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
-  /** Whether `watch` has committed past the edition's end. */
+  /** Whether the group `watch` has committed past the edition's end. */
   isNotified(register: RegisterName, edition: number): Promise<boolean>;
   waits: WaitLimits;
 }
 
 export interface WaitLimits {
   pollEveryMs: number;
-  /** How long one activity waits before it says `false`; the workflow asks again. */
+  /** How long one activity waits before it returns `false`; the workflow then asks again. */
   waitAtMostMs: number;
 }
 
 export async function publishEdition(
-  parts: EditionParts,
+  dependencies: EditionDependencies,
   input: PublishEditionInput,
   report: (progress: unknown) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const edition = await findEdition(parts.pool, input.register, input.edition);
+  const edition = await findEdition(dependencies.pool, input.register, input.edition);
   if (edition === null) throw new Error(`${input.register} has no edition ${input.edition}`);
   if (edition.publicada_at !== null && input.mode === 'once') return;
-  await parts.produce(input, report, signal);
+  await dependencies.produce(input, report, signal);
 }
 
-/** True once the state in ClickHouse is the edition's; false after a while without that. */
-export function awaitMaterialised(parts: EditionParts, ...asked: Wait): Promise<boolean> {
-  return waitAndRecord(parts, parts.isMaterialised, recordMaterialised, asked);
+/** True once ClickHouse holds the edition's state; false when that takes longer than the wait's limit. */
+export function awaitMaterialised(dependencies: EditionDependencies, ...asked: Wait): Promise<boolean> {
+  return waitAndRecord(dependencies, dependencies.isMaterialised, recordMaterialised, asked);
 }
 
-/** True once every notice of the edition is written. */
-export function awaitNotified(parts: EditionParts, ...asked: Wait): Promise<boolean> {
-  return waitAndRecord(parts, parts.isNotified, recordNotified, asked);
+/** True once every event of the edition is written; false when that takes longer than the wait's limit. */
+export function awaitNotified(dependencies: EditionDependencies, ...asked: Wait): Promise<boolean> {
+  return waitAndRecord(dependencies, dependencies.isNotified, recordNotified, asked);
 }
 
 type Wait = [register: RegisterName, edition: number, beat: () => void, signal: AbortSignal];
 
-/** Recording is set once and repeatable: a death between the check and it repeats the check. */
+/** If the process dies between the check and the record, the repeat checks again; recording twice changes nothing. */
 function waitAndRecord(
-  parts: EditionParts,
-  holds: EditionParts['isMaterialised'],
+  dependencies: EditionDependencies,
+  holds: EditionDependencies['isMaterialised'],
   record: typeof recordMaterialised,
   [register, edition, beat, signal]: Wait,
 ): Promise<boolean> {
-  return waitFor(parts.waits, beat, signal, async () => {
+  return waitFor(dependencies.waits, beat, signal, async () => {
     if (!(await holds(register, edition))) return false;
-    await record(parts.pool, register, edition);
+    await record(dependencies.pool, register, edition);
     return true;
   });
 }
@@ -96,12 +96,12 @@ async function waitFor(
   }
 }
 
-export interface ReconcileParts {
+export interface ReconcileDependencies {
   pool: Pool;
   log: Logger;
   /**
-   * Compares the head's state in ClickHouse with the archive in a child process, killed and awaited when `signal` aborts.
-   * Null: the register has no edition, or one is on its way.
+   * Compares the head's state in ClickHouse with the archive in a child process, which is killed and awaited when
+   * `signal` aborts. Null when the register has no edition, or has an unfinished one.
    */
   verify(
     register: RegisterName,
@@ -111,25 +111,26 @@ export interface ReconcileParts {
 }
 
 /**
- * The daily check of one register. A difference is an alert (log, metric, `padron registers`) and never repaired by itself:
- * `padron rebuild` is an operator's decision. A death before the row is written repeats the check.
+ * The daily check of one register. A difference raises an alert (log, metric, `padron registers`) and is never repaired
+ * automatically: `padron rebuild` is an operator's decision. If the process dies before the row is written, the check
+ * runs again.
  */
 export async function reconcileRegister(
-  parts: ReconcileParts,
+  dependencies: ReconcileDependencies,
   register: RegisterName,
   report: (progress: VerifyProgress) => void,
   signal: AbortSignal,
 ): Promise<ReconcileOutcome> {
-  if (await isMoving(parts.pool, register)) return { outcome: 'skipped' };
-  const found = await parts.verify(register, report, signal);
+  if (await isMoving(dependencies.pool, register)) return { outcome: 'skipped' };
+  const found = await dependencies.verify(register, report, signal);
   if (found === null) return { outcome: 'skipped' };
   const { edition, equal, rows, differences, ...detail } = found;
-  // An edition that began meanwhile writes rows that the verified one does not have.
-  if (!equal && (await isMoving(parts.pool, register, edition))) return { outcome: 'skipped' };
-  await recordReconciliation(parts.pool, { register, edition, equal, rows, differences, detail });
+  // An edition that began meanwhile has already written rows that the verified one lacks.
+  if (!equal && (await isMoving(dependencies.pool, register, edition))) return { outcome: 'skipped' };
+  await recordReconciliation(dependencies.pool, { register, edition, equal, rows, differences, detail });
   if (equal) return { outcome: 'equal' };
   const { state, names, history, publication, listed } = found;
-  parts.log.error(
+  dependencies.log.error(
     { register, edition, differences, state, names, history, publication, listed },
     'the state differs from the archive: see padron verify',
   );

@@ -18,22 +18,22 @@ import {
 } from './messages.ts';
 
 export interface ScheduleSettings {
-  /** When the official site is asked, in America/Lima. */
+  /** When the official sites are asked, as cron in America/Lima. */
   cron: string;
-  /** When the state is compared with the archive, in America/Lima. */
+  /** When the state is compared with the archive, as cron in America/Lima. */
   reconcileCron: string;
 }
 
 /** The file appears at about 02:40; a probe that finds nothing new costs one request. */
 export const defaultFetchCron = '0,30 3-8 * * *';
-/** After the mornings' editions, before the evening: it reads each register once. */
+/** After the morning's editions; the check reads each register once. */
 export const defaultReconcileCron = '0 13 * * *';
 const timezone = 'America/Lima';
-/** A probe that was missed (Temporal was down) is made up for while the day is young. */
+/** A probe that was missed because Temporal was down is made up for within this time. */
 const catchupWindow = '12 hours';
 
 /**
- * The register's schedule, made where it is missing (also after Temporal lost its data). Repeatable. The server appends
+ * Makes the register's schedule where it is missing, also after Temporal lost its data. Repeatable. The server appends
  * the time to the workflow's id: `fetch/<register>-<time>`.
  */
 export function ensureSchedule(
@@ -44,12 +44,12 @@ export function ensureSchedule(
   return ensure(client, scheduleId(register), fetchOptions(register, settings.cron));
 }
 
-/** The daily check of all registers, made where it is missing. */
+/** Makes the schedule of the daily check where it is missing. */
 export function ensureReconcileSchedule(client: Client, settings: ScheduleSettings): Promise<ScheduleHandle> {
   return ensure(client, reconcileId, reconcileOptions(settings.reconcileCron));
 }
 
-/** Brings older schedules to these settings; whether an operator has paused one stays as it is. */
+/** Brings existing schedules to these settings; a schedule that an operator has paused stays paused. */
 export async function updateSchedules(client: Client, settings: ScheduleSettings): Promise<void> {
   for (const register of registerNames) {
     const handle = await ensureSchedule(client, register, settings);
@@ -86,15 +86,15 @@ function optionsOf<Input>(cron: string, workflowType: string, workflowId: string
   };
 }
 
-/** One run of `fetch`, as the schedule knows it. */
+/** One run of `fetch` that the schedule started. */
 export interface ScheduledRun {
   workflowId: string;
   runId: string;
 }
 
 /**
- * Asks the site now, through the schedule, and says which run it became. While one runs, this one waits for it: it may
- * have asked the site before the file that the caller knows of was there.
+ * Triggers a fetch through the schedule and returns its run. When a fetch is already running, the new one follows it,
+ * since the running one may have asked the site before the caller's file was there.
  */
 export async function triggerFetch(handle: ScheduleHandle, timeoutMs: number): Promise<ScheduledRun> {
   const before = new Set((await handle.describe()).info.recentActions.map(runOf));
@@ -116,7 +116,7 @@ function runOf(action: { action: { workflow: { firstExecutionRunId: string } } }
   return action.action.workflow.firstExecutionRunId;
 }
 
-/** Starts `publish`, or tells the running one to look again. */
+/** Starts `publish`, or signals the running one to look for more work. */
 export async function wakePublish(client: Client, register: RegisterName): Promise<void> {
   const input: RegisterInput = { register };
   await client.workflow.signalWithStart('publish', {
@@ -127,7 +127,7 @@ export async function wakePublish(client: Client, register: RegisterName): Promi
   });
 }
 
-/** Starts `publish` where none runs; a running one is left alone, since it finds all open work by itself. */
+/** Starts `publish` unless it runs; a running one finds all open work by itself. */
 export async function startPublish(client: Client, register: RegisterName): Promise<void> {
   const input: RegisterInput = { register };
   await client.workflow.start('publish', {

@@ -11,52 +11,51 @@ import { nextWork } from './judge.ts';
 import type { NextWork } from './messages.ts';
 import { ensureReconcileSchedule, ensureSchedule, type ScheduleSettings, startPublish } from './schedule.ts';
 
-export interface SweepParts {
+export interface SweepDependencies {
   pool: Pool;
   client: Client;
   schedule: ScheduleSettings;
-  /** Editions whose end Kafka no longer has. */
+  /** Editions whose end Kafka has lost. */
   editionsToRepublish(register: RegisterName): Promise<readonly number[]>;
   archive: Pick<Archive, 'remove'>;
-  /** Raw publications older than this many days go from the archive; null: never. */
+  /** Days after which raw publications are removed from the archive; null keeps them. */
   publicationDays: number | null;
   log: Logger;
 }
 
-/** A download in progress heartbeats; one that nobody took up for so long is asked for again. */
+/** A running download sends heartbeats; one that no worker has taken up for this time is started again. */
 const abandonedAfterMs = 10 * 60 * 1000;
 
 /**
- * Whatever the catalogue holds unfinished gets a workflow, whether or not Temporal still knows of it: PostgreSQL is the
- * truth, Temporal only the doing. Also makes schedules where they are missing and ends the retention of old publications.
- * Repeatable and cheap.
+ * Gives each piece of unfinished work in the catalogue a workflow, whether or not Temporal remembers it: PostgreSQL is
+ * the truth of what is to be done. It also makes missing schedules and removes old publications. Repeatable and cheap.
  */
-async function sweep(parts: SweepParts): Promise<void> {
-  await ensureReconcileSchedule(parts.client, parts.schedule);
+async function sweep(dependencies: SweepDependencies): Promise<void> {
+  await ensureReconcileSchedule(dependencies.client, dependencies.schedule);
   for (const register of registerNames) {
-    // One that cannot be swept (a bucket that removes nothing, a topic that is gone) keeps no other from it.
-    await sweepRegister(parts, register).catch((error: unknown) => {
-      parts.log.error({ err: error, register }, 'sweep of a register failed; the next one tries again');
+    // A register that fails (a bucket that refuses a removal, a topic that is gone) must not stop the others.
+    await sweepRegister(dependencies, register).catch((error: unknown) => {
+      dependencies.log.error({ err: error, register }, 'sweep of a register failed; the next one tries again');
     });
   }
 }
 
-async function sweepRegister(parts: SweepParts, register: RegisterName): Promise<void> {
-  const handle = await ensureSchedule(parts.client, register, parts.schedule);
-  const open: NextWork = await nextWork(parts, register);
+async function sweepRegister(dependencies: SweepDependencies, register: RegisterName): Promise<void> {
+  const handle = await ensureSchedule(dependencies.client, register, dependencies.schedule);
+  const open: NextWork = await nextWork(dependencies, register);
   if (open.kind !== 'none') {
-    parts.log.info({ register, open }, 'open work has a workflow');
-    await startPublish(parts.client, register);
+    dependencies.log.info({ register, open }, 'open work has a workflow');
+    await startPublish(dependencies.client, register);
   }
-  if (await hasAbandonedDownload(parts.pool, register, abandonedAfterMs)) {
-    // Skipped by the server while a fetch runs.
+  if (await hasAbandonedDownload(dependencies.pool, register, abandonedAfterMs)) {
+    // The server skips this while a fetch runs.
     await handle.trigger(ScheduleOverlapPolicy.SKIP);
   }
-  await endRetention(parts, register);
+  await endRetention(dependencies, register);
 }
 
 async function endRetention(
-  { pool, archive, publicationDays, log }: SweepParts,
+  { pool, archive, publicationDays, log }: SweepDependencies,
   register: RegisterName,
 ): Promise<void> {
   if (publicationDays === null) return;
@@ -64,36 +63,38 @@ async function endRetention(
   if (removed > 0) log.info({ register, removed, publicationDays }, 'old raw publications removed from the archive');
 }
 
-/** One line when a register becomes late and one when it no longer is; a restarted worker says it once more. */
+/** Logs one line when a register becomes late and one when it no longer is; a restarted worker logs it again. */
 export class LateWatch {
   readonly #late = new Set<RegisterName>();
-  readonly #parts: Pick<SweepParts, 'pool' | 'log'>;
+  readonly #dependencies: Pick<SweepDependencies, 'pool' | 'log'>;
 
-  constructor(parts: Pick<SweepParts, 'pool' | 'log'>) {
-    this.#parts = parts;
+  constructor(dependencies: Pick<SweepDependencies, 'pool' | 'log'>) {
+    this.#dependencies = dependencies;
   }
 
   async look(now: Date = new Date()): Promise<void> {
-    for (const { register, edition, late } of await readFreshness(this.#parts.pool, now)) {
+    for (const { register, edition, late } of await readFreshness(this.#dependencies.pool, now)) {
       if (late.length > 0 === this.#late.has(register)) continue;
       if (late.length > 0) {
         this.#late.add(register);
-        this.#parts.log.warn({ register, edition, reasons: late }, 'the register is late');
+        this.#dependencies.log.warn({ register, edition, reasons: late }, 'the register is late');
       } else {
         this.#late.delete(register);
-        this.#parts.log.info({ register, edition }, 'the register is no longer late');
+        this.#dependencies.log.info({ register, edition }, 'the register is no longer late');
       }
     }
   }
 }
 
-/** Sweeps now and then every `everyMs`; a failed one is logged and the next one tries again. Returns the stop. */
-export function startSweeper(parts: SweepParts, everyMs: number): () => Promise<void> {
-  const lateWatch = new LateWatch(parts);
+/**
+ * Sweeps at once and then every `everyMs`. A failed sweep is logged, and the next one tries again. Returns the stop.
+ */
+export function startSweeper(dependencies: SweepDependencies, everyMs: number): () => Promise<void> {
+  const lateWatch = new LateWatch(dependencies);
   const work = async () => {
-    // First, since registers become late while Temporal is away.
+    // Look first: registers also become late while Temporal is away, and the sweep then fails.
     await lateWatch.look();
-    await sweep(parts);
+    await sweep(dependencies);
   };
-  return startRepeating('sweep of publications', everyMs, parts.log, work, 'at_once');
+  return startRepeating('sweep of publications', everyMs, dependencies.log, work, 'at_once');
 }

@@ -21,7 +21,12 @@ import { producerProgram } from '../../pipelines/stream/producer/job.ts';
 import { checkMaterialised, editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
 import { watchGroup } from '../../pipelines/stream/topics.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { type BeatLimits, defaultBeatLimits, makePublicationActivities, type PublicationParts } from './activities.ts';
+import {
+  defaultHeartbeatLimits,
+  type HeartbeatLimits,
+  makePublicationActivities,
+  type PublicationDependencies,
+} from './activities.ts';
 import { type GateSettings, gatesByRegister } from './gate-settings.ts';
 import { publicationQueue } from './messages.ts';
 import { makePublicationMetrics } from './metrics.ts';
@@ -30,11 +35,11 @@ import { startSweeper } from './sweeper.ts';
 
 export interface PublicationWorkerOptions {
   namespace: string;
-  /** Made once for all queues (workflows/bundle.ts); left out, the worker makes its own. */
+  /** The bundle that all queues share (workflows/bundle.ts); without it the worker makes its own. */
   workflowBundle?: WorkflowBundle;
   schedule: ScheduleSettings;
   sweepEveryMs: number;
-  /** How long a stopping worker lets a step go on before it is cancelled and its child killed. */
+  /** How long a stopping worker waits for a step before it cancels the step and kills its child. */
   graceMs: number;
   /** How long cancelled steps may take to end. */
   stopMs: number;
@@ -48,18 +53,18 @@ export interface PublicationWorker {
 }
 
 /**
- * Steps at once: two workflows for each of seven registers and the daily check, each with one step at a time. Waits cost
- * nothing; all registers at once are a morning on which all are published.
+ * Steps that run at once. Two workflows for each of seven registers and the daily check run one step each, so this is
+ * enough for a morning on which all registers are published.
  */
 const activitySlots = 20;
 
 /** The worker of the queue `publication`, its schedules and its sweeper. Starts nothing before run(). */
 export async function makePublicationWorker(
   connection: NativeConnection,
-  dependencies: PublicationDependencies,
+  engines: PublicationEngines,
   options: PublicationWorkerOptions,
 ): Promise<PublicationWorker> {
-  const parts = makePublicationParts(dependencies);
+  const dependencies = makePublicationDependencies(engines);
   const worker = await Worker.create({
     connection,
     namespace: options.namespace,
@@ -67,11 +72,11 @@ export async function makePublicationWorker(
     ...(options.workflowBundle === undefined
       ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
       : { workflowBundle: options.workflowBundle }),
-    activities: makePublicationActivities(parts),
+    activities: makePublicationActivities(dependencies),
     maxConcurrentActivityTaskExecutions: activitySlots,
     maxConcurrentWorkflowTaskExecutions: 10,
     maxCachedWorkflows: 50,
-    // An operator who follows a publication sees its progress in the heartbeats.
+    // An operator who follows a publication sees its progress through the heartbeats.
     maxHeartbeatThrottleInterval: '2 seconds',
     defaultHeartbeatThrottleInterval: '2 seconds',
     shutdownGraceTime: options.graceMs,
@@ -80,11 +85,11 @@ export async function makePublicationWorker(
   let stopping = false;
   return {
     async run() {
-      await updateSchedules(parts.client, options.schedule);
-      const stopSweeper = startSweeper({ ...parts, schedule: options.schedule }, options.sweepEveryMs);
+      await updateSchedules(dependencies.client, options.schedule);
+      const stopSweeper = startSweeper({ ...dependencies, schedule: options.schedule }, options.sweepEveryMs);
       try {
         const running = worker.run();
-        // Told to stop while the schedule was looked after: a worker can be stopped only once it runs.
+        // stop() may have been called while the schedules were updated; a worker can be stopped only once it runs.
         if (stopping) worker.shutdown();
         await running;
       } finally {
@@ -93,7 +98,7 @@ export async function makePublicationWorker(
     },
     stop() {
       stopping = true;
-      // Throws when it stops already, or does not run yet.
+      // shutdown() throws when the worker is already stopping or does not run yet.
       if (worker.getState() === 'RUNNING') worker.shutdown();
     },
     isRunning: () => worker.getState() === 'RUNNING',
@@ -103,16 +108,16 @@ export async function makePublicationWorker(
 export interface PublicationSettings {
   downloadLimits: DownloadLimits;
   gates: Readonly<Record<RegisterName, GateSettings>>;
-  /** Until an edition is materialised and notified. */
+  /** Waits for an edition to be materialised and notified. */
   waits: { pollEveryMs: number; waitAtMostMs: number };
-  beats: BeatLimits;
-  /** Raw publications older than this many days go from the archive; null: never. */
+  heartbeats: HeartbeatLimits;
+  /** Days after which raw publications are removed from the archive; null keeps them. */
   publicationDays: number | null;
 }
 
 export const defaultPublicationSettings: PublicationSettings = {
   downloadLimits: {
-    // The file of today is 0.4 GB.
+    // The largest file today has 0.4 GB.
     maxBytes: 4 * 2 ** 30,
     stallTimeoutMs: 60_000,
     maxFailuresWithoutProgress: 8,
@@ -124,51 +129,50 @@ export const defaultPublicationSettings: PublicationSettings = {
   },
   gates: gatesByRegister,
   waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
-  beats: defaultBeatLimits,
+  heartbeats: defaultHeartbeatLimits,
   publicationDays: null,
 };
 
-export interface PublicationDependencies {
+export interface PublicationEngines {
   stream: StreamDependencies;
   clickhouse: ClickHouseClient;
   client: Client;
   archive: Archive;
-  /** For the child process that verifies; it opens its own connection. */
+  /** The child process that verifies opens its own connection. */
   clickhouseUrl: string;
   workDir: string;
   access: SiteAccess;
   sources: Sources;
   log: Logger;
-  /** Left out: none. */
   tracing?: Tracing;
   metrics: Registry;
   settings: PublicationSettings;
 }
 
-/** Longer than between the registers of a morning; then the memory is given back. */
+/** Longer than the pause between two registers of a morning; after it the process ends and frees its memory. */
 const keptIdleMs = 30_000;
 
-/** The steps' ports, joined to the real engines. */
-function makePublicationParts(dependencies: PublicationDependencies): PublicationParts {
-  const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = dependencies;
+/** Connects the steps' ports to the real engines. */
+function makePublicationDependencies(engines: PublicationEngines): PublicationDependencies {
+  const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = engines;
   const { pool, prefix } = stream;
   const processes = {
     differences: new KeptProcess(differenceProgram, keptIdleMs),
     producer: new KeptProcess(producerProgram, keptIdleMs),
   };
-  /** Small registers take turns in these; each edition of a large one has processes of its own. */
+  /** Small registers share these processes, one job at a time; each edition of a large register gets its own. */
   const kept = (register: RegisterName) => (registerModules[register].format.size === 'small' ? processes : undefined);
   return {
-    ...dependencies,
+    ...engines,
     ...settings,
     pool,
     zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
-    observe: makePublicationMetrics(dependencies.metrics, pool).observe,
+    observe: makePublicationMetrics(engines.metrics, pool).observe,
     editionsToRepublish: (register) => editionsToRepublish(stream, register),
     compare: (input, report, signal) => compareInChild(input, report, signal, kept(input.register)?.differences.run),
     correct: (input, report, signal) => correctInChild(input, report, signal, kept(input.register)?.differences.run),
     async rebuildIndex(register, edition, report, signal) {
-      const changeFiles = await localChangeFiles(dependencies, register, edition);
+      const changeFiles = await localChangeFiles(engines, register, edition);
       const { maxAttemptAgeMs } = compareLimits;
       const input = { register, workDir, changeFiles, maxAttemptAgeMs };
       await rebuildInChild(input, report, signal, kept(register)?.differences.run);
@@ -199,8 +203,8 @@ function makePublicationParts(dependencies: PublicationDependencies): Publicatio
   };
 }
 
-/** The change files that an edition's state is folded from, as local files, oldest first. */
-async function localChangeFiles({ stream, archive }: PublicationDependencies, register: RegisterName, last: number) {
+/** Local copies of the change files from which an edition's state is built, oldest first. */
+async function localChangeFiles({ stream, archive }: PublicationEngines, register: RegisterName, last: number) {
   const editions = await changeFilesFromLastFull(stream.pool, register, last);
   return await Promise.all(
     editions.map(async ({ edition, sha256 }) => ({

@@ -20,43 +20,43 @@ import {
 
 export const archivedSignal = defineSignal(archivedSignalName);
 
-/** Steps that ask PostgreSQL or start something: short, tried again until they succeed. */
+/** Short steps that ask PostgreSQL or start something; retried until they succeed. */
 const quick = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
-/** The official site is asked again for most of a morning; after that the next scheduled run asks. */
+/** Requests to the official site are retried for most of a day; after that the next scheduled run asks. */
 const site = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: '20 seconds',
   scheduleToCloseTimeout: '20 hours',
-  // A worker that stopped is tried again at once; a site that is down, ever more rarely.
+  // The first retry comes at once, for a worker that stopped; later ones come more rarely, for a site that is down.
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 minutes' },
 });
 
-/** Steps that read a whole file, most of them in a child process: it is killed when the worker goes or nothing moves. */
+/** Steps that read a whole file, most of them in a child process, which is killed when the step is cancelled. */
 const heavy = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '2 minutes' },
 });
 
-/** Each call waits for about a minute by itself and says `false` when it was not enough. */
+/** Each call waits up to about a minute and returns `false` when that was not enough. */
 const waiting = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '3 minutes',
   heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
-/** Reads all of a register; tomorrow's check comes anyway, so it is not tried for ever. */
+/** The check reads a whole register. Attempts are limited, because the next day's check comes anyway. */
 const checking = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '10 seconds', backoffCoefficient: 3, maximumAttempts: 4 },
 });
 
-/** Rounds in one run: far below what a history holds, since the next run finds everything in the catalogue. */
+/** Rounds in one run, far below the limit of a history; the next run finds all work in the catalogue. */
 const maxRoundsPerRun = 50;
 const headMovedPause = '2 seconds';
 
@@ -77,8 +77,9 @@ async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> 
 }
 
 /**
- * Takes what is open in the register, in order, until nothing is: first what Kafka lost, then an edition on its way, then
- * corrections, then archived publications by time. The catalogue is the only memory, so this may end or start anew at any point.
+ * Does the register's open work until none is left: first what Kafka lost, then an unfinished edition, then
+ * corrections, then archived publications by time. The catalogue is the only memory, so the workflow may end or restart
+ * at any point.
  */
 async function publishRegister({ register }: RegisterInput): Promise<PublishResult> {
   let wakes = 0;
@@ -106,33 +107,37 @@ async function publishRegister({ register }: RegisterInput): Promise<PublishResu
   }
 }
 
-/** Up to the point of no return; the edition is then found as open work. False: the same publication is to be taken again. */
+/**
+ * Takes a publication up to the freeze; its edition is then open work. False when the publication must be taken again.
+ */
 async function takePublication({ register }: RegisterInput, publicationId: number): Promise<boolean> {
   if ((await heavy.verifyPublication(register, publicationId)).outcome === 'ended') return true;
   if ((await heavy.comparePublication(register, publicationId)).outcome === 'ended') return true;
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
   const frozen: FreezeOutcome = await quick.freezePublication(register, publicationId);
   if (frozen.outcome === 'frozen') return true;
-  // The head moved, is not ready, or is paused: look again at what comes first, without a busy loop.
+  // The head moved, is not materialised, or is paused. Pause before looking again, so that this is no busy loop.
   await sleep(headMovedPause);
   return false;
 }
 
-/** An edition undone, up to the point of no return: then it is an edition on its way like any other. */
+/** Takes a correction up to the freeze; after that it is an unfinished edition like any other. */
 async function takeCorrection({ register }: RegisterInput, correctionId: number): Promise<void> {
   if ((await heavy.compareCorrection(register, correctionId)).outcome === 'ended') return;
   const frozen: FreezeOutcome = await quick.freezeCorrection(register, correctionId);
   if (frozen.outcome !== 'frozen') await sleep(headMovedPause);
 }
 
-/** Kafka, then ClickHouse, then the notices. False when it still waits: the round's limit is checked between waits. */
+/**
+ * Waits for Kafka, ClickHouse and the events. False when a wait was not enough; the caller checks its limit of rounds.
+ */
 async function finishEdition({ register }: RegisterInput, edition: number): Promise<boolean> {
   await heavy.publishEdition(register, edition, 'once');
   if (!(await waiting.awaitMaterialised(register, edition))) return false;
   return await waiting.awaitNotified(register, edition);
 }
 
-/** One register after another, since each check reads all of it. One that cannot be checked does not keep the others from it. */
+/** Checks one register after another, since each check reads all of it. A failed check does not stop the others. */
 async function reconcileRegisters({ registers }: ReconcileInput): Promise<ReconcileResult> {
   const result: ReconcileResult = { equal: 0, different: 0, skipped: 0, failed: 0 };
   for (const register of registers) {

@@ -17,7 +17,7 @@ import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../../workflo
 import {
   defaultPublicationSettings,
   makePublicationWorker,
-  type PublicationDependencies,
+  type PublicationEngines,
   type PublicationSettings,
   type PublicationWorker,
 } from '../../../workflows/publication/worker.ts';
@@ -54,7 +54,7 @@ export class PublicationHarness {
   readonly workDir: string;
   namespace: string;
   readonly #connection: NativeConnection;
-  readonly #dependencies: PublicationDependencies;
+  readonly #dependencies: PublicationEngines;
   #consumers: ChildProcess | null = null;
   #worker: { worker: PublicationWorker; running: Promise<void> } | null = null;
 
@@ -62,7 +62,7 @@ export class PublicationHarness {
     stream: StreamHarness,
     site: FaultyOfficialSite,
     temporal: { client: Client; connection: NativeConnection; namespace: string },
-    dependencies: PublicationDependencies,
+    dependencies: PublicationEngines,
   ) {
     this.stream = stream;
     this.site = site;
@@ -86,7 +86,7 @@ export class PublicationHarness {
     const policy = { allowPrivateTargets: true, allowHttp: true };
     const workDir = join(stream.folder, 'work');
     mkdirSync(workDir, { recursive: true });
-    const dependencies: PublicationDependencies = {
+    const dependencies: PublicationEngines = {
       stream,
       clickhouse: stream.clickhouse,
       clickhouseUrl: stream.environment.CLICKHOUSE_URL!,

@@ -21,9 +21,9 @@ import { makeEgressDispatcher } from '../../../pipelines/runtime/egress/dispatch
 import { migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { inTransaction, makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
-import { type CompareParts, comparePublication } from '../../../workflows/publication/compare.ts';
+import { type CompareDependencies, comparePublication } from '../../../workflows/publication/compare.ts';
 import { compareCorrection, freezeCorrection } from '../../../workflows/publication/correct.ts';
-import { type FetchParts, fetchPublication, probe } from '../../../workflows/publication/fetch.ts';
+import { type FetchDependencies, fetchPublication, probe } from '../../../workflows/publication/fetch.ts';
 import { gatesByRegister } from '../../../workflows/publication/gate-settings.ts';
 import {
   freezePublication,
@@ -45,7 +45,7 @@ const report = () => {};
 export interface StepHarness {
   site: FaultyOfficialSite;
   pool: Pool;
-  parts: FetchParts & CompareParts;
+  parts: FetchDependencies & CompareDependencies;
   /** Probe, then download what is new; null when nothing is. */
   fetch(register: RegisterName): Promise<Publication | null>;
   /** All that is open, in its order: corrections and archived publications, each to its end. */
@@ -122,8 +122,8 @@ function impatient(stallTimeoutMs: number): DownloadLimits {
 function partsOver(
   pool: Pool,
   archive: Archive,
-  shared: Pick<FetchParts & CompareParts, 'access' | 'sources' | 'workDir' | 'downloadLimits'>,
-): FetchParts & CompareParts {
+  shared: Pick<FetchDependencies & CompareDependencies, 'access' | 'sources' | 'workDir' | 'downloadLimits'>,
+): FetchDependencies & CompareDependencies {
   const { workDir } = shared;
   return {
     ...shared,
@@ -148,7 +148,7 @@ function partsOver(
   };
 }
 
-function stepsOf(parts: FetchParts & CompareParts): Pick<StepHarness, 'fetch' | 'settle' | 'run'> {
+function stepsOf(parts: FetchDependencies & CompareDependencies): Pick<StepHarness, 'fetch' | 'settle' | 'run'> {
   const { pool } = parts;
   const fetch = async (register: RegisterName) => {
     const found = await probe(parts, register, signal);
@@ -173,14 +173,14 @@ function stepsOf(parts: FetchParts & CompareParts): Pick<StepHarness, 'fetch' | 
   return { fetch, settle, run };
 }
 
-async function takePublication(parts: CompareParts, register: RegisterName, id: number): Promise<void> {
+async function takePublication(parts: CompareDependencies, register: RegisterName, id: number): Promise<void> {
   if ((await verifyPublication(parts, register, id)).outcome === 'ended') return;
   if ((await comparePublication(parts, register, id, report, signal)).outcome === 'ended') return;
   if ((await judgePublication(parts, register, id)).outcome === 'ended') return;
   await freezePublication(parts, id);
 }
 
-async function takeCorrection(parts: CompareParts, register: RegisterName, id: number): Promise<void> {
+async function takeCorrection(parts: CompareDependencies, register: RegisterName, id: number): Promise<void> {
   if ((await compareCorrection(parts, register, id, report, signal)).outcome === 'ended') return;
   await freezeCorrection(parts, id);
 }

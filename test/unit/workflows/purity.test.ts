@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
-// Workflow code runs in Temporal's deterministic sandbox. It may name the activities' type; their code would bring engines in.
+// Workflow code runs in Temporal's deterministic sandbox. It may import the activities' types; their code would bring
+// engines in.
 const workflows = new URL('../../../workflows/', import.meta.url);
 const files = readdirSync(workflows, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())

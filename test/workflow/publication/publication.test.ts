@@ -12,7 +12,7 @@ const register = 'padron_reducido';
 let environment: TestWorkflowEnvironment;
 let worker: Worker;
 let working: Promise<void>;
-/** Steps of the test that runs now: one worker serves them all, since starting one takes seconds. */
+/** The running test's steps. One worker serves all tests, because starting one takes seconds. */
 let current: PublicationActivities;
 let runs = 0;
 const taskQueue = 'publication';
@@ -47,7 +47,7 @@ afterAll(async () => {
   await environment?.teardown();
 });
 
-/** Runs a workflow to its end with these steps; time is skipped. */
+/** Runs a workflow to its end with these steps, skipping time. */
 async function run<Result>(
   type: 'fetch' | 'publish' | 'reconcile',
   steps: FakeSteps,
@@ -191,7 +191,7 @@ describe('publish', () => {
       looks += 1;
       if (looks > 1) return;
       await environment.client.workflow.getHandle(`publish/${runs}`).signal('archived');
-      // The new publication is there only after this look has read the catalogue.
+      // The new publication appears only after this step has read the catalogue.
       setTimeout(() => steps.waiting.push({ id: 8, endsAt: 'verify' }), 0);
     };
     await run('publish', steps);

@@ -24,7 +24,7 @@ let folder: string;
 let before: Rows;
 let minutes = 0;
 
-/** Each publication is a minute newer than the one before it. */
+/** Each publication is dated a minute after the one before. */
 function nextTime(): Date {
   minutes += 1;
   return new Date(Date.UTC(2026, 9, 20, 7, minutes));
@@ -43,7 +43,7 @@ const editionCount = async () => (await listEditions(harness.stream.pool, { regi
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'padron-bad-input-'));
   harness = await PublicationHarness.start(inject('endpoints'));
-  // Edition 1: the same rows, the first without a name: that is no reason to refuse a file.
+  // Edition 1 has the same rows, the first without a name, which is no reason to refuse a file.
   await put('empty_name');
   expect((await harness.run()).publication).toMatchObject({ state: 'publicada', edition: 1, rows: count });
   before = await state();
@@ -75,7 +75,7 @@ describe('a publication that must not be taken on', () => {
     const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'en_cuarentena', edition: null });
     expect(publication!.state_reason).toMatch(reason);
-    // Never a person's row in a reason.
+    // A reason must never contain a person's row.
     expect(publication!.state_reason).not.toMatch(/\b1[057]\d{9}\b/);
     expect(await editionCount()).toBe(1);
     expect(await state()).toEqual(before);
@@ -89,7 +89,7 @@ describe('a publication that must not be taken on', () => {
     const { publication } = await harness.run();
     expect(publication).toMatchObject({ state: 'en_cuarentena', fecha_dato: null, published_at: null });
     expect(publication!.state_reason).toMatch(/^date_unknown: /);
-    // The same bytes without a date are the same publication, however often they are fetched.
+    // Fetching the same bytes again without a date makes no second publication.
     expect((await harness.run()).publication!.id).toBe(publication!.id);
     const { pool } = harness.stream;
     const decision = { by: 'Ana', reason: 'seen on the page', fechaDato: null };
@@ -149,7 +149,7 @@ describe("an operator's decision", () => {
     await put('bad_check_digit');
     const newer = (await harness.run()).publication!;
     expect(newer.state).toBe('publicada');
-    // A newer one has passed meanwhile: even approved, an older one never replaces it.
+    // A newer publication has become the head meanwhile. An older one never replaces it, even when approved.
     await inTransaction(pool, (client) =>
       approvePublication(client, publication!.id, { by: 'Ana', reason: null, fechaDato: null }),
     );

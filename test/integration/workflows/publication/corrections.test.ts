@@ -18,12 +18,12 @@ import { verifyPublication } from '../../../../workflows/publication/judge.ts';
 import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/watch/list-days.ts';
 
-// What operators order, step by step over a real catalogue and real files: undo, pause, re-baseline.
+// Operators' orders (undo, pause, re-baseline), step by step on a real catalogue and real files.
 const register = listRegister;
 const order = { by: 'Ana Ruiz', reason: 'another file' };
 let harness: StepHarness;
 let days = 0;
-/** What the site shows. */
+/** The file on the site. */
 let rows: ListRows = listRows(400);
 let bytes: Buffer;
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.close());
 
-/** A newer file on the site; the same bytes when nothing is changed. */
+/** Puts a newer file on the site; with nothing changed it has the same bytes. */
 async function show(change: (rows: ListRows) => void = () => {}): Promise<void> {
   days += 1;
   rows = new Map(rows);
@@ -92,7 +92,7 @@ describe('an edition that is undone', () => {
     expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-03', sha256: null });
     expect(await publish()).toMatchObject({ state: 'repetida' });
     expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-04', sha256: null });
-    // Its page confirms the same bytes for a later day.
+    // The register's page dates the same bytes to a later day.
     expect(await confirmDate(harness.pool, register, (await head()).publication_sha256!, '2026-10-05')).toBe(true);
     expect(await served()).toMatchObject({ number: 4, fechaDato: '2026-10-05', sha256: null });
     days += 1;
@@ -140,7 +140,7 @@ describe('bytes that were undone', () => {
     expect(await changesOf((await findEdition(harness.pool, register, edition!))!)).toEqual([
       `u ${listRuc(30)} ALTERADA TREINTA `,
     ]);
-    // Taken back by a person: from here on these bytes are the head's own, and only move its date.
+    // After the approval these bytes are the head's again, so fetching them only moves its date.
     expect(await publish()).toMatchObject({ state: 'repetida' });
   });
 });

@@ -31,7 +31,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Puts it on the site, a minute later than the one before; returns its time. */
+/** Puts the file on the site, dated a minute after the one before, and returns its time. */
 async function show(fault: Fault): Promise<Date> {
   const path = join(folder, `${fault}.zip`);
   await writeFault(fault, path, rows);
@@ -72,7 +72,7 @@ describe('a file that the site gives without an error and that is not the regist
     const page = await harness.run(register);
     expect(page).toMatchObject({ state: 'en_cuarentena' });
     expect(page!.state_reason).toMatch(/^zip_invalid: .*web page \(HTML\)/);
-    // The same page again is no second publication.
+    // Fetching the same page again makes no second publication.
     expect((await harness.run(register))!.id).toBe(page!.id);
     harness.site.misbehave({ mode: 'ok' });
     await show('good');

@@ -46,7 +46,7 @@ async function zipOf(name: string, text: string): Promise<Buffer> {
   return readFileSync(path);
 }
 
-/** Some 140 kB, different for each `mark`. */
+/** A publication of some 140 kB that differs for each `mark`. */
 function listZip(mark: string): Promise<Buffer> {
   const records = Array.from({ length: 2_000 }, (_, index) => {
     const ten = `20${String(99_000_000 + index)}`;
@@ -67,7 +67,7 @@ const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex
 const fetched = (register: RegisterName) =>
   harness.asked().filter((request) => request === `GET ${sitePaths[register].file}`).length;
 
-/** As if the publication with these bytes were the register's state. */
+/** Makes the publication with these bytes the register's head, without publishing it. */
 async function makeHead(bytes: Buffer, fechaDato: string, publishedAt: Date): Promise<void> {
   await harness.pool.query(
     `UPDATE register_head SET edition = 1, publication_sha256 = $2, fecha_dato = $3, published_at = $4 WHERE register = $1`,
@@ -88,7 +88,7 @@ describe('a site that is unwell for a while', () => {
     version += 1;
     const bytes = await showList(`V${version}`, day(version));
     const before = await head();
-    // A probe takes its own share of 503.
+    // The probe uses up some of the 503 answers itself.
     harness.site.misbehave(fault, listFile);
     const taken = fault.mode === 'status' ? await again(() => harness.fetch(list)) : await harness.fetch(list);
     expect(taken).toMatchObject({ state: 'descargada', sha256: sha256(bytes), fecha_dato: `2026-10-0${version}` });
@@ -139,7 +139,7 @@ describe('a site that is unwell for a while', () => {
   });
 });
 
-/** As the workflow does: the step again until it succeeds. */
+/** Repeats the step until it succeeds, as the workflow does. */
 async function again<Result>(step: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     try {

@@ -46,7 +46,7 @@ async function expectState(path: string): Promise<void> {
   expect(state).toEqual(await readPublication(path));
 }
 
-/** Waits until it holds; fails after a time that only a fault takes. */
+/** Waits until the condition holds, and fails after a time that only a fault explains. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   await expect.poll(holds, { timeout: 60_000, interval: 20 }).toBe(true);
 }
@@ -139,7 +139,7 @@ describe('a register from its site to ClickHouse', () => {
     running.catch(() => {});
     const gets = () => harness.site.requests.filter((request) => request.method === 'GET');
     const before = gets().length;
-    // Stops it in the download, then at once after its start, wherever it is by then.
+    // Stop the worker during the download, then right after its next start, whatever it is doing.
     const part = async () => {
       const [newest] = await listPublications(harness.stream.pool, { register, state: null, maxRows: 1 });
       const path = await harness.archive.incomingFile(`${register}-${newest!.id}.part`);
@@ -170,7 +170,7 @@ describe('a register from its site to ClickHouse', () => {
     const second = harness.run();
     const waiting = () => listPublications(harness.stream.pool, { register, state: 'descargada', maxRows: 9 });
     await until(async () => (await waiting()).length === 1);
-    // The next edition is not made before this one is materialised.
+    // The next edition must wait until this one is materialised.
     expect((await editions()).map((edition) => edition.number)).toEqual([5, 4, 3, 2, 1]);
     await harness.startConsumers();
     expect((await first).publication).toMatchObject({ state: 'publicada', edition: 5 });
@@ -201,7 +201,7 @@ describe('a register from its site to ClickHouse', () => {
     expect(correction).toMatchObject({ state: 'publicada', edition: edition + 1 });
     const [newest] = await editions();
     expect(newest).toMatchObject({ number: edition + 1, corrects: edition, counts: { conflicts: 0 } });
-    // Day 8 undone is day 7: nothing was published between them.
+    // Undoing day 8 gives day 7, because nothing was published between them.
     await expectState(join(folder, 'day-7.zip'));
 
     expect(await reconcile()).toMatchObject({ equal: 1, failed: 0 });
@@ -219,7 +219,7 @@ describe('a register from its site to ClickHouse', () => {
   });
 });
 
-/** The daily check of the register, started by hand. */
+/** Runs the register's daily check by hand. */
 async function reconcile(): Promise<ReconcileResult> {
   const input: ReconcileInput = { registers: [register] };
   const workflowId = `reconcile-${Date.now()}`;

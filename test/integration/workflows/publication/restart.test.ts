@@ -41,7 +41,7 @@ async function place(sitePath: string, entry: string, text: Uint8Array, at: Date
   harness.site.place(sitePath, readFileSync(path), at);
 }
 
-/** The list with `changed` of its rows as only this day has them, an hour later than the one before. */
+/** The list with `changed` rows that only this day has, dated an hour after the one before. */
 async function showList(changed: number): Promise<void> {
   hours += 1;
   const at = new Date(Date.UTC(2026, 8, 1, hours));
@@ -87,7 +87,7 @@ describe('a process that dies', () => {
       deaths += 1;
       await harness.run(list);
       const edition = await newest(list);
-      // Number 1 is the first load; each death costs no edition and makes none twice.
+      // Edition 1 is the first load. No kill loses an edition or makes one twice.
       expect(edition.number, `after ${calls} calls`).toBe(deaths + 1);
       const updated = Math.max(changed, changedBefore);
       expect(edition.counts, `after ${calls} calls`).toMatchObject({ inserted: 0, updated, deleted: 0 });
@@ -118,7 +118,7 @@ describe('the monthly register', () => {
   const [thisMonth, lastMonth] = addressesOf(sitePaths[register].file, new Date()) as [string, string];
   const periodIn = (path: string) => /\d{6}/.exec(path)![0];
 
-  /** Every cell of interest; row 7 has `workers`. */
+  /** Rows of the monthly register; row 7 gets `workers`. */
   const lines = (delimiter: string, period: string, workers: string) =>
     [
       columnNames.join(delimiter),

@@ -44,7 +44,7 @@ test('a register that cannot be swept keeps no other from its workflow, and what
     {
       ...{ pool, client, log, publicationDays: 1, editionsToRepublish: async () => [] },
       schedule: { cron: '0 0 1 1 *', reconcileCron: '0 0 1 1 *' },
-      // A bucket whose key may not delete.
+      // The bucket's key is not allowed to delete.
       archive: { remove: () => Promise.reject(new ArchiveError('refused', 'the archive refuses to delete')) },
     },
     3_600_000,

@@ -14,7 +14,8 @@ import { keepLines } from '../../../support/process/log-lines.ts';
 import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/watch/list-days.ts';
 
-// What is noticed by itself: too many notices, a source that has gone quiet, a state that differs from the archive.
+// The product notices by itself: too many events, a source that publishes nothing, a state that differs from the
+// archive.
 const register = listRegister;
 const hourMs = 3_600_000;
 const watched = 1_000;
@@ -29,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.close());
 
-/** A file whose time is `days` days before now, so that it is fresh on the last one. */
+/** A file dated `days` days before now, so that the last one is fresh. */
 async function show(change: (rows: ListRows) => void = () => {}): Promise<void> {
   days += 1;
   rows = new Map(rows);
@@ -64,7 +65,7 @@ describe('notices that an edition would make', () => {
   it('are counted on the lists of now, one per list, for watched companies only, and kept with the edition', async () => {
     const day = await publish((list) => {
       for (const number of [1, 2, 3]) list.delete(number);
-      // On the list as before, and watched by nobody.
+      // The companies stay on the list, but nobody watches them.
       list.set(4, 'OTRO NOMBRE').delete(1_500);
     });
     expect(day).toMatchObject({ state: 'publicada' });
@@ -83,7 +84,7 @@ describe('notices that an edition would make', () => {
     });
     expect(flood).toMatchObject({ state: 'en_cuarentena' });
     expect(flood.state_reason).toBe('gates: it would make 120 notices over 1000 watched companies (limit 100)');
-    // The next file is judged by itself: what waits for an operator holds back nothing.
+    // The next file is judged alone: a publication that waits for an operator holds nothing back.
     const calm = await publish((list) => {
       for (let number = 100; number < 160; number += 1) list.set(number, `EMPRESA DE PRUEBA ${number}`);
       list.delete(5);
@@ -92,7 +93,7 @@ describe('notices that an edition would make', () => {
   });
 });
 
-// The address moved and answers 404, day after day.
+// The file has moved, and its address answers 404 every day.
 describe('a source that has gone quiet', () => {
   it('keeps its edition, is late after a day, and the log says it once and once when it is back', async () => {
     const lateWatch = new LateWatch({ pool: harness.pool, log });

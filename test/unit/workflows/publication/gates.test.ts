@@ -9,7 +9,7 @@ import { checkGates, failureText, type GateFacts, median } from '../../../../wor
 const rows = 1_000_000;
 const companies = 130_000;
 
-/** A normal day: 0.14 % changed, 0.004 % deleted. */
+/** A normal day changes 0.14 % of the rows and deletes 0.004 %. */
 function normalDay(): GateFacts & { previous: NonNullable<GateFacts['previous']> } {
   return {
     fechaDato: '2026-11-28',
@@ -109,12 +109,12 @@ describe('gates', () => {
     expect(failing(facts)).toEqual([]);
     notices.notices = 3_001;
     expect(failing(facts)).toEqual(['notices']);
-    // A customer who adds a long list changes what is usual on the same day.
+    // A customer's new long list raises the limit on the same day, since the limit is per watched company.
     notices.watchedCompanies = 20_000;
     expect(failing(facts)).toEqual([]);
   });
 
-  it('never stop fewer than a hundred notices, nor the first ones that anybody is told', () => {
+  it('never stop fewer than a hundred events, nor the first events of a register', () => {
     const facts = normalDay();
     facts.previous.notices = { notices: 99, watchedCompanies: 5_000, usualPerCompany: [0, 0, 0] };
     expect(failing(facts)).toEqual([]);
@@ -124,7 +124,7 @@ describe('gates', () => {
     expect(failing(facts)).toEqual([]);
   });
 
-  it('leave out what cannot be compared: empties under another parser, notices of a register that tells nobody', () => {
+  it('leave out what cannot be compared: empty cells under another parser, events of a register that makes none', () => {
     const facts = normalDay();
     facts.previous.columns[0]!.emptyBefore = null;
     facts.previous.notices = null;
@@ -156,7 +156,7 @@ describe('gates', () => {
     });
     expect(failing(list(5_600, 1_400), settings)).toEqual([]);
     expect(failing(list(5_599, 1_401), settings)).toEqual(['rows', 'changed.company', 'deleted.company']);
-    // A list of ten rows where thousands stood.
+    // The list has ten rows; the edition before had thousands.
     expect(failing(list(10, 0), settings)).toEqual(['rows', 'deleted.company']);
   });
 
