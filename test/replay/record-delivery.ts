@@ -4,16 +4,16 @@ import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { DeliveryActivities } from '../../workflows/delivery/activities.ts';
 import { type RoundResult, slowQueueName } from '../../workflows/delivery/messages.ts';
-import { writeHistory } from '../support/publication/histories.ts';
+import { writeHistory } from './histories.ts';
 
 /**
- * Records the histories that delivery.test.ts replays, against a Temporal server with a real worker:
- * `node --import tsx test/replay/record-delivery.ts <host:port> <name>`. Run it when the workflow changes on purpose, under
- * a new name, and keep the older files for as long as runs of that code may be open (four days).
+ * Records the delivery histories that replay.test.ts replays, with a real worker on a Temporal server:
+ *   node --import tsx test/replay/record-delivery.ts <host:port> <name of the release>
+ * Run it under a new name when the workflow changes on purpose. Keep the older files while runs of that code may be open,
+ * which is four days.
  */
-
-const [address, name] = process.argv.slice(2);
-if (address === undefined || name === undefined) throw new Error('usage: record-delivery.ts <host:port> <name>');
+const [address, release] = process.argv.slice(2);
+if (address === undefined || release === undefined) throw new Error('give the address and a name for the release');
 const folder = fileURLToPath(new URL('./histories', import.meta.url));
 const taskQueue = `record-delivery-${Date.now()}`;
 const client = new Client({ connection: await Connection.connect({ address }) });
@@ -28,7 +28,7 @@ const round = (nextInMs: number | null, parts: Partial<RoundResult> = {}): Round
   ...parts,
 });
 
-/** One story per file: what the rounds answer, and when the workflow is woken. */
+/** One file per story: what the rounds return, and when the workflow is woken. */
 const stories: Record<string, { rounds: RoundResult[]; wakeAfterRound?: number; wakeDuringRound?: number }> = {
   delivered: { rounds: [round(null)] },
   retried: { rounds: [round(300, { failed: 1 }), round(700, { failed: 1 }), round(0), round(null)] },
@@ -69,7 +69,7 @@ await worker.runUntil(async () => {
     await handle.result();
     const first = client.workflow.getHandle(handle.workflowId, handle.signaledRunId);
     mkdirSync(folder, { recursive: true });
-    writeHistory(`${folder}/delivery-${name}-${title}.json`, await first.fetchHistory());
+    writeHistory(`${folder}/delivery-${release}-${title}.json`, await first.fetchHistory());
   }
 });
 slowWorker.shutdown();

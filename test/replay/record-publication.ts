@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
-import { writeHistory } from '../support/publication/histories.ts';
 import { FakeSteps } from '../support/publication/steps.ts';
+import { writeHistory } from './histories.ts';
 
 /**
- * Records histories of `fetch`, `publish` and `reconcile` on a Temporal server, for publication.test.ts:
+ * Records the histories of `fetch`, `publish` and `reconcile` that replay.test.ts replays, on a Temporal server:
  *   node --import tsx test/replay/record-publication.ts <host:port> <name of the release>
- * Record when a release goes out; never overwrite: old histories are what a new release must still replay.
+ * Run it for each release and never overwrite a file: a new release must still replay the old histories.
  */
 const [address, release] = process.argv.slice(2);
 if (address === undefined || release === undefined) throw new Error('give the address and a name for the release');

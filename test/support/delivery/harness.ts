@@ -8,6 +8,7 @@ import type { Tracing } from '../../../pipelines/runtime/tracing/tracing.ts';
 import { makeWake, type Wake } from '../../../pipelines/webhooks/work.ts';
 import { type DeliverySettings, makeDeliveryWorker } from '../../../workflows/delivery/worker.ts';
 import { freshNamespace } from '../engines/isolation.ts';
+import { quietTemporal, workflowBundle } from '../engines/temporal.ts';
 import { batchOf, change, keyRing, makeWatchHarness, row, silentLog, type WatchHarness } from '../watch/harness.ts';
 import { quickSettings } from './settings.ts';
 
@@ -50,6 +51,7 @@ export interface AttemptRow {
 const detectedAt = new Date('2026-11-27T09:20:31.250Z');
 
 export async function makeDeliveryHarness(endpoints: Endpoints): Promise<DeliveryHarness> {
+  quietTemporal();
   const harness = await makeWatchHarness(endpoints);
   const namespace = await freshNamespace(endpoints);
   const authority = await makeAuthority('Test authority');
@@ -104,6 +106,7 @@ export async function makeDeliveryHarness(endpoints: Endpoints): Promise<Deliver
         log: silentLog,
         metrics: new Registry(),
         settings: { ...quickSettings, ...settings },
+        workflowBundle: await workflowBundle(),
       });
       const running = worker.run();
       return async () => {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
+import { NativeConnection } from '@temporalio/worker';
 import { type Follow, followFetch, followPublication } from '../../../deploy/cli/publication-follow.ts';
 import type { Endpoints } from '../../../deploy/local/config.ts';
 import type { Archive } from '../../../pipelines/archive/archive.ts';
@@ -23,6 +23,7 @@ import {
 } from '../../../workflows/publication/worker.ts';
 import { freshNamespace } from '../engines/isolation.ts';
 import { makeStreamHarness, type StreamHarness } from '../engines/stream.ts';
+import { quietTemporal, workflowBundle } from '../engines/temporal.ts';
 import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
 
 /** The one that is meant where none is named. */
@@ -75,7 +76,7 @@ export class PublicationHarness {
   }
 
   static async start(endpoints: Endpoints, settings = testSettings): Promise<PublicationHarness> {
-    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    quietTemporal();
     const stream = await makeStreamHarness(endpoints);
     for (const other of registerNames) await prepareStream(stream, other);
     const namespace = await freshNamespace(endpoints);
@@ -115,6 +116,7 @@ export class PublicationHarness {
         sweepEveryMs: 1_000,
         graceMs: 0,
         stopMs: 5_000,
+        workflowBundle: await workflowBundle(),
       },
     );
     this.#worker = { worker, running: worker.run() };

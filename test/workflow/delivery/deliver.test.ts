@@ -1,31 +1,16 @@
-import { fileURLToPath } from 'node:url';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
-import {
-  bundleWorkflowCode,
-  DefaultLogger,
-  Runtime,
-  Worker,
-  type WorkflowBundleWithSourceMap,
-} from '@temporalio/worker';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporalTestServerExecutable } from '../../../deploy/local/test-programs.ts';
 import type { DeliveryActivities } from '../../../workflows/delivery/activities.ts';
 import { defaultSchedule, nextDelayMs } from '../../../workflows/delivery/backoff.ts';
 import type { RoundResult } from '../../../workflows/delivery/messages.ts';
 import type { deliver } from '../../../workflows/delivery/workflow.ts';
+import { startTimeSkippingServer, workflowBundle } from '../../support/engines/temporal.ts';
 
 let environment: TestWorkflowEnvironment;
-let workflowBundle: WorkflowBundleWithSourceMap;
 
 beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  const path = await temporalTestServerExecutable(() => {});
-  environment = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  });
-  workflowBundle = await bundleWorkflowCode({
-    workflowsPath: fileURLToPath(new URL('../../../workflows/delivery/workflow.ts', import.meta.url)),
-  });
+  environment = await startTimeSkippingServer();
 });
 afterAll(() => environment?.teardown());
 
@@ -51,7 +36,7 @@ async function run(
   const worker = await Worker.create({
     connection: environment.nativeConnection,
     taskQueue,
-    workflowBundle,
+    workflowBundle: await workflowBundle(),
     activities,
   });
   await worker.runUntil(async () => {

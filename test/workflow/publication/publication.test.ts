@@ -1,11 +1,10 @@
-import { fileURLToPath } from 'node:url';
 import { ApplicationFailure } from '@temporalio/common';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporalTestServerExecutable } from '../../../deploy/local/test-programs.ts';
 import type { PublicationActivities } from '../../../workflows/publication/activities.ts';
 import type { ReconcileInput, RegisterInput } from '../../../workflows/publication/messages.ts';
+import { startTimeSkippingServer, workflowBundle } from '../../support/engines/temporal.ts';
 import { FakeSteps } from '../../support/publication/steps.ts';
 
 const register = 'padron_reducido';
@@ -27,15 +26,11 @@ function delegating(): PublicationActivities {
 }
 
 beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  const path = await temporalTestServerExecutable(() => {});
-  environment = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  });
+  environment = await startTimeSkippingServer();
   worker = await Worker.create({
     connection: environment.nativeConnection,
     taskQueue,
-    workflowsPath: fileURLToPath(new URL('../../../workflows/publication/workflow.ts', import.meta.url)),
+    workflowBundle: await workflowBundle(),
     activities: delegating(),
   });
   working = worker.run();

@@ -1,15 +1,16 @@
-import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { expect, inject, it } from 'vitest';
 import type { DeliveryActivities } from '../../../../workflows/delivery/activities.ts';
 import { freshNamespace } from '../../../support/engines/isolation.ts';
+import { quietTemporal, workflowBundle } from '../../../support/engines/temporal.ts';
 
 // On a real server: the one for tests that skips time gives no such guarantee.
 it('of 1,500 wake-ups, through a run that ends and starts anew, none is lost: a round starts after each', async () => {
   const address = inject('endpoints').TEMPORAL_ADDRESS;
   const namespace = await freshNamespace(inject('endpoints'));
   const client = new Client({ connection: await Connection.connect({ address }), namespace });
+  quietTemporal();
   const connection = await NativeConnection.connect({ address });
   let lastRoundAt = 0;
   const activities: DeliveryActivities = {
@@ -22,7 +23,7 @@ it('of 1,500 wake-ups, through a run that ends and starts anew, none is lost: a 
     connection,
     namespace,
     taskQueue: 'delivery',
-    workflowsPath: fileURLToPath(new URL('../../../../workflows/delivery/workflow.ts', import.meta.url)),
+    workflowBundle: await workflowBundle(),
     activities,
   });
   const workflowId = 'delivery/wh_flood';
