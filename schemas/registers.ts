@@ -189,3 +189,8 @@ export function changesTopic(prefix: string, register: RegisterName): string {
 export function editionsTopic(prefix: string, register: RegisterName): string {
   return `${prefix}register.${register}.editions`;
 }
+
+/** The register's name by its code, which ClickHouse stores. */
+export const registerOfCode: ReadonlyMap<number, RegisterName> = new Map(
+  Object.values(registers).map(({ code, name }) => [code, name]),
+);

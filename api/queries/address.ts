@@ -1,4 +1,4 @@
-/** The cells of the daily register that make an address, named as in schemas/registers.ts. */
+/** The daily register's cells that make up an address, named as in schemas/registers.ts. */
 export interface AddressCells {
   tipo_via: string;
   nombre_via: string;
@@ -13,9 +13,9 @@ export interface AddressCells {
 }
 
 /**
- * The fiscal address in one line: street, number, interior, flat, block, lot, kilometre, zone; null when nothing is left.
- * Nothing is added that the register does not write, and no names of places: these have fields of their own. `SN` and
- * `S/N` (no number) are what the register says of the number and stay.
+ * The fiscal address in one line: street, number, interior, flat, block, lot, kilometre, zone; null when all are empty.
+ * Nothing is added that the register does not write. Names of places are left out, since they have fields of their own.
+ * `SN` and `S/N` (no number) are the register's own words and stay.
  */
 export function composeAddress(cells: AddressCells): string | null {
   const parts = [
@@ -39,7 +39,7 @@ function labelled(label: string, cell: string): string {
   return text === '' ? '' : `${label} ${text}`;
 }
 
-/** Empty markers are `-`, `--`, `----` and `-.-`: whatever holds no letter and no digit says nothing. */
+/** A cell without a letter or a digit is empty: the register writes `-`, `--`, `----` and `-.-` for that. */
 export function clean(cell: string): string {
   return /[\p{L}\p{N}]/u.test(cell) ? cell.trim().replace(/\s+/g, ' ') : '';
 }

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
-/** One answer about natural persons: who got it, under which contract, by which route. */
+/** One answer about natural persons: which account got it, under which contract, by which route. */
 export interface NaturalPersonAnswers {
   accountId: number;
   tokenId: string;
   contract: string;
-  /** One row for each. */
+  /** The audit gets one row for each. */
   rucs: readonly string[];
   route: string;
   requestId: string;
@@ -16,16 +16,16 @@ export type NaturalPersonAnswer = Omit<NaturalPersonAnswers, 'rucs'> & { ruc: st
 export type RecordAnswers = (answers: NaturalPersonAnswers) => Promise<void>;
 export type RecordAnswer = (answer: NaturalPersonAnswer) => Promise<void>;
 
-/** As `makeAudits`, for an answer about one person. */
+/** `makeAudits` for an answer about one person. */
 export function makeAudit(pool: Pool, key: string): RecordAnswer {
   const record = makeAudits(pool, key);
   return ({ ruc, ...answer }) => record({ ...answer, rucs: [ruc] });
 }
 
 /**
- * Writes the audit rows before the answer is sent: dying between them leaves rows for an answer that nobody got, never an
- * answer without its rows. A RUC is kept as HMAC-SHA256 under a key of the environment: one who asks about a given RUC
- * can be answered, but the table alone names nobody.
+ * Writes the audit rows before the answer is sent. If the process dies in between, there are rows for an answer that
+ * nobody got, but never an answer without rows. The RUC is stored as HMAC-SHA256 under a key from the environment: we
+ * can answer who asked about a given RUC, while the table alone names nobody.
  */
 export function makeAudits(pool: Pool, key: string): RecordAnswers {
   return async ({ accountId, tokenId, contract, rucs, route, requestId }) => {

@@ -3,17 +3,17 @@ import { checkRuc, isCompany } from '../../schemas/ruc.ts';
 import { contractRequired, rucProblem } from '../request.ts';
 import type { FoundRecord } from './record.ts';
 
-/** What a batch asks, before anything is looked up. */
+/** A batch before anything is looked up. */
 export interface BatchPlan {
-  /** In the order of the input, repeats included: the RUC to look up, or the entry that refuses it. */
+  /** In the order of the input, with repeats: the RUC to look up, or the entry that refuses it. */
   entries: readonly (string | BatchEntry)[];
-  /** The different RUCs to look up. */
+  /** The distinct RUCs to look up. */
   wanted: readonly string[];
-  /** Those of them that are natural persons'. */
+  /** The natural persons among them. */
   persons: readonly string[];
 }
 
-/** Judges each RUC on its own: one that is wrong, or that needs a contract, does not keep the others from being looked up. */
+/** Judges each RUC alone: the others are looked up even when one is wrong or needs a contract. */
 export function planBatch(texts: readonly string[], hasContract: boolean): BatchPlan {
   const entries = texts.map((text) => refusalOf(text, hasContract) ?? text);
   const wanted = [...new Set(entries.filter((entry) => typeof entry === 'string'))];
@@ -30,7 +30,7 @@ function refusalOf(ruc: string, hasContract: boolean): BatchEntry | null {
   return { ruc, encontrado: null, codigo: 'contrato_requerido', mensaje: contractRequired().message };
 }
 
-/** The entries of the answer. @param found what each wanted RUC turned out to be */
+/** The entries of the answer. @param found the result of each wanted RUC */
 export function batchEntries(plan: BatchPlan, found: ReadonlyMap<string, FoundRecord>): BatchEntry[] {
   return plan.entries.map((entry) => (typeof entry === 'string' ? entryOf(entry, found.get(entry)!) : entry));
 }

@@ -7,39 +7,41 @@ import {
   absentFrom,
   type CellsByRegister,
   type FoundRecord,
-  type RecordParts,
+  type RecordDependencies,
   type RowsByRegister,
   recordFound,
   recordRegisters,
   rowsByRegister,
 } from './record.ts';
 
-/** What registers hold of a RUC now, and the editions that say so; the daily register is among them. */
+/**
+ * A RUC's current cells by register, and the editions that they come from; the daily register is always among these.
+ */
 export interface CurrentRows {
   editions: ServedRegisters;
   cells: CellsByRegister;
 }
 
-interface CurrentRowsParts {
+interface CurrentRowsDependencies {
   catalogue: Catalogue;
   taxpayers: Taxpayers;
 }
 
 /**
- * Reads the RUC's rows of all registers at once and answers for the named ones.
+ * Reads a RUC's rows from all registers at once and returns those of the named registers.
  * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
  */
 export function makeReadCurrentRows(
-  { catalogue, taxpayers }: CurrentRowsParts,
+  { catalogue, taxpayers }: CurrentRowsDependencies,
   names: readonly RegisterName[],
 ): (ruc: string) => Promise<CurrentRows> {
-  const held = makeHeldRegisters(taxpayers);
+  const presence = makePresenceCheck(taxpayers);
   return async (ruc) => {
-    // Before the query and never after: see api/catalogue.ts.
+    // Take the snapshot before the query, never after it (see api/catalogue.ts).
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
     const stored = await taxpayers.find(ruc).catch(unavailable);
-    held.note(ruc, stored);
+    presence.note(ruc, stored);
     const rows = rowsByRegister(stored);
     const editions = await editionsOf(catalogue, before, rows, names);
     const cells: CellsByRegister = {};
@@ -47,12 +49,14 @@ export function makeReadCurrentRows(
       const row = rows[name];
       if (row !== undefined && !row.isDeleted) cells[name] = row.cells;
     }
-    await held.require(absentFrom(names, editions, rows, cells)).catch(unavailable);
+    await presence.require(absentFrom(names, editions, rows, cells)).catch(unavailable);
     return { editions, cells };
   };
 }
 
-/** The snapshot, with the later edition of each register whose row is from one that is being written. */
+/**
+ * The snapshot, with the newer edition of each register whose row comes from an edition that is still being written.
+ */
 async function editionsOf(
   catalogue: Catalogue,
   before: ServedRegisters,
@@ -74,44 +78,45 @@ function unavailable(error: unknown): never {
 }
 
 /**
- * A taxpayer's record from all its registers. Whether there is one is the daily register's word alone; the others add to it.
+ * A taxpayer's record from all registers. The daily register alone decides whether the taxpayer exists; the others add
+ * to it.
  * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
  */
 export type FindRecord = (ruc: string) => Promise<FoundRecord>;
 
-export type FindRecordParts = RecordParts & CurrentRowsParts;
+export type FindRecordDependencies = RecordDependencies & CurrentRowsDependencies;
 
-export function makeFindRecord(parts: FindRecordParts): FindRecord {
-  const read = makeReadCurrentRows(parts, recordRegisters);
+export function makeFindRecord(dependencies: FindRecordDependencies): FindRecord {
+  const read = makeReadCurrentRows(dependencies, recordRegisters);
   return async (ruc) => {
     const { editions, cells } = await read(ruc);
-    return recordFound(ruc, editions, cells, parts);
+    return recordFound(ruc, editions, cells, dependencies);
   };
 }
 
 /**
- * "Not in the register" is a claim that only a store which holds the register can make: one that lost the rows of a register
- * must not say that no RUC exists, nor that nobody is on a list.
+ * Checks that the store holds a register at all. "Not in the register" is a claim that only such a store can make: one
+ * that lost a register's rows must not answer that a RUC does not exist, or that nobody is on a list.
  */
-export interface HeldRegisters {
-  /** What a look-up of this RUC found. */
+export interface PresenceCheck {
+  /** Remembers what a look-up of this RUC found. */
   note(ruc: string, rows: readonly StoredRow[]): void;
-  /** Rejects when the store does not answer or holds no row of one of them. */
+  /** Rejects when the store does not answer, or holds no row of one of the registers. */
   require(names: readonly RegisterName[]): Promise<void>;
 }
 
-/** How long a register that was seen counts as held. */
+/** How long a check that passed counts. */
 const limits = { freshMs: 5_000, servesMs: 5_000, loadTimeoutMs: 2_000, retryAfterMs: 0, maxEntries: 10 };
 
 /**
- * Asking for any row of a register takes the engine a quarter of a second at full size, since the table is ordered by RUC. So
- * the last key that was found in it, by a look-up or by such a scan, is asked for first, which costs as much as one more
- * look-up; rows are marked as deleted and never removed, so a register that is held holds that one.
+ * A query for any row of a register takes a quarter of a second at full size, because the table is ordered by RUC. So
+ * the check first looks up the key that was last found in the register, at the cost of one look-up. Rows are marked as
+ * deleted and never removed, so a store that holds the register still has that key.
  */
-export function makeHeldRegisters(taxpayers: Taxpayers, now?: () => number): HeldRegisters {
+export function makePresenceCheck(taxpayers: Taxpayers, now?: () => number): PresenceCheck {
   const lastSeen = new Map<number, string>();
-  // Only a yes is kept: a no is an error, asked again by the next request.
-  const held = makeLastKnown(
+  // Only success is remembered: a failure is an error, and the next request checks again.
+  const presence = makeLastKnown(
     async (name: RegisterName) => {
       const { code } = registers[name];
       const ruc = lastSeen.get(code);
@@ -132,7 +137,7 @@ export function makeHeldRegisters(taxpayers: Taxpayers, now?: () => number): Hel
       for (const { register } of rows) lastSeen.set(register, ruc);
     },
     async require(names) {
-      if (names.length > 0) await Promise.all(names.map((name) => held.get(name)));
+      if (names.length > 0) await Promise.all(names.map((name) => presence.get(name)));
     },
   };
 }

@@ -5,11 +5,11 @@ import { sanctionsOf } from '../../schemas/sanctions.ts';
 import { dailyFields, monthlyFields, textOf } from './record.ts';
 import type { ChangeKey } from './register-changes.ts';
 
-/** One change of a RUC's row in a register; cells in the order of the register's columns of today. */
+/** One change of a RUC's row in a register, with cells in today's order of columns. */
 export interface HistoryChange extends ChangeKey {
   before: readonly string[] | null;
   after: readonly string[] | null;
-  /** Where the RUC comes back: its row before it left. */
+  /** When the RUC returns to the register: its row before it left. */
   lastKnown: readonly string[] | null;
 }
 
@@ -18,9 +18,9 @@ export type ChangedField = Pick<HistoryEntry, 'operacion' | 'campo' | 'antes' | 
 const operations = { c: 'alta', u: 'cambio', d: 'baja' } as const;
 
 /**
- * What the change says, one entry per field whose shown value differs. Appearing and disappearing are one entry each, as in
- * the events of a watch list: the fields of a first row are no changes; of a RUC that comes back those are that differ from
- * its last row.
+ * One entry per field whose shown value differs. Appearing and disappearing are one entry each, as in a watch list's
+ * events: the fields of a first row are no changes. When a RUC returns, the fields that differ from its last row
+ * follow.
  */
 export function entriesOf(
   ruc: string,
@@ -35,7 +35,7 @@ export function entriesOf(
   return [{ operacion, ...presence }, ...changed];
 }
 
-/** A bar's presence is its sanctions; a list's is the field of the record that it is about. */
+/** A bar appears as its sanctions, a list as the record's field that it decides, a taxpayer as its RUC. */
 function presenceOf(
   ruc: string,
   register: HistoryChange['register'],
@@ -63,20 +63,26 @@ function differences(before: Fields, after: Fields): ChangedField[] {
 export type FieldValue = HistoryEntry['antes'];
 type Fields = Readonly<Record<string, FieldValue>>;
 
-/** What a history tells of a register's row: the fields of the record, then the register's own columns that are none. */
+/** The fields that a history shows of each register: the record's fields, then columns that are no field of it. */
 const fieldsOf: Readonly<Record<RegisterName, (cells: readonly string[]) => Fields>> = {
   padron_reducido(cells) {
     const { nombre, estado, condicion, ubigeo, direccion } = dailyFields(cells);
-    return { nombre: said(nombre), estado: said(estado), condicion: said(condicion), ubigeo, direccion };
+    return {
+      nombre: textOrNull(nombre),
+      estado: textOrNull(estado),
+      condicion: textOrNull(condicion),
+      ubigeo,
+      direccion,
+    };
   },
   padron_mensual(cells) {
     const text = (name: (typeof padronMensual.columns)[number]['name']) =>
       textOf(cells[padronMensual.columns.findIndex((column) => column.name === name)] ?? '');
     return {
       ...monthlyFields(cells),
-      estado: shown(text('estado'), displayEstado),
-      condicion: shown(text('condicion'), displayCondicion),
-      // Also told as actividad_economica where there is none of revision 4.
+      estado: displayedOrNull(text('estado'), displayEstado),
+      condicion: displayedOrNull(text('condicion'), displayCondicion),
+      // This may repeat actividad_economica, which falls back to it where revision 4 is empty.
       ciiu3_principal: text('ciiu3_principal'),
       ciiu3_secundaria: text('ciiu3_secundaria'),
       tipo_contabilidad: text('tipo_contabilidad'),
@@ -93,7 +99,7 @@ const fieldsOf: Readonly<Record<RegisterName, (cells: readonly string[]) => Fiel
 };
 
 function ownColumns(register: RegisterName, cells: readonly string[]): Record<string, FieldValue> {
-  return Object.fromEntries(registers[register].columns.map(({ name }, at) => [name, said(cells[at] ?? '')]));
+  return Object.fromEntries(registers[register].columns.map(({ name }, at) => [name, textOrNull(cells[at] ?? '')]));
 }
 
 function barFields(register: RegisterName, cells: readonly string[]): Fields {
@@ -101,10 +107,10 @@ function barFields(register: RegisterName, cells: readonly string[]): Fields {
   return { ...others, sanciones: typeof sanciones === 'string' ? sanctionsOf(sanciones) : null };
 }
 
-function said(text: string): string | null {
+function textOrNull(text: string): string | null {
   return text.trim() === '' ? null : text;
 }
 
-function shown(text: string | null, display: (text: string) => string): string | null {
+function displayedOrNull(text: string | null, display: (text: string) => string): string | null {
   return text === null ? null : display(text);
 }

@@ -3,13 +3,13 @@ import type { Source } from '../../schemas/http/taxpayer.ts';
 import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
 import type { Catalogue, FactsOf, PastEditions, ServedRegister, ServedRegisters } from '../catalogue.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
-import { makeHeldRegisters } from './current-rows.ts';
+import { makePresenceCheck } from './current-rows.ts';
 import { entriesOf } from './history-entries.ts';
 import type { Taxpayers } from './look-up.ts';
 import { cellsByName, rowsByRegister, sourcesOf } from './record.ts';
 import type { ChangeKey, RegisterChanges, StoredChange } from './register-changes.ts';
 
-/** `daily` is the edition of the daily register that the answer is of. */
+/** `daily` is the daily register's edition that the answer rests on. */
 export type FoundHistory =
   | { isFound: false; daily: ServedRegister }
   | {
@@ -20,7 +20,7 @@ export type FoundHistory =
       sources: HistorySources;
     };
 
-/** Of all loaded registers. */
+/** The sources of all loaded registers. */
 export interface HistorySources {
   fuentes: Source[];
   tag: string;
@@ -28,8 +28,8 @@ export interface HistorySources {
 }
 
 /**
- * What the registers said of a RUC one after the other, newest first; `after` is the last entry that the caller has. A RUC that
- * the daily register never had is found when another register told of it.
+ * A RUC's changes in all registers, newest first; `after` is the last entry that the caller has. A RUC that the daily
+ * register never had is found when another register has a change of it.
  * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
  */
 export type FindHistory = (
@@ -37,17 +37,17 @@ export type FindHistory = (
   page: { after: HistoryPlace | null; maxEntries: number },
 ) => Promise<FoundHistory>;
 
-export interface HistoryParts {
+export interface HistoryDependencies {
   catalogue: Catalogue;
   past: PastEditions;
   taxpayers: Taxpayers;
   changes: RegisterChanges;
 }
 
-export function makeFindHistory({ catalogue, past, taxpayers, changes }: HistoryParts): FindHistory {
-  const held = makeHeldRegisters(taxpayers);
+export function makeFindHistory({ catalogue, past, taxpayers, changes }: HistoryDependencies): FindHistory {
+  const presence = makePresenceCheck(taxpayers);
   return async (ruc, { after, maxEntries }) => {
-    // Before the query and never after: see api/catalogue.ts.
+    // Take the snapshot before the query, never after it (see api/catalogue.ts).
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
     const keys = await changes.keys(ruc).catch(unavailable);
@@ -60,17 +60,17 @@ export function makeFindHistory({ catalogue, past, taxpayers, changes }: History
     return { isFound: true, daily, entries, next, sources: sourcesOf(registerNames, editions) };
   };
 
-  /** A RUC that never changed has a row and no history. */
+  /** Whether the daily register has a row: a RUC that never changed has one, and no history. */
   async function wasHeld(ruc: string): Promise<boolean> {
     const rows = await taxpayers.find(ruc).catch(unavailable);
-    held.note(ruc, rows);
+    presence.note(ruc, rows);
     if (rowsByRegister(rows).padron_reducido !== undefined) return true;
-    await held.require(['padron_reducido']).catch(unavailable);
+    await presence.require(['padron_reducido']).catch(unavailable);
     return false;
   }
 }
 
-/** The snapshot, with the later edition of each register that is being written and has already told of the RUC. */
+/** The snapshot, with the newer edition of each register whose unfinished edition already holds a change of the RUC. */
 async function editionsOf(
   catalogue: Catalogue,
   before: ServedRegisters,
@@ -90,7 +90,7 @@ function unavailable(error: unknown): never {
   throw storeUnavailable(error);
 }
 
-/** Where an entry stands: the day, register and edition of its change, and its place among that change's entries, from 0. */
+/** An entry's place: the day, register and edition of its change, and its index among that change's entries. */
 export interface HistoryPlace {
   day: string;
   /** Register.code */
@@ -101,13 +101,13 @@ export interface HistoryPlace {
 
 export interface DatedChange extends ChangeKey {
   day: string;
-  /** Where the RUC comes back: the change with which it left the register. */
+  /** When the RUC returns: the change with which it left the register. */
   left: ChangeKey | null;
 }
 
 /**
- * Newest first: by the day of the data, then by register, then by edition. A change that comes later never moves those that are there, so
- * a cursor neither skips nor repeats.
+ * Sorts changes newest first: by the day of the data, then by register, then by edition. A change that arrives later
+ * never moves the others, so a cursor neither skips nor repeats.
  */
 export function inOrder(keys: readonly ChangeKey[], facts: FactsOf): DatedChange[] {
   const oldestFirst = [...keys].sort((one, other) => one.edition - other.edition);
@@ -124,10 +124,10 @@ export function inOrder(keys: readonly ChangeKey[], facts: FactsOf): DatedChange
   return dated.sort((one, other) => compare(placeOf(one, 0), placeOf(other, 0)));
 }
 
-/** Texts of rows may be long: so many changes are read at once. */
+/** Rows may hold long texts, so the number of changes in one read is limited. */
 const changesPerRead = 100;
 
-/** Entries after a place, up to a number of them, and the place from which the next page goes on; null: there is none. */
+/** At most `maxEntries` entries after a place, and the place where the next page continues, or null. */
 export async function pageOf(
   ruc: string,
   ordered: readonly DatedChange[],
@@ -170,7 +170,7 @@ async function readEntries(
   return changes.map((change) => {
     const row = found.get(nameOf(change));
     const last = change.left === null ? undefined : found.get(nameOf(change.left));
-    // Gone between two queries: a rebuild is exchanging the tables.
+    // The change vanished between two queries, because a rebuild is exchanging the tables.
     if (row === undefined) throw storeUnavailable(new Error(`a change of ${change.register} is no longer there`));
     const fields = entriesOf(ruc, {
       ...change,
@@ -202,7 +202,7 @@ function placeOf({ day, register, edition }: DatedChange, entry: number): Histor
   return { day, register: registers[register].code, edition, entry };
 }
 
-/** Below 0: `one` comes first. */
+/** Negative when `one` comes first. */
 function compare(one: HistoryPlace, other: HistoryPlace): number {
   if (one.day !== other.day) return one.day > other.day ? -1 : 1;
   if (one.register !== other.register) return one.register - other.register;

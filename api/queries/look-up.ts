@@ -3,14 +3,14 @@ import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { noTracing, type OpenUnit, type Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 
 /**
- * Decides when a gathered batch of look-ups is sent. While no query runs, a batch leaves with the next turn of the event
- * loop: a lone look-up waits for nobody. While one runs, look-ups gather until it ends or until they have waited `waitMs`
- * and a place is free.
+ * Decides when a batch of look-ups is sent. While no query runs, a batch leaves in the next turn of the event loop, so
+ * a lone look-up does not wait. While a query runs, look-ups gather until it ends, or until they have waited `waitMs`
+ * and fewer than `inFlight` queries run.
  */
 interface BatchGate {
-  /** For DataLoader's batchScheduleFn: called once per new batch with what sends it. */
+  /** DataLoader's batchScheduleFn: called once per new batch with the function that sends it. */
   schedule(send: () => void): void;
-  /** Wraps the query of a batch, so that the gate knows when its place is free again. */
+  /** Wraps a batch's query, so that the gate knows when the query has ended. */
   during<Result>(query: () => Promise<Result>): Promise<Result>;
 }
 
@@ -21,14 +21,14 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   const sendNext = () => {
     const batch = gathered.shift();
     if (batch === undefined) return;
-    // The query starts inside send(), by way of during(); counting there would let two batches pass in one turn.
+    // send() starts the query through during(). Counting there would let two batches pass in one turn.
     running += 1;
     batch.send();
   };
   const sendDue = () => {
     while (gathered.length > 0 && running < limits.inFlight) {
       const waited = performance.now() - gathered[0]!.since;
-      // More than one gathered batch: the first is full.
+      // When a second batch is gathering, the first is full and leaves.
       if (running > 0 && gathered.length === 1 && waited < limits.waitMs - 0.5) return;
       sendNext();
     }
@@ -37,8 +37,8 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   return {
     schedule(send) {
       gathered.push({ send, since: performance.now() });
-      // Never at once: DataLoader puts the key into its new batch only after this call, and a batch sent without it would
-      // leave its look-up waiting for ever.
+      // Never send at once: DataLoader adds the key to its new batch only after this call. A batch that was sent before
+      // would leave the look-up waiting for ever.
       if (running === 0 || gathered.length > 1) setImmediate(sendDue);
       setTimeout(sendDue, limits.waitMs);
     },
@@ -54,9 +54,10 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
 }
 
 /**
- * One thread: the engine is shared with every other look-up. A whole answer or an error, never the start of one. Narrow steps through
- * the index: single RUCs are looked for, not ranges. What pays in long queries is off, a sixth of the work of these: the newer
- * analysis, a first pass over the columns of conditions, a cache of what did not match.
+ * Settings of short queries. One thread, since all look-ups share the engine. A whole answer or an error, never the
+ * start of an answer. Small steps through the index, since single RUCs are sought and no ranges. The newer analyzer,
+ * the pass of conditions over columns and the condition cache pay only in long queries; without them a look-up costs a
+ * sixth less.
  */
 const settings = {
   max_threads: 1,
@@ -67,7 +68,7 @@ const settings = {
   use_query_condition_cache: 0,
 } as const;
 
-/** The answer of a look-up's query, whole. */
+/** Runs a look-up's query and returns the whole answer. */
 export async function queryBytes(clickhouse: ClickHouseClient, query: string): Promise<Buffer> {
   const { stream } = await clickhouse.exec({
     query,
@@ -80,13 +81,13 @@ export async function queryBytes(clickhouse: ClickHouseClient, query: string): P
 
 export interface SharedQueryLimits {
   gate: BatchGate;
-  /** RUCs of one query. */
+  /** Largest number of RUCs in one query. */
   maxKeys: number;
 }
 
 /**
- * Answers by RUC, with one query for all that are asked for together; in traces the query belongs to the first request that
- * waits for it and is linked with the others.
+ * Answers by RUC, with one query for all that are asked for together; in traces the query belongs to the first request
+ * that waits for it and is linked with the others.
  */
 export function makeSharedQuery<Answer>(
   name: string,
@@ -107,29 +108,29 @@ export function makeSharedQuery<Answer>(
           () => read(asked.map(({ ruc }) => ruc)),
         ),
       ),
-    // No cache: an answer may not be older than the query it waited for.
+    // No cache: an answer must not be older than its request.
     { cache: false, maxBatchSize: maxKeys, batchScheduleFn: gate.schedule },
   );
   return (ruc) => loader.load({ ruc, by: tracing.current() });
 }
 
-/** A register's current row of one RUC. */
+/** One RUC's current row in a register. */
 export interface StoredRow {
   /** Register.code */
   register: number;
   /** The edition that wrote it. */
   version: number;
-  /** The RUC left the register with this edition; it has no cells then. */
+  /** The RUC left the register with this edition, and the row has no cells. */
   isDeleted: boolean;
   /** In the order of the register's columns. */
   cells: readonly string[];
 }
 
 /**
- * Reads ClickHouse's RowBinary of (ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row String): little
- * endian, a string's length before it as a LEB128 number; in any order. Of a RUC's rows of one register only the newest
- * is told: the table holds superseded ones until they are merged away. Rows marked as deleted are told as such: which edition a
- * RUC left is part of the answer.
+ * Reads ClickHouse's RowBinary of (ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row String), little
+ * endian, with a string's length before it as LEB128, in any order. The table holds superseded rows until they are
+ * merged away, so only the newest row per RUC and register is returned. Rows marked as deleted are returned too,
+ * because the edition with which a RUC left is part of the answer.
  * @throws RangeError when the bytes end inside a row
  */
 export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
@@ -156,7 +157,7 @@ export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
   return found;
 }
 
-// RUCs and editions are far below 2^53.
+// RUCs and editions are far below 2^53, so a number holds them.
 function readUInt64(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
@@ -175,24 +176,30 @@ function readLength(bytes: Buffer, at: number): { length: number; start: number 
 }
 
 /**
- * Current rows of RUCs, all registers of a RUC in one read. Look-ups that wait at the same time share one query: the
- * engine spends 1.5 ms of CPU per query and 0.08 ms per RUC, so one query per look-up stops near 400 a second.
+ * Current rows of RUCs, with all registers of a RUC in one read. Look-ups that wait at the same time share a query: the
+ * engine spends 1.5 ms of CPU per query and 0.08 ms per RUC, so one query per look-up would stop near 400 a second.
  */
 export interface Taxpayers {
-  /** The newest row of each register that ever held the RUC, deleted ones too; empty: none did. Rejects when ClickHouse does not answer. */
+  /**
+   * The newest row, also a deleted one, of each register that ever held the RUC. Rejects when ClickHouse does not
+   * answer.
+   */
   find(ruc: string): Promise<readonly StoredRow[]>;
-  /** As `find`, for many at once. */
+  /** `find` for many RUCs at once. */
   findMany(rucs: readonly string[]): Promise<readonly (readonly StoredRow[])[]>;
-  /** The key of any row of the register; null: the store holds none, and "not found" would be a claim about nothing. */
+  /**
+   * The key of any row in the register; null when the store holds none, so that "not found" would be an unfounded
+   * claim.
+   */
   anyKeyOf(code: number): Promise<string | null>;
 }
 
 export interface LookupLimits {
   /** How long a look-up may wait for others to share its query, in milliseconds. */
   waitMs: number;
-  /** RUCs of one query. */
+  /** Largest number of RUCs in one query. */
   maxKeys: number;
-  /** Queries running at the same time. */
+  /** Largest number of queries at the same time. */
   inFlight: number;
 }
 
@@ -217,8 +224,9 @@ export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits
 }
 
 async function readBatch(clickhouse: ClickHouseClient, rucs: readonly string[]): Promise<(readonly StoredRow[])[]> {
-  // RUCs are checked digits and nothing else before they come here: written into the text they spare the engine a parameter.
-  // Superseded rows that are not merged away yet are few: choosing the newest here is cheaper than sorting there.
+  // RUCs were checked to be digits, so they may stand in the query's text, which spares the engine a parameter.
+  // Superseded rows are few before they are merged away, so choosing the newest here is cheaper than sorting in the
+  // engine.
   const bytes = await queryBytes(
     clickhouse,
     `SELECT ruc, register, version, is_deleted, row FROM taxpayer WHERE ruc IN (${rucs.join(',')}) FORMAT RowBinary`,

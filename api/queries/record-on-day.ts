@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { EditionName, FactsOf, PastEditions, ServedRegisters } from '../catalogue.ts';
 import { ApiProblem, registerNotLoaded, storeUnavailable } from '../problems.ts';
-import { makeHeldRegisters } from './current-rows.ts';
+import { makePresenceCheck } from './current-rows.ts';
 import type { StoredRow, Taxpayers } from './look-up.ts';
 import {
   absentFrom,
   type CellsByRegister,
   cellsByName,
   type FoundRecord,
-  type RecordParts,
+  type RecordDependencies,
   type RecordRegister,
   type RowsByRegister,
   recordFound,
@@ -19,33 +19,36 @@ import {
 import type { EarlierRow, RegisterChanges } from './register-changes.ts';
 
 /**
- * A taxpayer's record as of a day (YYYY-MM-DD, not in the future): of each register the highest-numbered complete edition dated
- * that day or before; a register that had none yet says nothing.
- * @throws ApiProblem fecha_sin_datos before the daily register's first edition, padron_no_disponible, servicio_no_disponible
+ * A taxpayer's record as of a day (YYYY-MM-DD, not in the future): from each register the highest-numbered complete
+ * edition that is dated that day or before. A register without one adds nothing.
+ * @throws ApiProblem fecha_sin_datos before the daily register's first edition, padron_no_disponible,
+ *   servicio_no_disponible
  */
 export type FindRecordOnDay = (ruc: string, day: string) => Promise<FoundRecord>;
 
-export interface RecordOnDayParts extends RecordParts {
+export interface RecordOnDayDependencies extends RecordDependencies {
   past: PastEditions;
   taxpayers: Taxpayers;
   changes: RegisterChanges;
 }
 
-/** History is written before state, but a cluster's node may hear of it later, and a rebuild exchanges the two one by one. */
+/**
+ * History is written before state, but a replica may get it later, and a rebuild exchanges one table after the other.
+ */
 const retryAfterMs = 100;
 
-export function makeFindRecordOnDay(parts: RecordOnDayParts): FindRecordOnDay {
-  const { past, taxpayers } = parts;
-  const held = makeHeldRegisters(taxpayers);
+export function makeFindRecordOnDay(dependencies: RecordOnDayDependencies): FindRecordOnDay {
+  const { past, taxpayers } = dependencies;
+  const presence = makePresenceCheck(taxpayers);
   return async (ruc, day) => {
     const editions = await past.on(day);
     if (editions.padron_reducido === undefined) throw noData(await past.firstDay('padron_reducido'));
     const stored = await taxpayers.find(ruc).catch(unavailable);
-    held.note(ruc, stored);
+    presence.note(ruc, stored);
     const rows = rowsByRegister(stored);
-    const cells = await cellsOn(ruc, editions, rows, parts);
-    await held.require(absentFrom(recordRegisters, editions, rows, cells)).catch(unavailable);
-    return recordFound(ruc, editions, cells, parts);
+    const cells = await cellsOn(ruc, editions, rows, dependencies);
+    await presence.require(absentFrom(recordRegisters, editions, rows, cells)).catch(unavailable);
+    return recordFound(ruc, editions, cells, dependencies);
   };
 }
 
@@ -61,13 +64,13 @@ async function cellsOn(
   ruc: string,
   editions: ServedRegisters,
   rows: RowsByRegister,
-  { past, changes }: RecordOnDayParts,
+  { past, changes }: RecordOnDayDependencies,
 ): Promise<CellsByRegister> {
   const wanted = recordRegisters
     .filter((name) => editions[name] !== undefined && rows[name] !== undefined)
     .map((name) => ({ register: name, row: rows[name]!, edition: editions[name]!.edition.number }));
   const areCurrent = wanted.every(({ row, edition }) => row.version <= edition);
-  // Never the history first: a state that is read after it may know of a change that was not there yet.
+  // The history is read after the state, never before: a later state may include a change that the history lacked.
   let earlier = areCurrent ? [] : await changes.earlierRows(ruc).catch(unavailable);
   for (let attempt = 1; ; attempt += 1) {
     const facts = await past.facts(namedEditions(wanted, earlier));
@@ -90,7 +93,7 @@ function todaysCells(
   return [[register, cellsByName(register, found.cells, written, facts(register, edition).columns)]];
 }
 
-/** All editions that the rows may turn out to be of. */
+/** All editions that may have written the rows. */
 function namedEditions(wanted: readonly WantedRow[], earlier: readonly EarlierRow[]): EditionName[] {
   const own = wanted.flatMap(({ register, row, edition }) =>
     [edition, row.version].map((number) => ({ register, number })),
@@ -102,22 +105,22 @@ function unavailable(error: unknown): never {
   throw storeUnavailable(error);
 }
 
-/** A register's row of a RUC, wanted as it stood in an edition. */
+/** A RUC's row in a register, wanted as it was in an edition. */
 interface WantedRow {
   register: RecordRegister;
-  /** As it stands now. */
+  /** The current row. */
   row: StoredRow;
   edition: number;
 }
 
-/** `cells` as `edition` wrote or found them; null: the register did not have the RUC. */
+/** `cells` as `edition` wrote or found them; null when the register did not have the RUC. */
 type RowOnDay = { edition: number; cells: readonly string[] | null } | 'unknown';
 
 /**
- * The current row where no later edition wrote it; else what the first later change found. A row that only a re-baseline wrote
- * later was said again and not changed: it stands as today's parser reads it, which is also how a change after the re-baseline
- * tells it. So a RUC that the old parser missed is there on the days before as well: that it was missing was never the register's word.
- * `unknown`: a later change wrote the row and is not in the history that was read.
+ * A RUC's row in an earlier edition: the current row when no later edition wrote it, else what the first later change
+ * found before itself. A row that only a re-baseline wrote later did not change, so the current row counts, as today's
+ * parser reads it. A RUC that the old parser missed therefore exists on earlier days too, because the register always
+ * had it. `unknown` means that a later change wrote the row, but the history that was read lacks it.
  */
 export function rowOnDay(
   { register, row, edition }: WantedRow,

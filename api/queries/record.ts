@@ -1,15 +1,21 @@
 import { Counter, type Registry } from 'prom-client';
 import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
 import type { Source, TaxpayerMeta, TaxpayerRecord } from '../../schemas/http/taxpayer.ts';
-import { padronMensual, padronReducido, type RegisterName, registers } from '../../schemas/registers.ts';
+import {
+  padronMensual,
+  padronReducido,
+  type RegisterName,
+  registerOfCode,
+  registers,
+} from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { ServedRegister, ServedRegisters } from '../catalogue.ts';
 import { clean, composeAddress } from './address.ts';
 import type { StoredRow } from './look-up.ts';
 
 /**
- * A row's cells in the order of the register's columns of today, whichever columns stood when it was written: by their names. A
- * column that the row does not have, or that was not known on the day that is asked for, is empty: what is not known is not told.
+ * Brings a row's cells into today's order of columns, by the names of the columns with which it was written. A column
+ * that the row lacks, or that was not known on the requested day, is empty.
  */
 export function cellsByName(
   register: RegisterName,
@@ -22,31 +28,32 @@ export function cellsByName(
   return columns.map(({ name }) => (known.includes(name) ? (cells[written.indexOf(name)] ?? '') : ''));
 }
 
-/** `daily` is the edition of the daily register that says so. */
+/** `daily` is the daily register's edition that decided whether the taxpayer was found. */
 export type FoundRecord =
   | { isFound: false; daily: ServedRegister }
   | { isFound: true; daily: ServedRegister; data: TaxpayerRecord; sources: RecordSources };
 
-/** What a register holds of the RUC; left out: it does not have it, or was not loaded. */
+/** A RUC's cells by register, without registers that do not have it or were never loaded. */
 export type CellsByRegister = Partial<Record<RegisterName, readonly string[]>>;
 export type RowsByRegister = Partial<Record<RegisterName, StoredRow>>;
 
-export interface RecordParts {
+export interface RecordDependencies {
   ubigeos: UbigeoCatalogue;
   /** Called for each record whose ubigeo the catalogue does not know. */
   countUnknownUbigeo(): void;
 }
 
-/** The record that these cells make; `editions` must have the daily register. Whether there is one is that register's word. */
+/** Makes the record of these cells. The daily register, which must be in `editions`, decides whether it exists. */
 export function recordFound(
   ruc: string,
   editions: ServedRegisters,
   cells: CellsByRegister,
-  { ubigeos, countUnknownUbigeo }: RecordParts,
+  { ubigeos, countUnknownUbigeo }: RecordDependencies,
 ): FoundRecord {
   const daily = editions.padron_reducido!;
   if (cells.padron_reducido === undefined) return { isFound: false, daily };
-  // null: the register was not loaded; rows of a first edition that is still being written are a part of it and say nothing.
+  // Null when the list was never loaded. Rows of a first edition that is still being written are incomplete, so they do
+  // not count.
   const isListed = (name: RecordRegister) => (editions[name] === undefined ? null : cells[name] !== undefined);
   const rows = {
     padron_reducido: cells.padron_reducido,
@@ -62,15 +69,15 @@ export function recordFound(
 export function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
   const found: RowsByRegister = {};
   for (const row of rows) {
-    const name = nameOf.get(row.register);
+    const name = registerOfCode.get(row.register);
     if (name !== undefined) found[name] = row;
   }
   return found;
 }
 
 /**
- * Those of the registers, if loaded, that never had the RUC: before an answer says so, the store must be asked whether it holds them. Where the
- * daily register does not have the RUC, what the others hold changes nothing.
+ * The loaded registers that never had the RUC. Before an answer claims that, a presence check must pass for them. When
+ * the daily register lacks the RUC, only that one matters, because the others then change nothing.
  */
 export function absentFrom(
   names: readonly RegisterName[],
@@ -82,9 +89,7 @@ export function absentFrom(
   return cells.padron_reducido === undefined ? absent.filter((name) => name === 'padron_reducido') : absent;
 }
 
-const nameOf = new Map(Object.values(registers).map(({ code, name }) => [code, name]));
-
-/** The registers that a taxpayer's record is made of, in the order in which `fuentes` tells them. */
+/** The registers that make a taxpayer's record, in the order of `fuentes`. */
 export const recordRegisters = [
   'padron_reducido',
   'padron_mensual',
@@ -93,16 +98,16 @@ export const recordRegisters = [
 ] as const;
 export type RecordRegister = (typeof recordRegisters)[number];
 
-/** What an answer says of the editions that it was made from. */
+/** What an answer says about its editions. */
 interface RecordSources {
   meta: TaxpayerMeta;
-  /** Their numbers, for the ETag. */
+  /** The editions' numbers, for the ETag. */
   tag: string;
-  /** Of the newest of them. */
+  /** Time of publication of the newest edition. */
   lastModified: string;
 }
 
-/** `meta.fecha_dato` is the daily register's: the record is of it, the others add to it, each with its own date. */
+/** `meta.fecha_dato` is the daily register's date; the other registers that add to the record have their own. */
 export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters): RecordSources {
   const { fuentes, tag, lastModified } = sourcesOf(recordRegisters, editions);
   return {
@@ -120,7 +125,7 @@ export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters
   };
 }
 
-/** What is said of the loaded ones of these registers, of which at least one is. */
+/** The sources of the loaded registers among these, of which there must be at least one. */
 export function sourcesOf(
   names: readonly RegisterName[],
   editions: ServedRegisters,
@@ -134,19 +139,19 @@ export function sourcesOf(
   };
 }
 
-/** What the registers hold of one taxpayer; cells in the order of the register's columns. */
+/** One taxpayer's rows, with cells in the order of the register's columns. */
 export interface TaxpayerRows {
   padron_reducido: readonly string[];
-  /** null: the register does not hold the RUC, which proves nothing, or was never loaded. */
+  /** Null when the register does not have the RUC, which proves nothing, or was never loaded. */
   padron_mensual: readonly string[] | null;
-  /** Whether the list names the RUC; null: the list was never loaded. */
+  /** Whether the list has the RUC; null when the list was never loaded. */
   agentes_retencion: boolean | null;
   buenos_contribuyentes: boolean | null;
 }
 
 /**
- * The public record of a taxpayer. Nothing is made up: what a register does not say is null, and a code of
- * a place that the catalogue does not know stays, without names.
+ * The public record of a taxpayer. A value that no register states is null. A ubigeo that the catalogue does not know
+ * stays as a code without names.
  */
 export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: UbigeoCatalogue): TaxpayerRecord {
   const daily = dailyFields(rows.padron_reducido);
@@ -174,7 +179,7 @@ export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: Ubige
   };
 }
 
-/** What the daily register gives to a record. */
+/** The daily register's fields of a record. */
 export function dailyFields(cells: readonly string[]) {
   const cell = (name: DailyColumn) => cells[dailyPosition[name]] ?? '';
   return {
@@ -197,7 +202,7 @@ export function dailyFields(cells: readonly string[]) {
   };
 }
 
-/** What the monthly register gives to a record; its ubigeo only where the daily register has none. */
+/** The monthly register's fields of a record; its ubigeo counts only when the daily register has none. */
 export function monthlyFields(cells: readonly string[]) {
   const text = (name: MonthlyColumn) => textOf(cells[monthlyPosition[name]] ?? '');
   return {
@@ -210,7 +215,7 @@ export function monthlyFields(cells: readonly string[]) {
   };
 }
 
-/** The texts of estado and condicion to show beside a watched RUC. */
+/** The texts of estado and condicion that are shown with a watched RUC. */
 export function statusOf(cells: readonly string[]): { estado: string; condicion: string } {
   return {
     estado: displayEstado(cells[dailyPosition.estado] ?? ''),
@@ -218,13 +223,13 @@ export function statusOf(cells: readonly string[]): { estado: string; condicion:
   };
 }
 
-/** null where the register says nothing, in whatever way it writes that; it holds for this cell alone. */
+/** The cell's text; null for each way in which a register writes an empty cell. */
 export function textOf(cell: string): string | null {
   const text = clean(cell);
   return text === '' || text === 'NO DISPONIBLE' ? null : text;
 }
 
-/** 0 is a count, not a missing one; a text that is no whole number is none. */
+/** A count, which may be 0; null for a text that is no whole number. */
 function countOf(text: string | null): number | null {
   return text !== null && /^[0-9]{1,9}$/.test(text) ? Number(text) : null;
 }
@@ -239,11 +244,11 @@ function positionsOf<Name extends string>(columns: readonly { name: Name }[]): R
   return Object.fromEntries(columns.map(({ name }, index) => [name, index])) as Record<Name, number>;
 }
 
-/** Counts records shown with a code that the catalogue does not know. No label: what codes a register may write has no bound. */
+/** Counts records with an unknown ubigeo. The code is no label, because a register may write any number of codes. */
 export function makeUnknownUbigeoCounter(metrics: Registry): () => void {
   const unknown = new Counter({
     name: 'padron_unknown_ubigeo_total',
-    help: 'Records shown whose ubigeo the catalogue does not know: kept as it is, without names.',
+    help: 'Records whose ubigeo the catalogue does not know; they show the code without names.',
     registers: [metrics],
   });
   return () => unknown.inc();

@@ -1,14 +1,14 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
-import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { type RegisterName, registerOfCode, registers } from '../../schemas/registers.ts';
 import { type LookupLimits, makeBatchGate, makeSharedQuery, queryBytes } from './look-up.ts';
 import { recordRegisters } from './record.ts';
 
-/** What stood before an edition changed a RUC's row; cells in the order of that edition's columns. */
+/** A RUC's row before an edition changed it, with cells in the order of that edition's columns. */
 export interface EarlierRow {
   register: RegisterName;
   edition: number;
-  /** null: the register did not have the RUC. */
+  /** Null when the register did not have the RUC. */
   before: readonly string[] | null;
 }
 
@@ -19,36 +19,36 @@ export interface ChangeKey {
 }
 
 export interface StoredChange extends ChangeKey, EarlierRow {
-  /** null: the register no longer has the RUC. */
+  /** Null when the register no longer has the RUC. */
   after: readonly string[] | null;
   /** The edition that this one undoes. */
   corrects: number | null;
 }
 
-/** The changes of a RUC that ClickHouse keeps: every edition's, but for rows that were written without a change. */
+/**
+ * A RUC's changes in ClickHouse, from every edition; rows that a re-baseline wrote without a change are not among them.
+ */
 export interface RegisterChanges {
-  /** Of the registers of a record. Calls at the same time share one query. */
+  /** Earlier rows in the registers of a record. Calls at the same time share one query. */
   earlierRows(ruc: string): Promise<readonly EarlierRow[]>;
-  /** Of all registers, in no order, without their rows. */
+  /** The changes in all registers, unordered and without rows. */
   keys(ruc: string): Promise<readonly ChangeKey[]>;
-  /** The changes of these editions and of no other. */
+  /** The whole changes with these keys. */
   read(ruc: string, keys: readonly ChangeKey[]): Promise<readonly StoredChange[]>;
 }
 
-/** Of one RUC: nobody changes every day for a hundred years in every register. */
+/** Largest number of changes of one RUC: a change a day in every register for a hundred years. */
 const maxChanges = 250_000;
 
 /**
- * Of look-ups as of a day only those need history whose row has changed since, so fewer come together: they wait for the query
- * before them, or the queries would be many and small, and a query costs as much as a dozen RUCs.
+ * A look-up as of a day needs history only when the row has changed since, so fewer of these come together. They wait
+ * for the running query to end: many small queries would cost more, since a query costs as much as a dozen RUCs.
  */
 const pastGate = { waitMs: 20, inFlight: 1 };
 
 const codesOfRecord = recordRegisters.map((name) => registers[name].code).join(',');
-const nameOf = new Map(Object.values(registers).map(({ code, name }) => [code, name]));
-
-// RUCs are checked digits and nothing else before they come here, registers and editions are numbers of ours. A repeated
-// insert leaves a change twice until it is merged away: both say the same, so readers take either.
+// RUCs were checked to be digits, and registers and editions are our own numbers, so all may stand in a query's text.
+// After a repeated insert a change is there twice until it is merged away; both are equal, so either will do.
 export function makeRegisterChanges(
   clickhouse: ClickHouseClient,
   limits: Pick<LookupLimits, 'maxKeys'>,
@@ -66,7 +66,7 @@ export function makeRegisterChanges(
         clickhouse,
         `SELECT DISTINCT register, toUInt32(edition), op FROM register_change WHERE ruc = ${ruc} LIMIT ${maxChanges}`,
       );
-      return rows.map(([code, edition, operation]) => ({ register: nameOf.get(code)!, edition, operation }));
+      return rows.map(([code, edition, operation]) => ({ register: registerOfCode.get(code)!, edition, operation }));
     },
     async read(ruc, keys) {
       const pairs = keys.map(({ register, edition }) => `(${registers[register].code},${edition})`).join(',');
@@ -78,7 +78,7 @@ export function makeRegisterChanges(
          FROM register_change WHERE ruc = ${ruc} AND (register, edition) IN (${pairs}) LIMIT 1 BY register, edition`,
       );
       return rows.map(([code, edition, operation, before, after, corrects]) => ({
-        register: nameOf.get(code)!,
+        register: registerOfCode.get(code)!,
         edition,
         operation,
         before: cellsOf(before),
@@ -100,7 +100,7 @@ async function readEarlierRows(
   );
   const found = new Map<string, EarlierRow[]>(rucs.map((ruc) => [ruc, []]));
   for (const [ruc, code, edition, before] of rows)
-    found.get(ruc)!.push({ register: nameOf.get(code)!, edition, before: cellsOf(before) });
+    found.get(ruc)!.push({ register: registerOfCode.get(code)!, edition, before: cellsOf(before) });
   return rucs.map((ruc) => found.get(ruc)!);
 }
 

@@ -1,7 +1,7 @@
 import type { ListStanding, ProcurementStanding, SupplierCheck, SupplierResult } from '../../schemas/http/supplier.ts';
 import { agentesRetencion, type RegisterName } from '../../schemas/registers.ts';
 import type { ServedRegisters } from '../catalogue.ts';
-import { type CurrentRows, type FindRecordParts, makeReadCurrentRows } from '../queries/current-rows.ts';
+import { type CurrentRows, type FindRecordDependencies, makeReadCurrentRows } from '../queries/current-rows.ts';
 import { type FoundRecord, recordFound } from '../queries/record.ts';
 import {
   barRegisters,
@@ -88,7 +88,7 @@ export type FoundSupplier = CurrentRows & { record: FoundRecord };
 /** @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible */
 export type FindSupplier = (ruc: string) => Promise<FoundSupplier>;
 
-export function makeFindSupplier(parts: FindRecordParts): FindSupplier {
+export function makeFindSupplier(parts: FindRecordDependencies): FindSupplier {
   const read = makeReadCurrentRows(parts, supplierRegisters);
   return async (ruc) => {
     const { editions, cells } = await read(ruc);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { recordOf } from '../../../support/api/taxpayer-records.ts';
 
-/** The address of a line in the register's own form. */
+/** The address of a line in the register's format. */
 function addressOf(line: string): string | null {
   return recordOf(line).direccion;
 }
@@ -11,7 +11,7 @@ test.each([
     '20990000019|COMERCIAL PRUEBA UNO S.A.C.|ACTIVO|HABIDO|150122|AV.|EJEMPLO DEL NORTE|URB.|LAS PRUEBAS II ETAPA|055|1603|-|-|-|-|',
     'AV. EJEMPLO DEL NORTE NRO. 055 INT. 1603 URB. LAS PRUEBAS II ETAPA',
   ],
-  // `----` stands where the kind of zone is unknown; the zone's name stays. SN is what the register says of the number.
+  // `----` marks an unknown kind of zone, whose name stays. SN is the register's own word for no number.
   [
     "20990000027|D'PRUEBA & CIA S.R.L.|BAJA DE OFICIO|NO HABIDO|130101|JR.|DE LOS ENSAYOS|----|CERCADO|SN|-|-|-|-|-|",
     'JR. DE LOS ENSAYOS NRO. SN CERCADO',
@@ -20,7 +20,7 @@ test.each([
     '20990000035|X|ACTIVO|NO HALLADO|040101|----|CARR. PRUEBA|-|-|KM 7|-|-|-|-|38.2|',
     'CARR. PRUEBA NRO. KM 7 KM. 38.2',
   ],
-  // The flat (901) is no block and the block (B2) no kilometre: the file's labels mislead.
+  // 901 is a flat and B2 a block, although the file's labels suggest a block and a kilometre.
   [
     '20990000043|ACME PERÚ S.A.A.|ACTIVO|HABIDO|150131|CAL.|UNO|Z.I.|-.-|480|PIS6|12|901|B2|-|',
     'CAL. UNO NRO. 480 INT. PIS6 DPTO. 901 MZA. B2 LOTE 12 Z.I.',

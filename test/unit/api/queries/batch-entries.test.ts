@@ -45,7 +45,7 @@ test('each entry is judged on its own: what is wrong does not keep the rest from
   expect(entries[2]).toMatchObject({ mensaje: expect.stringContaining('debería ser 9') });
 });
 
-// What was not asked is told apart from what is not there.
+// The answer distinguishes RUCs that were not looked up from RUCs that do not exist.
 test('with a contract natural persons are looked up, and why there is no address is told', () => {
   const plan = planBatch([person, company, person], true);
   expect([plan.wanted, plan.persons]).toEqual([[person, company], [person]]);

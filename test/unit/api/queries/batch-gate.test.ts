@@ -2,7 +2,7 @@ import DataLoader from 'dataloader';
 import { expect, test } from 'vitest';
 import { makeBatchGate } from '../../../../api/queries/look-up.ts';
 
-/** Loads numbers through the gate; a query takes `queryMs`. Remembers each batch and how many ran at once. */
+/** Loads numbers through the gate, with queries of `queryMs`, and records each batch and how many ran at once. */
 function makeHarness(limits: { waitMs: number; maxKeys: number; inFlight: number }, queryMs: number) {
   const gate = makeBatchGate(limits);
   const batches: number[] = [];
@@ -62,7 +62,7 @@ test('a failed query gives its place free and fails only its own batch', async (
 });
 
 test('no batch is sent before DataLoader has put its key into it', async () => {
-  // Batches of one key that need not wait, asked for in one turn while a query runs and places are free.
+  // Full batches of one key are requested in one turn, while a query runs and more may run.
   const { loader, batches } = makeHarness({ waitMs: 0, maxKeys: 1, inFlight: 8 }, 20);
   const first = loader.load(0);
   await new Promise((resolve) => setTimeout(resolve, 5));

@@ -25,7 +25,9 @@ function row(register: RegisterName, cells: readonly string[], version = 1): Sto
 const daily = row('padron_reducido', ['X', 'ACTIVO', 'HABIDO', '150122']);
 const left = (register: RegisterName, version: number) => ({ ...row(register, [], version), isDeleted: true });
 
-/** Looks `ruc` up where these registers are served and the store holds these rows of it, and any row of `held`. */
+/**
+ * Looks `ruc` up when these registers are served and the store has these rows of it, and some row of each in `held`.
+ */
 function makeHarness(loaded: readonly RegisterName[], rows: readonly StoredRow[], held: readonly RegisterName[] = all) {
   const asked: string[] = [];
   const harness = { asked, unknownUbigeos: 0, failure: null as Error | null };
@@ -73,7 +75,7 @@ test('the daily register was never loaded: no answer, whatever the lists hold', 
   await expect(find()).rejects.toMatchObject({ code: 'padron_no_disponible' });
 });
 
-// A store that is slow, down or empty never says "not found".
+// A store that is slow, down or empty must never cause the answer "not found".
 test('a store that does not answer, or lost the daily register, is unavailable', async () => {
   const slow = makeHarness(all, []);
   slow.harness.failure = new Error('Timeout error.');

@@ -31,12 +31,12 @@ test('one entry per field, with the texts of the look-up; an empty cell was noth
   ]);
 });
 
-// "A changed to A".
+// A change must not read "A changed to A".
 test('a change that nobody would see is no entry', () => {
   expect(told('padron_reducido', { before: daily({ lote: '-' }), after: daily({ lote: '----' }) })).toEqual([]);
 });
 
-// Who was removed, and who came back.
+// A history shows who left a register and who returned.
 test('coming and going are one entry; of one that comes back, also what is not as it was', () => {
   const after = daily({ nombre: 'DOS S.A.C.' });
   expect(told('padron_reducido', { after })).toEqual([['alta', 'ruc', null, ruc]]);
@@ -85,7 +85,7 @@ test('bars: the sanctions themselves', () => {
 const facts = (register: RegisterName, number: number): EditionFacts => ({
   register,
   number,
-  // Editions 4 and 5 of a register are of the same day.
+  // Editions 4 and 5 of the register have the same day.
   fechaDato: `2026-01-0${Math.min(number, 4)}`,
   corrects: null,
   columns: registers[register].columns.map(({ name }) => name),

@@ -20,8 +20,8 @@ function served(register: RegisterName, number: number): ServedRegister {
 }
 
 /**
- * The RUC stands as edition 5 wrote it, and edition 3 is asked for. `histories`: what each reading of its history finds;
- * `columns`: those of edition 3.
+ * Edition 5 wrote the RUC's current row, and the request is for edition 3. `histories` holds the result of each reading
+ * of the history, `columns` the columns of edition 3.
  */
 function makeHarness(
   histories: readonly (readonly EarlierRow[])[],

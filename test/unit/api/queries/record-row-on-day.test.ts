@@ -13,7 +13,7 @@ function facts(name: RegisterName, number: number): EditionFacts {
   return { register: name, number, fechaDato: '2026-01-01', corrects: null, columns: [], isFull };
 }
 
-/** The row as it stood in edition 3, where it stands as version `version` now. */
+/** The row in edition 3, when the current row has version `version`. */
 function asOfThree(version: number, earlier: readonly EarlierRow[], isDeleted = false) {
   const row = { register: registers[register].code, version, isDeleted, cells: isDeleted ? [] : ['now'] };
   return rowOnDay({ register, row, edition: 3 }, earlier, facts);

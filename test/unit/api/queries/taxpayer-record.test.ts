@@ -50,7 +50,7 @@ test('registers that were never loaded: null, never false and never missing', ()
   });
 });
 
-// 0 is a value; NO DISPONIBLE says nothing in its own cell and in no other.
+// 0 is a value. NO DISPONIBLE empties its own cell and no other.
 test.each([
   ['0', 0],
   ['12', 12],
@@ -83,12 +83,12 @@ test('a natural person: the ubigeo of the monthly register, and no address', () 
     departamento: 'LA LIBERTAD',
     provincia: 'TRUJILLO',
     distrito: 'ALTO TRUJILLO',
-    // Not a fault, the register does not publish it.
+    // This is no fault: the register does not publish it.
     direccion: null,
   });
 });
 
-// A code is text, an unknown one is kept; markers of nothing are null.
+// A code is text and is kept when it is unknown; empty markers become null.
 test.each([
   ['150122', null, '150122', 'MIRAFLORES'],
   ['150122', '150101', '150122', 'MIRAFLORES'],
@@ -98,7 +98,7 @@ test.each([
   ['010202', null, '010202', 'ARAMANGO'],
   ['10202', '150101', '10202', null],
   ['999999', '150101', '999999', null],
-  // An old code of SUNAT keeps its number and has the names of today.
+  // An old code of SUNAT keeps its number and gets today's names.
   ['160109', null, '160109', 'PUTUMAYO'],
 ])('ubigeo %j, monthly %j', (daily, monthly, code, district) => {
   const padron_mensual = monthly === null ? null : monthlyCells({ ubigeo: monthly });
@@ -107,7 +107,7 @@ test.each([
   expect([record.departamento === null, record.provincia === null]).toEqual([district === null, district === null]);
 });
 
-// One to one; cut and unknown values stay what they are.
+// Values that were cut off or are unknown stay as they are.
 test.each([
   ['SUSPENSION TEMPORAL', '-', 'SUSPENSIÓN TEMPORAL', '-'],
   ['BAJA PROV. POR OFICI', 'NO HALLADO CERRADO', 'BAJA PROV. POR OFICIO', 'NO HALLADO CERRADO'],
@@ -119,7 +119,7 @@ test.each([
   expect(recordOf(line)).toMatchObject({ estado: shownEstado, condicion: shownCondicion });
 });
 
-// No name, quotes, question marks and spaces inside a name are data.
+// A missing name, quotes, question marks and spaces inside a name are data.
 test.each(['', 'SOCIEDAD     "FICTISUR S.A."', '¿AVIACIÓN? & CIA'])('the name %j is served as it is', (name) => {
   expect(recordOf(company.replace('COMERCIAL PRUEBA UNO S.A.C.', name)).nombre).toBe(name);
 });

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { makeHeldRegisters } from '../../../../api/queries/current-rows.ts';
+import { makePresenceCheck } from '../../../../api/queries/current-rows.ts';
 import type { StoredRow } from '../../../../api/queries/look-up.ts';
 
-/** A store with rows of register 3 (agentes_retencion) by RUC, and counts of what it was asked. */
+/** A store with rows of register 3 (agentes_retencion) by RUC, which counts the queries that it gets. */
 function makeHarness(rucs: string[]) {
   const store = { rucs: new Set(rucs), at: 0, scans: 0, lookUps: 0 };
   const row: StoredRow = { register: 3, version: 1, isDeleted: false, cells: [] };
-  const held = makeHeldRegisters(
+  const presence = makePresenceCheck(
     {
       find: async (ruc) => {
         store.lookUps += 1;
@@ -20,10 +20,10 @@ function makeHarness(rucs: string[]) {
     },
     () => store.at,
   );
-  return { store, held, row, require: () => held.require(['agentes_retencion']) };
+  return { store, presence, row, require: () => presence.require(['agentes_retencion']) };
 }
 
-test('a register without a row is refused, each time anew; with one it is held for 5 s', async () => {
+test('a register without a row fails each check; with a row the check counts for 5 s', async () => {
   const { store, require } = makeHarness([]);
   await expect(require()).rejects.toThrow('no row of agentes_retencion');
   store.rucs.add('a');
@@ -38,8 +38,8 @@ test('a register without a row is refused, each time anew; with one it is held f
 });
 
 test('the RUC that was last found is asked for; the whole register only when that one is gone', async () => {
-  const { store, held, row, require } = makeHarness(['a', 'b']);
-  held.note('a', [row]);
+  const { store, presence, row, require } = makeHarness(['a', 'b']);
+  presence.note('a', [row]);
   await require();
   expect([store.lookUps, store.scans]).toEqual([1, 0]);
   store.rucs.delete('a');
@@ -51,7 +51,7 @@ test('the RUC that was last found is asked for; the whole register only when tha
   await expect(require()).rejects.toThrow('no row');
 });
 
-test('what a scan found is asked for next: of a register that few look-ups meet, one scan is made', async () => {
+test('the key that a scan found is looked up next, so a register that few look-ups meet is scanned once', async () => {
   const { store, require } = makeHarness(['a']);
   await require();
   store.at = 5_001;
@@ -60,7 +60,7 @@ test('what a scan found is asked for next: of a register that few look-ups meet,
 });
 
 test('no register, no question', async () => {
-  const { store, held } = makeHarness([]);
-  await held.require([]);
+  const { store, presence } = makeHarness([]);
+  await presence.require([]);
   expect([store.lookUps, store.scans]).toEqual([0, 0]);
 });
