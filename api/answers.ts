@@ -1,65 +1,83 @@
 import { hash } from 'node:crypto';
+import { type Operation, statusOf } from './operations.ts';
 import type { ApiContext } from './request.ts';
 
-/** An answer that may not be kept anywhere: what belongs to an account, and every natural person's record. */
-export function answerPrivately(context: ApiContext, status: number, data: unknown, meta: unknown): void {
-  answerBytes(context, status, successBody(data, meta));
+/** What a client needs to revalidate an answer. Without it the answer must not be kept. */
+export interface Validators {
+  /** Names the data that the answer was made from: the numbers of its editions, or the calendar's version and date. */
+  tag: string;
+  /** Given where the answer is revalidated each time. */
+  lastModified?: string;
 }
 
-/** 204: it is done, and there is nothing to show. */
-export function answerNothing(context: ApiContext): void {
-  context.status = 204;
-  context.set('Cache-Control', 'no-store');
+/** The JSON answer of a handler. */
+export interface Answer extends Partial<Validators> {
+  data: unknown;
+  meta: unknown;
+  resumen?: unknown;
 }
 
+/**
+ * Sends what a handler returned, cached as its operation says. A text is a body that is stored and must be sent again byte for
+ * byte. Nothing: the operation has an empty answer, or its handler has filled the response itself.
+ */
+export function sendAnswer(context: ApiContext, operation: Operation, answer: Answer | string | undefined): void {
+  const status = statusOf(operation);
+  if (answer === undefined) {
+    if (status !== 204) return;
+    context.status = status;
+    context.set('Cache-Control', 'no-store');
+  } else if (typeof answer === 'string') {
+    sendPrivately(context, status, answer);
+  } else {
+    const { data, meta, resumen, tag, lastModified } = answer;
+    const body = JSON.stringify({ success: true, resumen, data, meta });
+    if (tag === undefined) sendPrivately(context, status, body);
+    else if (lastModified === undefined) sendForAMinute(context, tag, 'application/json', body);
+    else sendRevalidated(context, { tag, lastModified }, body);
+  }
+}
+
+/** The body of a success, for a handler that stores it. */
 export function successBody(data: unknown, meta: unknown): string {
   return JSON.stringify({ success: true, data, meta });
 }
 
-/** As `answerPrivately`, with a body that is kept: what is given again later must be the same to the byte. */
-export function answerBytes(context: ApiContext, status: number, body: string): void {
+/** Nobody may keep the answer: it belongs to an account or holds a natural person's record. */
+function sendPrivately(context: ApiContext, status: number, body: string): void {
   context.status = status;
   context.set('Cache-Control', 'no-store');
   context.type = 'application/json';
   context.body = body;
 }
 
-/** The editions that an answer was made from. */
-export interface AnswerSources {
-  meta: unknown;
-  /** Their numbers. */
-  tag: string;
-  lastModified: string;
-}
-
 /**
- * An answer that a client may keep if it asks again each time: a weak ETag over editions and body, and 304 when the client
- * already has it. If-Modified-Since alone is not answered with 304: a correction keeps its edition's date.
+ * A client may keep the answer if it revalidates each time: a weak ETag over editions and body, and 304 when it is current.
+ * If-Modified-Since alone gives no 304, since a correction keeps its edition's date.
  */
-export function answerRevalidated(context: ApiContext, sources: AnswerSources, data: unknown): void {
-  const body = JSON.stringify({ success: true, data, meta: sources.meta });
-  const etag = `W/"${sources.tag}-${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+function sendRevalidated(context: ApiContext, { tag, lastModified }: Required<Validators>, body: string): void {
   context.set({
     'Cache-Control': 'private, no-cache',
     Vary: 'Authorization, Accept-Encoding',
-    'Last-Modified': sources.lastModified,
+    'Last-Modified': lastModified,
   });
-  answerTagged(context, etag, 'application/json', body);
+  sendTagged(context, `${tag}-${hash('sha256', body, 'base64url').slice(0, 22)}`, 'application/json', body);
 }
 
-/** A public answer that a client may keep for a minute: the calendar's, which `version` and the date in Lima determine. */
-export function answerForAMinute(context: ApiContext, tag: string, type: string, body: string): void {
+/** A client may keep the calendar's answers for a minute. */
+export function sendForAMinute(context: ApiContext, tag: string, type: string, body: string): void {
   context.set('Cache-Control', 'private, max-age=60');
-  answerTagged(context, `W/"${tag}"`, type, body);
+  sendTagged(context, tag, type, body);
 }
 
-/** What anybody may read and keep: the documentation. */
-export function answerPublicly(context: ApiContext, tag: string, type: string, body: string): void {
+/** Anybody may read and keep the documentation. */
+export function sendPublicly(context: ApiContext, tag: string, type: string, body: string): void {
   context.set('Cache-Control', 'public, max-age=300');
-  answerTagged(context, `W/"${tag}"`, type, body);
+  sendTagged(context, tag, type, body);
 }
 
-function answerTagged(context: ApiContext, etag: string, type: string, body: string): void {
+function sendTagged(context: ApiContext, tag: string, type: string, body: string): void {
+  const etag = `W/"${tag}"`;
   context.set('ETag', etag);
   if (isMatch(context.req.headers['if-none-match'], etag)) {
     context.status = 304;
@@ -70,7 +88,7 @@ function answerTagged(context: ApiContext, etag: string, type: string, body: str
   context.body = body;
 }
 
-/** Weak comparison over the list of the header (RFC 9110, section 13.1.2). */
+/** Weak comparison over the header's list (RFC 9110, section 13.1.2). */
 function isMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   const opaque = etag.slice(2);

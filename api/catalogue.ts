@@ -7,29 +7,29 @@ import type { RegisterName } from '../schemas/registers.ts';
 import { type LastKnownLimits, makeLastKnown } from './last-known.ts';
 import { storeUnavailable } from './problems.ts';
 
-/** A served edition with what answers say about it, made once per edition and not per answer. */
+/** A served edition with what answers say about it, which is made once per edition. */
 export interface ServedRegister {
   edition: ServedEdition;
   source: Source;
   lastModified: string;
 }
 
-/** Each register's edition at one moment; a register that was never loaded is left out. */
+/** Each register's edition at one moment. A register that was never loaded is left out. */
 export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegister>>>;
 
 /**
- * Which edition each register shows. Take it before the query that reads the state, never after, so that an answer's date
- * is never fresher than its data; a row that a later edition wrote meanwhile takes its date from that edition. When
- * PostgreSQL does not answer, the last known one serves 60 s, which keeps that order.
+ * Which edition each register serves. Take the snapshot before the query that reads the state, never after, so that an
+ * answer's date is never newer than its data. A row that a later edition wrote meanwhile takes that edition's date. While
+ * PostgreSQL is down the last known snapshot serves for 60 s, which keeps that order.
  */
 export interface Catalogue {
-  /** All registers of one moment: one statement per renewal, however many there are. @throws ApiProblem servicio_no_disponible */
+  /** All registers at one moment, read by one statement. @throws ApiProblem servicio_no_disponible */
   snapshot(): Promise<ServedRegisters>;
-  /** The edition that a row of this version is from: `served`, or a later one that is being written. */
+  /** The edition that wrote a row of this version: `served`, or a later one that is still being written. */
   servedFor(served: ServedRegister, version: number): Promise<ServedRegister>;
 }
 
-/** Fresh for a fifth of a second: a finished edition is told of soon. */
+/** Fresh for a fifth of a second, so that a finished edition is served soon. */
 const catalogueLimits: LastKnownLimits = {
   freshMs: 200,
   servesMs: 60_000,
@@ -39,12 +39,7 @@ const catalogueLimits: LastKnownLimits = {
 };
 
 export function makeCatalogue(pool: Pool): Catalogue {
-  const all = makeLastKnown(async (_: 'all') => {
-    const registers: Partial<Record<RegisterName, ServedRegister>> = {};
-    for (const [register, edition] of await servedEditions(pool))
-      registers[register] = describeServed(register, edition);
-    return registers;
-  }, catalogueLimits);
+  const all = makeLastKnown((_: 'all') => readServed(pool), catalogueLimits);
   const later = makeLastKnown(async (key: `${RegisterName}:${number}`) => {
     const [register, number] = key.split(':') as [RegisterName, string];
     const edition = await editionOf(pool, register, Number(number));
@@ -52,19 +47,20 @@ export function makeCatalogue(pool: Pool): Catalogue {
       throw new Error(`a row is of edition ${number} of ${register}, which the catalogue does not have`);
     return describeServed(register, edition);
   }, catalogueLimits);
-  const orUnavailable = (error: unknown) => {
-    throw storeUnavailable(error);
-  };
   return {
-    snapshot: () => all.get('all').catch(orUnavailable),
+    snapshot: () => all.get('all').catch(unavailable),
     async servedFor(served, version) {
       if (version <= served.edition.number) return served;
-      return later.get(`${served.source.registro}:${version}`).catch(orUnavailable);
+      return later.get(`${served.source.registro}:${version}`).catch(unavailable);
     },
   };
 }
 
-/** What answers say of an edition. */
+async function readServed(pool: Pool, day?: string): Promise<ServedRegisters> {
+  const found = await servedEditions(pool, day);
+  return Object.fromEntries([...found].map(([register, edition]) => [register, describeServed(register, edition)]));
+}
+
 function describeServed(register: RegisterName, edition: ServedEdition): ServedRegister {
   return {
     edition,
@@ -79,13 +75,19 @@ function describeServed(register: RegisterName, edition: ServedEdition): ServedR
   };
 }
 
-/** What the catalogue says of days and editions that are over. All of it rejects with servicio_no_disponible. */
+/** Every `meta` states the date of the data. It is null for lists and webhooks created before any data was loaded. */
+export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: string | null }> {
+  const { padron_reducido } = await catalogue.snapshot();
+  return { fecha_dato: padron_reducido?.edition.fechaDato ?? null };
+}
+
+/** The catalogue of past days and editions. Every method rejects with servicio_no_disponible while PostgreSQL is down. */
 export interface PastEditions {
-  /** As `Catalogue.snapshot`, of the editions as of a day; a register that had none yet is left out. */
+  /** Like `Catalogue.snapshot`, as of a day. */
   on(day: string): Promise<ServedRegisters>;
-  /** The first day that can be asked for; null: the register was never loaded. */
+  /** The first day with data. Null: the register was never loaded. */
   firstDay(register: RegisterName): Promise<string | null>;
-  /** Of each edition named; one that the catalogue does not have is an error, since it wrote a row. */
+  /** The facts of editions that wrote rows. One that the catalogue does not have is an error. */
   facts(wanted: readonly EditionName[]): Promise<FactsOf>;
 }
 
@@ -95,7 +97,7 @@ export interface EditionName {
 }
 export type FactsOf = (register: RegisterName, number: number) => EditionFacts;
 
-/** What is found under a name of the catalogue's state stays true; the limits only bound what is kept. */
+/** An answer under one state of the catalogue stays true, so these limits only bound the memory. */
 const dayLimits: LastKnownLimits = {
   freshMs: 600_000,
   servesMs: 600_000,
@@ -106,14 +108,12 @@ const dayLimits: LastKnownLimits = {
 const maxFacts = 50_000;
 
 export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions {
-  // Which edition a past day shows changes only with what the catalogue shows now: a new edition, a correction among them,
-  // or a date that moved. So a day is asked for once for each state of the catalogue.
-  const days = makeLastKnown(async (key: `${string}|${string}`) => {
-    const registers: Partial<Record<RegisterName, ServedRegister>> = {};
-    const found = await servedEditions(pool, key.slice(0, key.indexOf('|')));
-    for (const [register, edition] of found) registers[register] = describeServed(register, edition);
-    return registers as ServedRegisters;
-  }, dayLimits);
+  // The edition of a past day changes only when the catalogue does: by a new edition, a correction, or a date that moved. So
+  // a day is read once per state of the catalogue.
+  const days = makeLastKnown(
+    (key: `${string}|${string}`) => readServed(pool, key.slice(0, key.indexOf('|'))),
+    dayLimits,
+  );
   const known = new Map<string, EditionFacts>();
   return {
     async on(day) {

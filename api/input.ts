@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { es } from 'zod/locales';
 import { limaDay, startOfLimaDay } from '../schemas/lima-time.ts';
-import { ApiProblem } from './problems.ts';
+import { type ApiProblem, fieldProblem } from './problems.ts';
 
-/** Cursors are opaque to the caller: the kind of list and the key of the last entry, so that one cannot serve another list. */
+/** A cursor holds the kind of list and the key of the last entry, so that it cannot be used for another list. */
 export type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
@@ -11,11 +11,11 @@ const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   listas: /^[0-9]{1,15}$/,
   miembros: /^[0-9]{11}$/,
   avisos: /^[0-9]{1,15}$/,
-  /** Microseconds at which the last one was made, and its id. */
+  /** Creation time of the last entry in microseconds, and its id. */
   entregas: /^[0-9]{1,17}\.[A-Za-z0-9_-]{1,64}$/,
-  /** Of the last entry: day, register's code, edition and place among the change's entries. */
+  /** Day, register code, edition and index within the change, all of the last entry. */
   historial: /^\d{4}-\d{2}-\d{2}\.[0-9]{1,3}\.[0-9]{1,15}\.[0-9]{1,3}$/,
-  /** api/search/rank.ts: edition, hits given, the last one's rank, and a seal of these and the question. */
+  /** Edition, hits so far, rank of the last one, and a seal over these and the question (api/search/rank.ts). */
   buscar: /^(?:[0-9]{1,15}\.){6}[0-9]{11}\.[0-9a-f]{32}$/,
 };
 
@@ -23,7 +23,7 @@ export function writeCursor(kind: CursorKind, key: string | number): string {
   return Buffer.from(`${kind}:${key}`).toString('base64url');
 }
 
-/** @throws ApiProblem parametro_invalido when it is none of ours */
+/** @throws ApiProblem parametro_invalido for a cursor that this service did not write */
 export function readCursor(kind: CursorKind, cursor: string | undefined, start: string): string {
   if (cursor === undefined) return start;
   const [name, key] = Buffer.from(cursor, 'base64url').toString().split(':');
@@ -32,30 +32,28 @@ export function readCursor(kind: CursorKind, cursor: string | undefined, start: 
 }
 
 export function notOfThisList(): ApiProblem {
-  const mensaje = 'no es un cursor de esta lista';
-  return new ApiProblem('parametro_invalido', `cursor: ${mensaje}.`, { errors: [{ campo: 'cursor', mensaje }] });
+  return fieldProblem('parametro_invalido', 'cursor', 'no es un cursor de esta lista');
 }
 
-/** Bounds of a filter by time. A moment is a day in Lima, taken whole, or an instant; `desde` and `hasta` are included. */
-
 const secondMs = 1_000;
-/** Of a day in Lima, where no clock is changed. */
+/** Every day has 24 hours in Lima, which has no daylight saving time. */
 const dayMs = 86_400_000;
 
+/** The first instant that a filter `desde` includes: a moment is a whole day in Lima, or an instant. */
 export function instantFrom(moment: string): Date {
   return isDay(moment) ? startOfLimaDay(moment) : new Date(moment);
 }
 
 /**
- * The first instant that is not included: times are kept in microseconds, so the end of one is no instant to compare with. One
- * given to the second means that second whole: to the second is how times are shown.
+ * The first instant after the moment of a filter `hasta`, which is included. A time without a fraction means the whole second,
+ * since answers show times to the second while PostgreSQL stores microseconds.
  */
 export function instantAfter(moment: string): Date {
   const stepMs = isDay(moment) ? dayMs : moment.includes('.') ? 1 : secondMs;
   return new Date(instantFrom(moment).getTime() + stepMs);
 }
 
-/** The day in Lima on which the moment is. */
+/** The moment's day in Lima. */
 export function dayOf(moment: string): string {
   return isDay(moment) ? moment : limaDay(new Date(moment));
 }
@@ -81,7 +79,7 @@ const formats: Readonly<Record<string, string>> = {
 };
 const { localeError } = es();
 
-/** What is wrong with a value, in words that say what to send instead; what these do not know zod's own Spanish says. */
+/** Says in Spanish what to send instead of a wrong value. Zod's own Spanish covers the issues that this does not. */
 export function spanishIssue(issue: RawIssue): string | undefined {
   return ownWords(issue) ?? textOf(localeError(issue));
 }
@@ -105,7 +103,7 @@ function ownWords(issue: RawIssue): string | undefined {
 
 function ofType(expected: string, input: unknown): string | undefined {
   if (input === undefined) return 'es obligatorio';
-  // A parameter that stands twice in the address comes as a list.
+  // A parameter that is given twice arrives as a list.
   return expected === 'string' && Array.isArray(input) ? 'debe ser un solo texto' : kinds[expected];
 }
 

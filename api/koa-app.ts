@@ -18,7 +18,7 @@ import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from 
 
 export type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
 
-/** One wide log line, one measurement and, if there are traces, one span per request: the route's template, never its path or query. */
+/** Writes one wide log line, one measurement and one span per request, with the route's template and never its path or query. */
 function makeRequestRecord(log: Logger, metrics: Registry, tracing: Tracing): RecordRequest {
   const seconds = new Histogram({
     name: 'padron_api_request_seconds',
@@ -32,7 +32,7 @@ function makeRequestRecord(log: Logger, metrics: Registry, tracing: Tracing): Re
     const route = templateOf(context, templates);
     const elapsedMs = performance.now() - startedMs;
     const { method, status } = context;
-    // A made-up method of a caller would be a label of its own.
+    // Made-up methods share one label, since a metric keeps every label.
     seconds.observe({ route, method: knownMethods.has(method) ? method : 'other', status }, elapsedMs / 1_000);
     const unit = tracing.current();
     if (unit !== undefined) describe(unit, context, route, problem);
@@ -53,7 +53,7 @@ function makeRequestRecord(log: Logger, metrics: Registry, tracing: Tracing): Re
   };
 }
 
-/** By the HTTP conventions of OpenTelemetry, without the path and the query, which hold what is asked for. */
+/** Follows OpenTelemetry's HTTP conventions, but leaves out path and query, which contain what the caller looks up. */
 function describe(unit: OpenUnit, context: ApiContext, route: string, problem: ApiProblem | undefined): void {
   const { method, status } = context;
   const known = knownMethods.has(method);
@@ -85,70 +85,70 @@ function templateOf(context: ApiContext, templates: Map<string, string>): string
   return template;
 }
 
-export interface KoaAppParts {
+export interface KoaAppDependencies {
   log: Logger;
   /** Takes one line per request. */
   requestLog: Logger;
   metrics: Registry;
-  /** Left out: none. */
+  /** Left out: no spans. */
   tracing?: Tracing;
-  /** Where the types of problems are explained, without a slash at its end; empty: relative to this server. */
+  /** Address of the pages that explain problems, without a slash at its end. Empty: relative to this server. */
   baseUrl: string;
   minuteLimits: MinuteLimits;
-  /** Proxies of ours before this process, each of which adds the address it was called from to X-Forwarded-For. */
+  /** Our own proxies in front of this process, each of which adds its caller's address to X-Forwarded-For. */
   proxyHops: number;
 }
 
-/** What is the same for every route: request id, problems, one record per request. It listens nowhere. */
-export function makeKoaApp(router: ApiRouter, parts: KoaAppParts): Koa<RequestState> {
-  const { tracing = noTracing } = parts;
-  const record = makeRequestRecord(parts.requestLog, parts.metrics, tracing);
-  const countRefusal = makeRefusalCounter(parts.metrics);
-  const app = new Koa<RequestState>({ proxy: parts.proxyHops > 0, maxIpsCount: parts.proxyHops });
-  // Named and described by the record, once it is known which route it was.
+/** Adds what every route shares: request id, problems, one record per request. */
+export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies): Koa<RequestState> {
+  const { tracing = noTracing } = dependencies;
+  const record = makeRequestRecord(dependencies.requestLog, dependencies.metrics, tracing);
+  const countRefusal = makeRefusalCounter(dependencies.metrics);
+  const app = new Koa<RequestState>({ proxy: dependencies.proxyHops > 0, maxIpsCount: dependencies.proxyHops });
+  // The record names and describes the span once the route is known.
   app.use((context, next) => tracing.during({ name: 'HTTP', kind: 'server', ...traceparentOf(context.req) }, next));
   app.use(async (context, next) => {
     const startedMs = performance.now();
     context.state.requestId = requestIdOf(context.req.headers['x-request-id']);
     context.set('X-Request-Id', context.state.requestId);
-    context.state.countRequest = (subject) => countRequest(context as ApiContext, parts.minuteLimits, subject);
+    context.state.countRequest = (subject) => countRequest(context as ApiContext, dependencies.minuteLimits, subject);
     let problem: ApiProblem | undefined;
     try {
       requireHost(context.req);
       await next();
     } catch (error) {
-      problem = answerProblem(context as ApiContext, error, parts.log, parts.baseUrl);
+      problem = answerProblem(context as ApiContext, error, dependencies.log, dependencies.baseUrl);
       countRefusal(problem, context.state.caller);
     }
     record(context as ApiContext, startedMs, problem);
   });
   app.use(router.routes());
   app.use(refuseUnknownPath);
-  // Koa's own listener would print what our middleware already answered and logged; what comes here is a broken socket.
+  // Our middleware answers and logs every error, so only broken sockets arrive here. Koa's own listener would print them.
   app.silent = true;
-  app.on('error', (error: Error) => parts.log.debug({ err: error }, 'a response could not be sent'));
+  app.on('error', (error: Error) => dependencies.log.debug({ err: error }, 'a response could not be sent'));
   return app as Koa<RequestState>;
 }
 
-/** As HTTP/1.1 demands; the server leaves it to this, since it would answer without a body. */
+/** HTTP/1.1 requires Host. Node's own refusal has no body, so serve.ts leaves the check to this. */
 function requireHost({ httpVersion, headers }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): void {
   if (httpVersion === '1.1' && headers.host === undefined)
     throw new ApiProblem('peticion_mal_formada', 'Falta la cabecera Host.');
 }
 
-/** A value that came twice is none: Node joins them. */
+/** Node joins a repeated header into one value, which is then ignored as malformed. */
 function traceparentOf({ headers }: IncomingMessage): { traceparent?: string } {
   return typeof headers.traceparent === 'string' ? { traceparent: headers.traceparent } : {};
 }
 
-/** What no route answered: another method of a known path, or an unknown path. Asked before any token. */
+/** Answers 405 for another method of a known path and 404 for an unknown path, without asking for a token. */
 async function refuseUnknownPath(context: { method: string } & Pick<ApiContext, 'matched'>): Promise<void> {
   const methods = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
   if (methods.size > 0) throw methodNotAllowed(context.method, [...methods].sort());
   throw new ApiProblem('ruta_no_encontrada', 'Esta ruta no existe en la versión 1 de la API. /docs muestra todas.');
 }
 
-/** Answers with the problem that the error is; nothing of the inside is shown. Never kept by anyone. */
+/** Answers with the problem that the error stands for, and shows nothing internal. */
 export function answerProblem(context: ApiContext, error: unknown, log: Logger, baseUrl: string): ApiProblem {
   const problem = asProblem(error);
   const { requestId } = context.state;
@@ -157,7 +157,7 @@ export function answerProblem(context: ApiContext, error: unknown, log: Logger, 
       { request_id: maskText(requestId), code: problem.code, failure: masked(describeError(problem.cause)) },
       'request failed',
     );
-  // What a route set for its own answer must not stay on the problem: an ETag would make it look like a record.
+  // Remove headers that the handler set for its own answer: with an ETag the problem would look like a record.
   for (const name of ['ETag', 'Last-Modified', 'Vary', 'Location']) context.remove(name);
   context.status = problem.status;
   context.set({
@@ -179,10 +179,10 @@ function asProblem(error: unknown): ApiProblem {
   return problem;
 }
 
-// Engines quote queries and parameters: what describeError leaves of their messages is masked before it is logged.
-function masked(told: Record<string, unknown>): Record<string, unknown> {
+// Engines quote queries and parameters in their messages, so these are masked before they are logged.
+function masked(failure: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(told).map(([name, value]) => {
+    Object.entries(failure).map(([name, value]) => {
       if (typeof value === 'string') return [name, maskText(value)];
       return [name, name === 'cause' ? masked(value as Record<string, unknown>) : value];
     }),

@@ -28,14 +28,14 @@ import { makeIdempotentAnswers } from './idempotency/answers.ts';
 import { makeMeter } from './metering/meter.ts';
 import { makeMinuteLimits } from './metering/minute-limits.ts';
 import { makeQuestions, meteringChannels } from './metering/questions.ts';
-import { makeAudit, makeAudits } from './queries/audit.ts';
+import { makeAudit } from './queries/audit.ts';
 import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';
 import { makeTaxpayers } from './queries/look-up.ts';
 import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
 import { makeRegisterChanges } from './queries/register-changes.ts';
-import type { WebhookParts } from './routes/webhooks.ts';
+import type { WebhookDependencies } from './routes/webhooks.ts';
 import { makeFindCompanies } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
 import { makeNameStore, makeRequireNames } from './search/store.ts';
@@ -44,9 +44,9 @@ import { supplierThresholdsOf } from './supplier/bars.ts';
 import { makeFindSupplier } from './supplier/check.ts';
 import { makeFindRecentChanges } from './supplier/recent-changes.ts';
 
-/** Of a statement: every one of them is short, and a request waits for it. */
+/** Every statement here is short, and a request waits for it. */
 const statementTimeoutMs = 15_000;
-/** Answers under keys stand for a day, evidence for years: neither is in a hurry to go. */
+/** Stored answers expire after a day or after years, so removing them is not urgent. */
 const expiredEveryMs = 60_000;
 
 const config = readConfiguration(apiConfiguration);
@@ -63,7 +63,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
-    // Look-ups of today and of past days in flight, and the readiness and presence checks and histories beside them.
+    // Look-ups of today and of past days, plus readiness checks, presence checks and histories.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
     tracing,
   });
@@ -88,7 +88,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const past = makePastEditions(pool, catalogue);
   const searchClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-search', {
     requestTimeoutMs: 3_000,
-    // Further searches wait here, and look-ups have connections of their own: many searches cannot hold these up.
+    // Further searches wait for these two, so that many searches cannot delay look-ups.
     connections: 2,
     tracing,
   });
@@ -137,8 +137,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     requireNames: makeRequireNames(names),
     positions: makePositions(config.AUDIT_HMAC_KEY),
     findHistory,
-    recordAnswer: makeAudit(pool, config.AUDIT_HMAC_KEY),
-    recordAnswers: makeAudits(pool, config.AUDIT_HMAC_KEY),
+    recordAnswers: makeAudit(pool, config.AUDIT_HMAC_KEY),
     idempotentAnswers: makeIdempotentAnswers(pool, keyRing, {
       leaseMs: config.IDEMPOTENCY_LEASE_MS,
       keptHours: config.IDEMPOTENCY_KEPT_HOURS,
@@ -173,14 +172,14 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     log: requestLog.log,
   });
   lifecycle.onStop('http', serving.stop);
-  // Before the server, which would wait for them.
+  // Registered last, so that streams stop before the server, whose close would wait for them.
   streams.start();
   lifecycle.onStop('event streams', () => streams.stop());
   log.info({ port: serving.port }, 'listening');
 });
 
-// Connected with the first use, so that the API starts and answers look-ups without Temporal.
-function makeWakeOne(lifecycle: Lifecycle): WebhookParts['wake'] {
+// Connects at the first use, so that the API starts and answers look-ups without Temporal.
+function makeWakeOne(lifecycle: Lifecycle): WebhookDependencies['wake'] {
   if (config.TEMPORAL_ADDRESS === undefined) return async () => {};
   const connection = Connection.lazy({ address: config.TEMPORAL_ADDRESS });
   lifecycle.onStop('temporal', () => connection.close());
@@ -194,7 +193,7 @@ function makeWakeOne(lifecycle: Lifecycle): WebhookParts['wake'] {
     );
 }
 
-function makeCheckTarget(): WebhookParts['checkTarget'] {
+function makeCheckTarget(): WebhookDependencies['checkTarget'] {
   const policy = webhookEgressPolicy(config);
   const resolve = resolverFor(policy);
   return async (text) => {

@@ -4,7 +4,7 @@ import { maskRuc } from '../schemas/ruc.ts';
 
 type Extensions = Pick<ProblemDocument, 'encontrado' | 'meta' | 'clase' | 'errors' | 'disponible' | 'cursor'>;
 
-/** An answer that is no success: bad input, a missing right, a store that does not answer. `detail` is Spanish. */
+/** Any answer that is not a success: bad input, a missing right, a store that is down. `detail` is Spanish. */
 export class ApiProblem extends Error {
   override name = 'ApiProblem';
   readonly code: ProblemCode;
@@ -30,7 +30,7 @@ export class ApiProblem extends Error {
 
 const storeRetryAfterSeconds = 5;
 
-/** An engine did not answer. Never a claim about the data. */
+/** An engine did not answer. This claims nothing about the data. */
 export function storeUnavailable(cause: unknown): ApiProblem {
   const problem = new ApiProblem(
     'servicio_no_disponible',
@@ -51,6 +51,16 @@ export function registerNotLoaded(): ApiProblem {
   );
 }
 
+/** A problem with one field of the request. */
+export function fieldProblem(
+  code: ProblemCode,
+  campo: string,
+  mensaje: string,
+  detail = `${campo}: ${mensaje}.`,
+): ApiProblem {
+  return new ApiProblem(code, detail, { errors: [{ campo, mensaje }] });
+}
+
 export function notFound(what: string): ApiProblem {
   return new ApiProblem('recurso_no_encontrado', `${what} no existe.`);
 }
@@ -61,7 +71,7 @@ export function methodNotAllowed(method: string, allowed: readonly string[]): Ap
   return new ApiProblem('metodo_no_permitido', detail, {}, { Allow: names });
 }
 
-/** The body of RFC 9457 with the members that local clients read. */
+/** The body of RFC 9457, with `success` and `message` for clients of other local APIs. */
 export function problemBody(
   problem: ApiProblem,
   around: { baseUrl: string; instance: string; requestId: string },
@@ -82,14 +92,14 @@ export function problemBody(
 }
 
 /**
- * Text of a caller as it may be shown or logged: every run of eight or more digits, of whatever script, that is not a
- * company's RUC is masked, since a natural person's RUC, whole or mistyped, holds a national id.
+ * Masks a caller's text before it is shown or logged: every run of eight or more digits, in any script, unless it is a
+ * company's RUC. A natural person's RUC, even a mistyped one, contains a national id.
  */
 export function maskText(text: string): string {
   return text.replace(/\p{Nd}{8,}/gu, maskRuc);
 }
 
-/** A request's path for `instance`: without query, masked, and decoded first so that an encoded digit hides nothing. */
+/** A request's path for `instance`, without query and masked. It is decoded first, so that encoded digits are masked too. */
 export function maskedPath(path: string): string {
   try {
     return encodeURI(maskText(decodeURIComponent(path))).replace(/[?#]/g, encodeURIComponent);
@@ -99,9 +109,9 @@ export function maskedPath(path: string): string {
 }
 
 /**
- * Whether an error says that an engine did not answer, and nothing about the request: a refused or broken connection, a
- * server that starts or stops, a deadline. SQLSTATE classes: 08 connection, 53 resources, 57 operator intervention; and of 40
- * a transaction that was undone for another's sake, which succeeds when it is asked for again.
+ * Whether an error means that an engine did not answer: a refused or broken connection, a server that starts or stops, a
+ * deadline. SQLSTATE classes 08 (connection), 53 (resources) and 57 (operator intervention), and 40001 and 40P01, where
+ * PostgreSQL rolled a transaction back for another one and a repeat succeeds.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -112,7 +122,7 @@ export function isUnavailable(error: unknown): boolean {
   return /timeout exceeded when trying to connect|connection terminated|did not answer within/i.test(error.message);
 }
 
-/** A request does not wait for a store that hangs. What runs on is not stopped: its effect may still come. */
+/** Bounds how long a request waits for a store. The work itself goes on, so its effect may still come. */
 export function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`the store did not answer within ${timeoutMs} ms`)), timeoutMs);

@@ -8,22 +8,22 @@ import type { RegisterName } from '../schemas/registers.ts';
 import type { Catalogue } from './catalogue.ts';
 import { ApiProblem, problemBody } from './problems.ts';
 
-/** Of a request's address and headers together. */
+/** For a request's address and headers together. */
 const maxHeadBytes = 16 * 1_024;
 
-/** For a refused caller to stop sending and read why. */
+/** Time in which a refused caller can stop sending and read the answer. */
 const lingerMs = 1_000;
 
 interface RefusedRequests {
-  /** Where the types of problems are explained, without a slash at its end; empty: relative to this server. */
+  /** Address of the pages that explain problems, without a slash at its end. Empty: relative to this server. */
   baseUrl: string;
-  /** Takes one line for each. */
+  /** Gets one line per refused request. */
   log: Logger;
 }
 
 /**
- * Answers what the server's parser refuses and no route ever sees: no HTTP, too large, too slow; an address with a ñ or an
- * accent as it is typed, which curl sends, is told what is wrong with it. The connection is closed.
+ * Answers requests that the server's parser refuses before any route sees them: not HTTP, too large, or too slow. For an
+ * address with an unencoded ñ or accent, as curl sends it, the answer explains the encoding. The connection is closed.
  */
 function answerMalformed(server: Server, { baseUrl, log }: RefusedRequests): void {
   const answering = new WeakMap<Duplex, ServerResponse>();
@@ -33,21 +33,21 @@ function answerMalformed(server: Server, { baseUrl, log }: RefusedRequests): voi
   });
   const refused = new WeakSet<Duplex>();
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // More bytes of what was refused.
+    // Further bytes of a refused request.
     if (refused.has(socket)) return;
-    // Bytes into an answer that has begun would be read as its own.
+    // The client would read these bytes as part of an answer that has begun.
     if (!socket.writable || answering.get(socket)?.headersSent === true) return void socket.destroy(error);
     refused.add(socket);
     const problem = problemOf(error.code ?? '', server);
     const requestId = randomUUID();
     socket.end(answerOf(problem, baseUrl, requestId));
-    // Closed while bytes are still coming, the connection would be reset, and the answer lost with it.
+    // Closing while bytes still arrive would reset the connection and lose the answer.
     setTimeout(() => socket.destroy(), lingerMs).unref();
     log.info({ request_id: requestId, status: problem.status, code: problem.code, parser: error.code }, 'request');
   });
 }
 
-/** By Node's own codes. */
+/** Maps Node's error codes. */
 function problemOf(code: string, { requestTimeout }: Server): ApiProblem {
   switch (code) {
     case 'HPE_INVALID_URL':
@@ -90,22 +90,22 @@ function answerOf(problem: ApiProblem, baseUrl: string, requestId: string): stri
 
 export interface Serving {
   port: number;
-  /** Takes no more connections, and ends them all once the requests under way are answered. */
+  /** Accepts no more connections, and closes all once the requests in flight are answered. */
   stop(): Promise<void>;
 }
 
 export interface ServeOptions extends RefusedRequests {
   host: string;
-  /** 0: a free one. */
+  /** 0: a free port. */
   port: number;
-  /** For a whole request to arrive. */
+  /** Time in which a whole request must arrive. */
   requestTimeoutMs?: number;
 }
 
 /**
- * Listens. The stop closes connections by itself: the server would wait for those that have not sent a request yet, which
- * clients and balancers open ahead, until their keep-alive is over.
- * @throws what the port's owner makes it throw
+ * Listens. `stop` closes connections itself: the server would wait until keep-alive ends for the connections that clients and
+ * load balancers open ahead without a request.
+ * @throws when the port cannot be opened
  */
 export async function serve(listener: RequestListener, options: ServeOptions): Promise<Serving> {
   const { host, port, requestTimeoutMs = 30_000 } = options;
@@ -116,23 +116,23 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: Math.min(requestTimeoutMs, 5_000),
       maxHeaderSize: maxHeadBytes,
-      // The app asks for it, and answers with a body.
+      // The app checks Host and answers with a body.
       requireHostHeader: false,
     },
     listener,
   );
-  // An expectation that nobody knows may be passed over; the server by itself would refuse it without a body.
+  // An unknown Expect header may be ignored. The server itself would refuse it without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   answerMalformed(server, options);
-  let underway = 0;
+  let inFlight = 0;
   let isStopping = false;
   const closeWhenAnswered = () => {
-    if (isStopping && underway === 0) server.closeAllConnections();
+    if (isStopping && inFlight === 0) server.closeAllConnections();
   };
   server.prependListener('request', (_, response) => {
-    underway += 1;
+    inFlight += 1;
     response.once('close', () => {
-      underway -= 1;
+      inFlight -= 1;
       closeWhenAnswered();
     });
   });
@@ -152,7 +152,7 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
   };
 }
 
-/** null: ready for look-ups. Text: what is missing; a store that does not answer, or a required register never loaded. */
+/** Null: ready for look-ups. A text names the store that does not answer, or the required registers that were never loaded. */
 export function makeReadiness(
   catalogue: Catalogue,
   clickhouse: ClickHouseClient,

@@ -1,28 +1,25 @@
 import type { z } from 'zod';
 import type { ProblemCode, ProblemDocument } from '../../schemas/http/problem.ts';
-import type { Operation } from '../openapi/operation.ts';
-import { type OperationName, type Operations, operations } from '../openapi/routes.ts';
+import { type Operation, type OperationName, type Operations, operations, type ParameterOf } from '../operations.ts';
 
-export type { NoticePayload } from './webhooks.ts';
-
-export { type Notice, type NoticeHeaders, verifyNotice, WebhookError } from './webhooks.ts';
+export { type Notice, type NoticeHeaders, type NoticePayload, verifyNotice, WebhookError } from './webhooks.ts';
 
 export interface ClientOptions {
-  /** Where the API is: everything before /id/v1. */
+  /** The API's address: everything before /id/v1. */
   baseUrl: string;
   token: string;
-  /** Of a whole call; 30 s if omitted. */
+  /** For a whole call; 30 s if omitted. */
   timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
 }
 
-/** The API answered a problem. `message` is its Spanish detail; branch on `code`. */
+/** The API answered a problem. `message` is its Spanish detail. Branch on `code`. */
 export class PadronError extends Error {
   override name = 'PadronError';
   readonly code: ProblemCode;
   readonly status: number;
   readonly problem: ProblemDocument;
-  /** When a repeat may help; null: repeating does not. */
+  /** Seconds after which a repeat may help. Null: repeating does not help. */
   readonly retryAfterSeconds: number | null;
 
   constructor(problem: ProblemDocument, retryAfterSeconds: number | null) {
@@ -37,8 +34,8 @@ export class PadronError extends Error {
 type Input = Record<string, unknown>;
 
 /**
- * A client with one method per operation. Answers are typed and not checked: v1 may gain fields, which a client must let pass.
- * Nothing is repeated by itself: a caller that repeats a batch gives it an `idempotencyKey`.
+ * A client with one method per operation. Answers are typed but not checked, since v1 may gain fields, which a client must
+ * accept. It repeats nothing by itself. A caller that repeats a batch should give it an `idempotencyKey`.
  */
 export function makeClient(options: ClientOptions): PadronClient {
   const methods = Object.entries<Operation>(operations).map(([name, operation]) => [
@@ -69,7 +66,7 @@ async function ask(
     signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
   });
   if (!response.ok) throw await errorOf(response);
-  if (operation.type !== undefined) return response.text();
+  if (operation.textType !== undefined) return response.text();
   return response.status === 204 ? undefined : response.json();
 }
 
@@ -86,7 +83,7 @@ function addressOf({ path }: Operation, parameters: Input): string {
   return query.size === 0 ? filled : `${filled}?${query}`;
 }
 
-/** What stands between a caller and the API may answer, too: that is no problem document. */
+/** A proxy in front of the API may answer too. Its answer is not a problem document. */
 async function errorOf(response: Response): Promise<Error> {
   const { status, headers } = response;
   if (!headers.get('content-type')?.startsWith('application/problem+json'))
@@ -95,17 +92,16 @@ async function errorOf(response: Response): Promise<Error> {
   return new PadronError((await response.json()) as ProblemDocument, retryAfter === null ? null : Number(retryAfter));
 }
 
-/** Types of the client, inferred from the schemas that the API checks requests and answers with. */
-
+/** Shows an intersection as one object type. */
 type Simplified<Type> = { [Key in keyof Type]: Type[Key] } & {};
 
-/** What a query carries is text: numbers and booleans are written for the caller. */
+/** A query carries text. The client writes numbers and booleans as text. */
 type Written<Value> =
   string extends NonNullable<Value> ? Value | number : 'true' extends NonNullable<Value> ? Value | boolean : Value;
 type WrittenAll<Query> = { [Key in keyof Query]: Written<Query[Key]> };
 
 type Of<Name extends OperationName> = Operations[Name];
-type PathOf<O> = O extends { parameters: infer Schema extends z.ZodType } ? z.input<Schema> : unknown;
+type PathOf<O extends Operation> = { [Parameter in ParameterOf<O['path']>]: string };
 type QueryOf<O> = O extends { query: infer Schema extends z.ZodType } ? WrittenAll<z.input<Schema>> : unknown;
 type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
   ? O extends { isBodyOptional: true }
@@ -114,16 +110,16 @@ type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
   : unknown;
 type KeyOf<O> = O extends { headers: z.ZodType } ? { idempotencyKey?: string } : unknown;
 
-/** Parameters of path and query by their names, `body`, and the key of a batch. */
+/** The parameters of path and query by name, `body`, and the idempotency key. */
 export type InputOf<Name extends OperationName> = Simplified<
   PathOf<Of<Name>> & QueryOf<Of<Name>> & BodyOf<Of<Name>> & KeyOf<Of<Name>>
 >;
 
-/** The whole answer: `data` and `meta`; text of a feed; nothing of a 204. */
+/** The whole answer with `data` and `meta`, the text of a feed, or nothing for a 204. */
 export type AnswerOf<Name extends OperationName> =
-  Of<Name> extends { schema: infer Schema extends z.ZodType }
+  Of<Name> extends { answer: infer Schema extends z.ZodType }
     ? z.output<Schema>
-    : Of<Name> extends { type: string }
+    : Of<Name> extends { textType: string }
       ? string
       : undefined;
 
@@ -131,7 +127,7 @@ interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** An input may be left out where nothing in it is required. */
+/** The input may be omitted where nothing in it is required. */
 type Call<Name extends OperationName> =
   Record<string, never> extends InputOf<Name>
     ? (input?: InputOf<Name>, options?: CallOptions) => Promise<AnswerOf<Name>>

@@ -5,18 +5,18 @@ import type { EventKind } from '../../schemas/registers.ts';
 export type NoticeHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface Notice {
-  /** The same over retries of one delivery: use it to drop repeats. */
+  /** The same for every retry of a delivery. Use it to drop repeats. */
   deliveryId: string;
   payload: NoticePayload;
 }
 
 export interface VerifyOptions {
-  /** How old or how far ahead a notice may be; 300 if omitted. */
+  /** How far the timestamp may be from now, in both directions; 300 if omitted. */
   toleranceSeconds?: number;
   now?: Date;
 }
 
-/** The notice is not from the service, was changed, or is too old to be a first arrival. */
+/** The notice is not from the service, was changed, or is too old. */
 export class WebhookError extends Error {
   override name = 'WebhookError';
   readonly code:
@@ -33,10 +33,10 @@ export class WebhookError extends Error {
 }
 
 /**
- * Checks a notice as it arrived and reads it. The signature is Standard Webhooks' `v1` over `{delivery}.{seconds}.{body}`, under
- * the headers X-Service-* or webhook-*, which carry the same values.
- * @param body the bytes as they came: a body that was parsed and written again has another signature
- * @param secret `whsec_…`, as the webhook was created with; during a rotation either one
+ * Checks the signature of a notice and parses it. The signature is Standard Webhooks' `v1` over `{delivery}.{seconds}.{body}`.
+ * The headers X-Service-* and webhook-* carry the same values.
+ * @param body the bytes as they arrived: a body that was parsed and serialised again has another signature
+ * @param secret `whsec_…` as the API gave it; during a rotation either one
  * @throws WebhookError
  */
 export function verifyNotice(
@@ -49,7 +49,7 @@ export function verifyNotice(
   const timestamp = headerOf(headers, 'x-service-timestamp', 'webhook-timestamp');
   const signatures = headerOf(headers, 'x-service-signature', 'webhook-signature');
   const ageSeconds = Math.abs(now.getTime() / 1_000 - Number(timestamp));
-  // Written so that a timestamp that is no number is refused.
+  // Negated, so that a timestamp that is not a number (NaN) is refused too.
   if (!/^\d+$/.test(timestamp) || !(ageSeconds <= toleranceSeconds))
     throw new WebhookError('timestamp_outside_tolerance', 'the timestamp is too far from now');
   const expected = createHmac('sha256', keyOf(secret)).update(`${deliveryId}.${timestamp}.`).update(body).digest();
@@ -89,7 +89,7 @@ function parse(body: string | Uint8Array): NoticePayload {
   }
 }
 
-/** What changed, by kind. Texts are as a look-up shows them; null: nothing stood there. */
+/** What changed, by kind of event. Texts are as a look-up shows them. Null: there was no value. */
 interface Changes {
   'ruc.estado_cambiado': { campo: 'estado'; antes: string | null; despues: string | null };
   'ruc.condicion_cambiada': { campo: 'condicion'; antes: string | null; despues: string | null };
@@ -105,7 +105,7 @@ type ChangeNotice<Kind extends EventKind> = Omit<EventPayload, 'evento' | 'datos
   datos: Pick<EventPayload['datos'], 'ruc' | 'fecha_dato'> & Changes[Kind];
 };
 
-/** The test of an endpoint that its owner asked for: it is about no company and no list. */
+/** A test that the webhook's owner requested. It concerns no company and no list. */
 export interface PingNotice {
   id: string;
   evento: 'ping';
@@ -114,5 +114,5 @@ export interface PingNotice {
   watchlist: null;
 }
 
-/** What a receiver is sent. `evento` tells the kinds apart; v1 may gain others, so let what you do not know pass with a 2xx. */
+/** The body that a receiver gets. v1 may gain kinds of `evento`, so answer an unknown one with a 2xx. */
 export type NoticePayload = { [Kind in EventKind]: ChangeNotice<Kind> }[EventKind] | PingNotice;

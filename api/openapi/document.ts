@@ -6,15 +6,24 @@ import {
   type ZodOpenApiOverride,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
+import { day, rucText } from '../../schemas/http/envelope.ts';
 import { type ProblemCode, problemDocument, problems } from '../../schemas/http/problem.ts';
 import { taxpayerMeta, taxpayerRecord } from '../../schemas/http/taxpayer.ts';
-import { type Access, type Operation, tags } from './operation.ts';
-import { operations } from './routes.ts';
+import {
+  type Access,
+  type Charge,
+  type Operation,
+  type Operations,
+  operations,
+  type ParameterOf,
+  statusOf,
+  tags,
+} from '../operations.ts';
 import { type Examples, introduction, tagTexts } from './texts.ts';
 
 const text = { type: 'string' } as const;
 
-/** Headers of answers, said once. */
+/** Headers of answers, which operations refer to by name. */
 const sharedHeaders = {
   'X-Request-Id': { description: 'Id de la petición; se conserva el que usted envíe', schema: text, required: true },
   'Retry-After': { description: 'Segundos hasta que valga la pena repetir', schema: { type: 'integer' } },
@@ -24,26 +33,20 @@ const sharedHeaders = {
   'Idempotency-Replayed': { description: '`true`: la respuesta guardada bajo esa clave', schema: text },
 } as const satisfies ZodOpenApiHeadersObject;
 
-type SharedHeader = keyof typeof sharedHeaders;
-
-/** Which of them a success of the operation has. */
-function shownHeaders(operation: Operation): ZodOpenApiHeadersObject {
-  const names: SharedHeader[] = ['X-Request-Id', 'RateLimit-Policy', 'RateLimit'];
-  if (operation.keeping !== 'never') names.push('ETag');
-  if (operation.headers !== undefined) names.push('Idempotency-Replayed');
+function headersNamed(...names: (keyof typeof sharedHeaders)[]): ZodOpenApiHeadersObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 type Document = ReturnType<typeof createDocument>;
 
 /**
- * The OpenAPI 3.1 document of the whole API, made from the schemas that requests and answers are checked with.
- * @param baseUrl without a slash at its end; empty: the document's own server
+ * The OpenAPI 3.1 document of the whole API, made from the schemas that check requests and answers.
+ * @param baseUrl without a slash at its end; empty: the server that serves the document
  */
 export function makeDocument(baseUrl: string, examples: Examples): Document {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const [name, operation] of Object.entries<Operation>(operations)) {
-    paths[operation.path] = { ...paths[operation.path], [operation.method]: shownOperation(name, operation, examples) };
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: describe(name, operation, examples) };
   }
   return createDocument(
     {
@@ -71,32 +74,33 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
         },
       },
     },
-    { override: withoutInnerRules },
+    { override: adaptSchema },
   );
 }
 
 /**
- * Numbers in a query are text that must look like a number: the document says the number, and what it is when it is left out,
- * which zod leaves away where a text becomes another value. Our own schemas of answers are
- * closed, so that no field leaves unnoticed; a caller's must stay open, since v1 may gain fields.
+ * Numbers of a query are checked as text by a pattern: the document shows the number and its default, which zod omits for a
+ * transformed value. Our own schemas of answers are closed, so that a test fails on an undeclared field; the document leaves
+ * them open, since v1 may gain fields.
  */
-const withoutInnerRules: ZodOpenApiOverride = ({ zodSchema, jsonSchema, io }) => {
+const adaptSchema: ZodOpenApiOverride = ({ zodSchema, jsonSchema, io }) => {
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
   const preset = z.globalRegistry.get(zodSchema)?.default;
   if (preset !== undefined) jsonSchema.default = preset;
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
 };
 
-function shownOperation(name: string, operation: Operation, examples: Examples): ZodOpenApiOperationObject {
-  const { parameters: path, query, headers: header, body } = operation;
+function describe(name: string, operation: Operation, examples: Examples): ZodOpenApiOperationObject {
+  const { query, headers: header, body, charge } = operation;
+  const path = pathSchema(operation.path);
   const example = examples[name];
-  const description = [operation.description, planText(operation), operation.charge].filter(Boolean).join('\n\n');
+  const texts = [operation.description, planText(operation.access), charge && chargeTexts[charge]];
   return {
     operationId: name,
     tags: [operation.tag],
     summary: operation.summary,
-    description,
-    ...(operation.access === 'calendario_ics' ? { security: [{ token: [] }, { tokenEnDireccion: [] }] } : {}),
+    description: texts.filter(Boolean).join('\n\n'),
+    ...(operation.access === 'calendar_feed' ? { security: [{ token: [] }, { tokenEnDireccion: [] }] } : {}),
     requestParams: {
       ...(path && { path }),
       ...(query && { query: withTexts(query) }),
@@ -112,22 +116,38 @@ function shownOperation(name: string, operation: Operation, examples: Examples):
             },
           },
         }),
-    responses: { [String(operation.status)]: success(operation, example?.answer), ...failures(operation) },
+    responses: { [String(statusOf(operation))]: success(operation, example?.answer), ...failures(operation) },
   };
 }
 
-function planText({ access }: Operation): string {
-  if (access === 'calendario' || access === 'calendario_ics')
+/** The lowest plan that may call, in the words of the document. */
+function planText(access: Access): string {
+  if (access === 'calendar' || access === 'calendar_feed')
     return 'En todos los planes y con el token de pruebas; no consume cuota.';
-  return access === 'free' ? 'En todos los planes.' : `Desde el plan ${access}.`;
+  if (access === 'free') return 'En todos los planes.';
+  return `Desde el plan ${access === 'crecimiento_or_lists' ? 'crecimiento' : access}.`;
+}
+
+const chargeTexts: Readonly<Record<Charge, string>> = {
+  record: 'Un registro encontrado cuenta una consulta; uno no encontrado, nada.',
+  page: 'Una página con contenido cuenta una consulta; una página vacía, nada.',
+  batch: 'Cada RUC distinto encontrado cuenta una consulta. Si el lote no cabe en la cuota, no se consulta nada.',
+};
+
+function isRevalidated({ caching = 'never' }: Operation): boolean {
+  return caching !== 'never';
 }
 
 function success(operation: Operation, answer: unknown) {
-  const { status, schema, type } = operation;
-  const headers = shownHeaders(operation);
-  if (type !== undefined)
-    return { description: 'Texto iCalendar', headers, content: { [type]: { schema: { type: 'string' as const } } } };
-  if (schema === null) return { description: 'Hecho', headers };
+  const headers = {
+    ...headersNamed('X-Request-Id', 'RateLimit-Policy', 'RateLimit'),
+    ...(isRevalidated(operation) ? headersNamed('ETag') : {}),
+    ...(operation.headers === undefined ? {} : headersNamed('Idempotency-Replayed')),
+  };
+  const { status, answer: schema, textType } = operation;
+  if (textType !== undefined)
+    return { description: 'Texto iCalendar', headers, content: { [textType]: { schema: text } } };
+  if (schema === undefined) return { description: 'Hecho', headers };
   const example = answer === undefined ? {} : { example: answer };
   return {
     description: status === 201 ? 'Creado' : 'Correcto',
@@ -147,27 +167,57 @@ function failures(operation: Operation): ZodOpenApiResponsesObject {
   for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
     responses[`${status as 400}`] = {
       description: codes.map((code) => `[\`${code}\`](/errores/${code}): ${problems[code].title}`).join('\n\n'),
-      headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' }, ...retryHeader(status) },
+      headers: {
+        ...headersNamed('X-Request-Id'),
+        ...(status === 429 || status === 503 ? headersNamed('Retry-After') : {}),
+      },
       content: { 'application/problem+json': { schema: problemDocument } },
     };
   }
-  // A client that sends If-None-Match is told when nothing has changed.
-  if (operation.keeping !== 'never') responses['304'] = { description: 'Sin cambios desde la ETag enviada' };
+  if (isRevalidated(operation)) responses['304'] = { description: 'Sin cambios desde la ETag enviada' };
   return responses;
 }
 
-function retryHeader(status: number): ZodOpenApiHeadersObject {
-  return status === 429 || status === 503 ? { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } : {};
+const listId = z
+  .string()
+  .regex(/^[0-9]{1,15}$/)
+  .meta({ description: 'Número de la lista', example: '1' });
+
+/** Parameters of paths. The document alone uses these schemas: handlers check the texts, each with its own error code. */
+const pathParameters: Readonly<Record<ParameterOf<Operations[keyof Operations]['path']>, z.ZodType>> = {
+  ruc: rucText.meta({ description: 'RUC de 11 dígitos', example: '20990000019' }),
+  anio: z
+    .string()
+    .regex(/^[0-9]{4}$/)
+    .meta({ description: 'Año de cuatro dígitos', example: '2026' }),
+  fecha: day.meta({ description: 'Día AAAA-MM-DD', example: '2026-07-28' }),
+  lista: listId,
+  webhook: z.string().meta({ description: 'Id del webhook', example: 'wh_00112233445566778899aabbccddeeff' }),
+  entrega: z.string().meta({ description: 'Id de la entrega', example: 'en_AAECAwQFBgcICQoLDA0ODw' }),
+  recuperacion: z
+    .string()
+    .meta({ description: 'Id de la recuperación', example: 're_00112233445566778899aabbccddeeff' }),
+  consulta_id: z.uuid().meta({ description: 'El `meta.consulta_id` de una consulta de proveedor' }),
+};
+type PathParameter = keyof typeof pathParameters;
+
+function parametersOf(path: string): PathParameter[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
 
-const cursor = 'El `meta.cursor` de la página anterior';
+function pathSchema(path: string): z.ZodObject | undefined {
+  const names = parametersOf(path);
+  if (names.length === 0) return undefined;
+  return z.strictObject(Object.fromEntries(names.map((name) => [name, pathParameters[name]])));
+}
+
 const dayExample = '2026-11-26';
 
-/** What a parameter means wherever its schema does not say it itself: a name means the same in every route. Days are judged by the routes. */
+/** Texts of query parameters and headers whose schema has none. A name means the same in every operation. */
 const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   q: { description: 'De 3 a 100 letras o dígitos de la razón social', example: 'comercial prueba', minLength: 3 },
   limite: { description: 'Cuántos resultados trae una página' },
-  cursor: { description: cursor },
+  cursor: { description: 'El `meta.cursor` de la página anterior' },
   estado: { description: 'Estado del contribuyente, como lo muestra la consulta', example: 'ACTIVO' },
   condicion: { description: 'Condición del domicilio, como la muestra la consulta', example: 'HABIDO' },
   ubigeo: { description: 'Departamento, provincia o distrito: 2, 4 o 6 dígitos', example: '150122' },
@@ -188,14 +238,14 @@ const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   token: { description: 'Solo el token de pruebas; uno propio va en la cabecera Authorization y aquí se rechaza' },
 };
 
-/** The same parameters with what they mean. */
+/** Adds the shared texts to the parameters. A parameter's own text wins. */
 function withTexts(query: z.ZodObject): z.ZodObject {
   const shape = Object.entries(query.shape as Record<string, z.ZodType>);
   const shown = shape.map(([name, schema]) => [name, schema.meta({ ...parameterTexts[name], ...schema.meta() })]);
   return query.safeExtend(Object.fromEntries(shown));
 }
 
-const always: readonly ProblemCode[] = [
+const alwaysProblems: readonly ProblemCode[] = [
   'parametro_invalido',
   'parametro_desconocido',
   'sin_token',
@@ -205,20 +255,22 @@ const always: readonly ProblemCode[] = [
   'error_interno',
   'servicio_no_disponible',
 ];
-
-const byAccess: Readonly<Record<Access, readonly ProblemCode[]>> = {
+const accessProblems: Readonly<Record<Access, readonly ProblemCode[]>> = {
   free: ['token_sandbox'],
   micro: ['token_sandbox', 'plan_insuficiente'],
   crecimiento: ['token_sandbox', 'plan_insuficiente'],
-  calendario: [],
-  calendario_ics: [],
+  crecimiento_or_lists: ['token_sandbox', 'plan_insuficiente'],
+  calendar: ['anio_no_disponible'],
+  calendar_feed: ['anio_no_disponible'],
 };
+const bodyProblems: readonly ProblemCode[] = ['json_invalido', 'cuerpo_demasiado_grande', 'tipo_no_admitido'];
+/** What is charged reads the registers. */
+const chargeProblems: readonly ProblemCode[] = ['cuota_agotada', 'padron_no_disponible'];
+/** Parameters whose resource belongs to an account, and may not exist. */
+const idParameters = new Set<PathParameter>(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id']);
 
-const ofBodies: readonly ProblemCode[] = ['json_invalido', 'cuerpo_demasiado_grande', 'tipo_no_admitido'];
-const ofMetered: readonly ProblemCode[] = ['cuota_agotada'];
-
-/** What is answered before it is known which operation is asked for, if any. */
-export const ofNoOperation: readonly ProblemCode[] = [
+/** Answered before the operation is known, or when there is none. */
+export const problemsOfNoOperation: readonly ProblemCode[] = [
   'peticion_mal_formada',
   'peticion_incompleta',
   'cabeceras_demasiado_grandes',
@@ -228,12 +280,14 @@ export const ofNoOperation: readonly ProblemCode[] = [
 
 /** Every code that an operation can answer with. */
 export function problemsOf(operation: Operation): readonly ProblemCode[] {
+  const { access, body, charge, path, problems: own = [] } = operation;
   const codes = new Set<ProblemCode>([
-    ...always,
-    ...byAccess[operation.access],
-    ...(operation.body === undefined ? [] : ofBodies),
-    ...(operation.charge === undefined ? [] : ofMetered),
-    ...(operation.problems ?? []),
+    ...alwaysProblems,
+    ...accessProblems[access],
+    ...(body === undefined ? [] : bodyProblems),
+    ...(charge === undefined ? [] : chargeProblems),
+    ...(parametersOf(path).some((name) => idParameters.has(name)) ? (['recurso_no_encontrado'] as const) : []),
+    ...own,
   ]);
   return [...codes];
 }

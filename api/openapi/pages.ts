@@ -1,7 +1,7 @@
 import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
 import { problemTexts } from './problem-texts.ts';
 
-/** The pages that a person reads. All their text is ours: nothing of a request is written into them. */
+/** Pages for people. Nothing of a request is written into them, so they need no escaping of input. */
 
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
 code{background:#eee;padding:.1em .3em;overflow-wrap:anywhere}td,th{text-align:left;padding:.3em 1em .3em 0;vertical-align:top}`;
@@ -49,8 +49,7 @@ function html(text: string): string {
     .replace(/`([^`]+)`/g, '<code>$1</code>');
 }
 
-/** Swagger UI over our own document, in Spanish. Nothing is fetched from elsewhere, and the document is sent nowhere. */
-
+/** Swagger UI over our own document, in Spanish. It fetches nothing from elsewhere and sends the document nowhere. */
 export const documentationPage = `<!doctype html>
 <html lang="es"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Padrón · API</title><link rel="stylesheet" href="docs/swagger-ui.css">
@@ -63,7 +62,7 @@ export const documentationPage = `<!doctype html>
 <body><div id="api"></div><script src="docs/swagger-ui-bundle.js"></script><script src="docs/start.js"></script></body></html>
 `;
 
-/** What the renderer says of itself, which has no other language. A test holds each key against the renderer's own text. */
+/** Translations of Swagger UI's own texts, which exist in English only. A test compares each key with its source. */
 export const spanishTexts: Readonly<Record<string, string>> = {
   Servers: 'Servidor',
   Authorize: 'Poner el token',
@@ -108,7 +107,7 @@ export const spanishTexts: Readonly<Record<string, string>> = {
   'Failed to load API definition.': 'No se pudo leer openapi.json. Vuelva a cargar la página.',
 };
 
-// Texts are exchanged as they appear: the renderer draws anew with each click. What we wrote is Spanish already and no key.
+// Texts are replaced as they appear, since Swagger UI renders again at every click. Our own texts are no keys.
 export const documentationStart = `const texts = ${JSON.stringify(spanishTexts)};
 const api = document.getElementById('api');
 function translate(root) {

@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../../schemas/http/problem.ts';
 
-/** When a problem comes, and what its caller can do about it. Spanish. */
+/** When a problem occurs, and what the caller can do about it. Spanish. */
 export interface ProblemText {
   cuando: string;
   remedio: string;

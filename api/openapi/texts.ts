@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Operation } from './operation.ts';
+import type { Operation } from '../operations.ts';
 
-/** The check of a notice's signature without any library, as the documentation and the README show it. A test runs it. */
+/** Checks a notice's signature without a library. The documentation and the README show it, and a test runs it. */
 export const pythonCheck = `import base64, hashlib, hmac, time
 
 def verify_notice(body: bytes, headers, secret: str) -> None:
@@ -14,7 +14,7 @@ def verify_notice(body: bytes, headers, secret: str) -> None:
     if not any(hmac.compare_digest(expected, one.encode()) for one in headers["X-Service-Signature"].split()):
         raise ValueError("the notice is not signed with this secret")`;
 
-/** What the documentation says before any route. Markdown. */
+/** The documentation's introduction in Markdown. */
 export const introduction = `Consultas, calendario tributario y avisos sobre los padrones públicos del RUC. No es una consulta en línea a
 la autoridad: los padrones se descargan cada madrugada y cada respuesta da la fecha de su dato (\`meta.fecha_dato\`). Un 404 afirma
 algo de una edición fechada; cuando falta un almacén la respuesta es 503, nunca «no encontrado».
@@ -95,14 +95,14 @@ export const tagTexts: Readonly<Record<Operation['tag'], string>> = {
   Cuenta: 'Plan, cuota y límites',
 };
 
-/** What the document shows of an operation: a request's body and the answer to it. */
+/** An operation's example: the body of a request and the answer to it. */
 export interface Example {
   body?: unknown;
   answer?: unknown;
 }
 export type Examples = Readonly<Record<string, Example>>;
 
-/** Real answers: the end-to-end suite asks for each again and compares (`vitest -u` writes them anew). */
+/** Real answers. The end-to-end suite requests each again and compares it (`vitest -u` rewrites them). */
 export const examplesUrl = new URL('examples.json', import.meta.url);
 
 export function readExamples(): Examples {

@@ -11,23 +11,15 @@ export interface NaturalPersonAnswers {
   route: string;
   requestId: string;
 }
-export type NaturalPersonAnswer = Omit<NaturalPersonAnswers, 'rucs'> & { ruc: string };
 
 export type RecordAnswers = (answers: NaturalPersonAnswers) => Promise<void>;
-export type RecordAnswer = (answer: NaturalPersonAnswer) => Promise<void>;
-
-/** `makeAudits` for an answer about one person. */
-export function makeAudit(pool: Pool, key: string): RecordAnswer {
-  const record = makeAudits(pool, key);
-  return ({ ruc, ...answer }) => record({ ...answer, rucs: [ruc] });
-}
 
 /**
  * Writes the audit rows before the answer is sent. If the process dies in between, there are rows for an answer that
  * nobody got, but never an answer without rows. The RUC is stored as HMAC-SHA256 under a key from the environment: we
  * can answer who asked about a given RUC, while the table alone names nobody.
  */
-export function makeAudits(pool: Pool, key: string): RecordAnswers {
+export function makeAudit(pool: Pool, key: string): RecordAnswers {
   return async ({ accountId, tokenId, contract, rucs, route, requestId }) => {
     const hashes = rucs.map((ruc) => createHmac('sha256', key).update(ruc).digest());
     await pool.query({

@@ -1,6 +1,6 @@
 import type { BatchEntry } from '../../schemas/http/batch.ts';
 import { checkRuc, isCompany } from '../../schemas/ruc.ts';
-import { contractRequired, rucProblem } from '../request.ts';
+import { contractRequired, rucProblem } from '../checks.ts';
 import type { FoundRecord } from './record.ts';
 
 /** A batch before anything is looked up. */

@@ -14,56 +14,56 @@ import {
   readRecovery,
 } from '../../pipelines/webhooks/recoveries.ts';
 import { type NotResent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
-import { deliveriesQuery, newRecovery } from '../../schemas/http/deliveries.ts';
-import { noParameters } from '../../schemas/http/envelope.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
-import { answerNothing, answerPrivately } from '../answers.ts';
+import { registerMeta } from '../catalogue.ts';
 import { instantAfter, instantFrom, readCursor, writeCursor } from '../input.ts';
-import { ApiProblem, notFound } from '../problems.ts';
-import { type ApiRouter, bodyOf, callerOf, optionalBodyOf, parseInput, readBody, refuseQuery } from '../request.ts';
-import { mayReadWatch, mayWatch, registerMetaOf } from './access.ts';
-import { idInPath, requireWebhook, type WebhookParts, webhooksPath } from './webhooks.ts';
+import { operations } from '../operations.ts';
+import { ApiProblem, fieldProblem, notFound } from '../problems.ts';
+import { callerOf } from '../request.ts';
+import type { Handlers } from '../router.ts';
+import { requireId, requireWebhook, type WebhookDependencies } from './webhooks.ts';
 
-const deliveriesPath = '/id/v1/watch/entregas';
-/** Of one delivery: the last ones. More than a schedule and some resends make. */
+/** The last attempts of a delivery that are shown, more than a schedule and some resends make. */
 const maxShownAttempts = 200;
 
-/** What was sent to a webhook, how each try went, and sending one again. */
-export function registerDeliveryRoutes(router: ApiRouter, parts: WebhookParts): void {
-  const { catalogue, pool } = parts;
-  const reads = mayReadWatch(parts.identify, pool);
+export type DeliveryDependencies = Pick<WebhookDependencies, 'catalogue' | 'pool' | 'wake'>;
 
-  router.get(`${webhooksPath}/:webhook/entregas`, reads, async (context) => {
-    const { estado, desde, hasta, limite, cursor } = parseInput(deliveriesQuery, context.query);
-    const after = readPlace(cursor);
-    const { id } = await requireWebhook(pool, context);
-    const from = desde === undefined ? undefined : instantFrom(desde);
-    const before = hasta === undefined ? undefined : instantAfter(hasta);
-    const deliveries = await pageDeliveries(pool, id, { estado, from, before, after }, limite + 1);
-    const page = deliveries.slice(0, limite);
-    const next = deliveries.length > limite ? writePlace(page.at(-1)!.place) : null;
-    answerPrivately(context, 200, page.map(shownDelivery), { ...(await registerMetaOf(catalogue)), cursor: next });
-  });
+/** The deliveries of a webhook with their attempts, and sending one again. */
+export function makeDeliveryHandlers(
+  dependencies: DeliveryDependencies,
+): Handlers<'verEntregas' | 'verEntrega' | 'reenviarEntrega'> {
+  const { catalogue, pool, wake } = dependencies;
+  return {
+    async verEntregas({ params, query }, context) {
+      const { estado, desde, hasta, limite, cursor } = query;
+      const after = readPlace(cursor);
+      const { id } = await requireWebhook(pool, context, params.webhook);
+      const from = desde === undefined ? undefined : instantFrom(desde);
+      const before = hasta === undefined ? undefined : instantAfter(hasta);
+      const deliveries = await pageDeliveries(pool, id, { estado, from, before, after }, limite + 1);
+      const page = deliveries.slice(0, limite);
+      const next = deliveries.length > limite ? writePlace(page.at(-1)!.place) : null;
+      return { data: page.map(shownDelivery), meta: { ...(await registerMeta(catalogue)), cursor: next } };
+    },
 
-  router.get(`${deliveriesPath}/:entrega`, reads, async (context) => {
-    refuseQuery(context);
-    const delivery = await readDelivery(pool, callerOf(context).accountId, idInPath(context, 'entrega', 'La entrega'));
-    if (delivery === null) throw notFound('La entrega');
-    const attempts = await readAttempts(pool, delivery, maxShownAttempts);
-    const data = { ...shownDelivery(delivery), historial_intentos: attempts.map(shownAttempt) };
-    answerPrivately(context, 200, data, await registerMetaOf(catalogue));
-  });
+    async verEntrega({ params }, context) {
+      const id = requireId(params.entrega, 'La entrega');
+      const delivery = await readDelivery(pool, callerOf(context).accountId, id);
+      if (delivery === null) throw notFound('La entrega');
+      const attempts = await readAttempts(pool, delivery, maxShownAttempts);
+      const data = { ...shownDelivery(delivery), historial_intentos: attempts.map(shownAttempt) };
+      return { data, meta: await registerMeta(catalogue) };
+    },
 
-  router.post(`${deliveriesPath}/:entrega/reenviar`, mayWatch(parts.identify), readBody, async (context) => {
-    refuseQuery(context);
-    optionalBodyOf(context, noParameters);
-    const id = idInPath(context, 'entrega', 'La entrega');
-    const meta = await registerMetaOf(catalogue);
-    const resent = await resendDelivery(pool, callerOf(context).accountId, id);
-    if (!resent.ok) throw notResent(resent);
-    if (resent.estado === 'pendiente') await parts.wake(resent.webhookId);
-    answerPrivately(context, 202, { id, estado: resent.estado }, meta);
-  });
+    async reenviarEntrega({ params }, context) {
+      const id = requireId(params.entrega, 'La entrega');
+      const meta = await registerMeta(catalogue);
+      const resent = await resendDelivery(pool, callerOf(context).accountId, id);
+      if (!resent.ok) throw notResent(resent);
+      if (resent.estado === 'pendiente') await wake(resent.webhookId);
+      return { data: { id, estado: resent.estado }, meta };
+    },
+  };
 }
 
 function shownDelivery(delivery: LoggedDelivery) {
@@ -86,7 +86,7 @@ function shownAttempt(attempt: LoggedAttempt) {
     duracion_ms: durationMs,
     estado_http: httpStatus,
     fallo: failure,
-    // Whatever bytes an endpoint sends, as text; those that are none become the replacement character.
+    // A receiver may respond with any bytes. Those that are not UTF-8 become the replacement character.
     respuesta: response === null ? null : response.toString('utf8'),
     respuesta_cortada: responseCut,
   };
@@ -98,7 +98,7 @@ function notResent(refused: NotResent): ApiProblem {
     refused.problem === 'cancelled'
       ? 'está cancelada: una corrección retiró lo que decía, o su webhook se borró'
       : `no se envía otra vez: la edición ${refused.by.edition} (${refused.by.fechaDato}) corrigió lo que dice`;
-  return new ApiProblem('parametro_invalido', `La entrega ${mensaje}.`, { errors: [{ campo: 'entrega', mensaje }] });
+  return fieldProblem('parametro_invalido', 'entrega', mensaje, `La entrega ${mensaje}.`);
 }
 
 function writePlace({ createdMicros, id }: DeliveryPlace): string {
@@ -112,47 +112,44 @@ function readPlace(cursor: string | undefined): DeliveryPlace | null {
   return { createdMicros: Number(createdMicros), id: id! };
 }
 
-/** Recoveries of one webhook under way at the same time. */
+/** Recoveries of one webhook that may run at the same time. */
 const maxRunningRecoveries = 5;
 const what = 'La recuperación';
 
-/** Sending again what a webhook missed since an instant: counted first, then done in chunks (pipelines/watch/recoveries.ts). */
-export function registerRecoveryRoutes(router: ApiRouter, parts: WebhookParts): void {
-  const { catalogue, pool } = parts;
-  const watches = mayWatch(parts.identify);
-  const path = `${webhooksPath}/:webhook/recuperaciones`;
+/** Sends again what a webhook missed: counted first, then sent in chunks (pipelines/webhooks/recoveries.ts). */
+export function makeRecoveryHandlers({
+  catalogue,
+  pool,
+}: DeliveryDependencies): Handlers<'crearRecuperacion' | 'verRecuperacion' | 'cancelarRecuperacion'> {
+  return {
+    async crearRecuperacion({ params, body: { desde, hasta, estados, simular } }, context) {
+      const webhook = await requireWebhook(pool, context, params.webhook);
+      const wanted = {
+        from: new Date(desde),
+        before: hasta === undefined ? null : instantAfter(hasta),
+        states: estados,
+        isSimulated: simular,
+      };
+      const meta = await registerMeta(catalogue);
+      const recovery = await createRecovery(pool, webhook.id, wanted, maxRunningRecoveries);
+      if (recovery === null) throw tooMany();
+      const path = operations.crearRecuperacion.path.replace('{webhook}', webhook.id);
+      context.set('Location', `${path}/${recovery.id}`);
+      return { data: { id: recovery.id, total: recovery.total }, meta };
+    },
 
-  router.post(path, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const { desde, hasta, estados, simular } = bodyOf(context, newRecovery);
-    const webhook = await requireWebhook(pool, context);
-    const wanted = {
-      from: new Date(desde),
-      before: hasta === undefined ? null : instantAfter(hasta),
-      states: estados,
-      isSimulated: simular,
-    };
-    const meta = await registerMetaOf(catalogue);
-    const recovery = await createRecovery(pool, webhook.id, wanted, maxRunningRecoveries);
-    if (recovery === null) throw tooMany();
-    context.set('Location', `${webhooksPath}/${webhook.id}/recuperaciones/${recovery.id}`);
-    answerPrivately(context, 202, { id: recovery.id, total: recovery.total }, meta);
-  });
+    async verRecuperacion({ params }, context) {
+      const webhook = await requireWebhook(pool, context, params.webhook);
+      const recovery = await readRecovery(pool, webhook.id, requireId(params.recuperacion, what));
+      if (recovery === null) throw notFound(what);
+      return { data: shownRecovery(recovery), meta: await registerMeta(catalogue) };
+    },
 
-  router.get(`${path}/:recuperacion`, mayReadWatch(parts.identify, pool), async (context) => {
-    refuseQuery(context);
-    const webhook = await requireWebhook(pool, context);
-    const recovery = await readRecovery(pool, webhook.id, idInPath(context, 'recuperacion', what));
-    if (recovery === null) throw notFound(what);
-    answerPrivately(context, 200, shownRecovery(recovery), await registerMetaOf(catalogue));
-  });
-
-  router.delete(`${path}/:recuperacion`, watches, async (context) => {
-    refuseQuery(context);
-    const webhook = await requireWebhook(pool, context);
-    if (!(await cancelRecovery(pool, webhook.id, idInPath(context, 'recuperacion', what)))) throw notFound(what);
-    answerNothing(context);
-  });
+    async cancelarRecuperacion({ params }, context) {
+      const webhook = await requireWebhook(pool, context, params.webhook);
+      if (!(await cancelRecovery(pool, webhook.id, requireId(params.recuperacion, what)))) throw notFound(what);
+    },
+  };
 }
 
 function shownRecovery(recovery: Recovery) {

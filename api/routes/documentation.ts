@@ -2,22 +2,22 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
-import { answerPublicly } from '../answers.ts';
+import { sendPublicly } from '../answers.ts';
 import { makeDocument } from '../openapi/document.ts';
 import { documentationPage, documentationStart, problemIndexPage, problemPage } from '../openapi/pages.ts';
 import { readExamples } from '../openapi/texts.ts';
 import { notFound } from '../problems.ts';
 import { type ApiContext, type ApiRouter, refuseQuery } from '../request.ts';
 
-export interface DocumentationParts {
-  /** Where callers reach this API, without a slash at its end; empty: wherever the document was read. */
+export interface DocumentationDependencies {
+  /** Where callers reach this API, without a slash at its end. Empty: the address that the document was read from. */
   baseUrl: string;
 }
 
 const htmlType = 'text/html; charset=utf-8';
 
-/** The API's description for programs and people, and each kind of problem explained. Public: no token, nothing counted. */
-export function registerDocumentationRoutes(router: ApiRouter, { baseUrl }: DocumentationParts): void {
+/** Mounts the API's description for programs and people, and a page per error code. Public: no token, nothing is counted. */
+export function mountDocumentation(router: ApiRouter, { baseUrl }: DocumentationDependencies): void {
   const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, baseUrl));
 
   serve('/openapi.json', 'application/json', () => JSON.stringify(makeDocument(baseUrl, readExamples())));
@@ -35,7 +35,7 @@ export function registerDocumentationRoutes(router: ApiRouter, { baseUrl }: Docu
   });
 }
 
-/** Made with the first request and kept: most processes never show it. */
+/** The text is made at the first request and kept, since most processes never serve it. */
 function makeServe(type: string, make: () => string, baseUrl: string) {
   let text: string | undefined;
   return (context: ApiContext): void => {
@@ -46,7 +46,7 @@ function makeServe(type: string, make: () => string, baseUrl: string) {
 }
 
 function answerPage(context: ApiContext, type: string, text: string, baseUrl: string): void {
-  // Links of a page are relative to its address without a slash at the end.
+  // A page's links are relative to its address without a slash at the end.
   if (context.path.endsWith('/')) {
     context.status = 308;
     context.redirect(`../${context.path.split('/').at(-2)}`);
@@ -57,10 +57,10 @@ function answerPage(context: ApiContext, type: string, text: string, baseUrl: st
     'Content-Language': 'es',
     'X-Content-Type-Options': 'nosniff',
   });
-  answerPublicly(context, hash('sha256', text, 'base64url').slice(0, 22), type, text);
+  sendPublicly(context, hash('sha256', text, 'base64url').slice(0, 22), type, text);
 }
 
-// Pages load from here alone; what a reader tries out goes to this API, also where it is reached under another name.
+// Pages load from this server alone. A reader's trial requests go to this API, which may have another name.
 function contentPolicy(baseUrl: string): string {
   const api = baseUrl === '' ? '' : ` ${new URL(baseUrl).origin}`;
   return `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'${api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

@@ -1,52 +1,81 @@
+import { Readable } from 'node:stream';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { type EventFilter, lastPosition, pageEvents, type StoredEvent } from '../../pipelines/watch/history.ts';
-import { pageOwnerNotices, type StoredOwnerNotice } from '../../pipelines/webhooks/owner-notices.ts';
+import { type EventFilter, lastPosition, pageEvents, pagePayloads } from '../../pipelines/watch/history.ts';
 import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
-import { type EventPayload, type EventsQuery, eventsQuery } from '../../schemas/http/events.ts';
-import { noticesQuery } from '../../schemas/http/webhooks.ts';
-import { limaTime } from '../../schemas/lima-time.ts';
-import type { Identify } from '../accounts/callers.ts';
-import { answerPrivately } from '../answers.ts';
-import type { Catalogue } from '../catalogue.ts';
+import { type EventPayload, type EventsQuery, streamHeaders } from '../../schemas/http/events.ts';
+import { type Catalogue, registerMeta } from '../catalogue.ts';
+import { feed } from '../event-stream/feed.ts';
+import type { EventStreams } from '../event-stream/streams.ts';
 import { dayOf, instantAfter, instantFrom, notOfThisList, readCursor, writeCursor } from '../input.ts';
-import { ApiProblem } from '../problems.ts';
-import { type ApiRouter, callerOf, parseInput } from '../request.ts';
-import { mayReadWatch, registerMetaOf } from './access.ts';
+import { ApiProblem, fieldProblem } from '../problems.ts';
+import { type ApiContext, callerOf, parseInput } from '../request.ts';
+import type { Handlers } from '../router.ts';
 
-export interface EventParts {
-  identify: Identify;
+export interface EventDependencies {
   catalogue: Catalogue;
   pool: Pool;
+  streams: EventStreams;
 }
 
-export const eventsPath = '/id/v1/watch/eventos';
+/** The account's events, oldest first: as pages, and as a stream of Server-Sent Events. */
+export function makeEventHandlers(dependencies: EventDependencies): Handlers<'verEventos' | 'seguirEventos'> {
+  const { catalogue, pool, streams } = dependencies;
+  return {
+    async verEventos({ query }, context) {
+      const { accountId } = callerOf(context);
+      const last = await lastPosition(pool, accountId);
+      // Without a cursor a reader starts with the oldest stored event, and has missed nothing that came before.
+      const after = query.cursor === undefined ? await oldestCursor(pool, accountId) : placeOf(query.cursor, last);
+      const meta = await registerMeta(catalogue);
+      // A client that polls mostly finds nothing new. Looking through the partitions of 13 months would take far longer.
+      const events =
+        after >= last ? [] : await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
+      if (query.cursor !== undefined) await requireKept(pool, accountId, after);
+      const page = events.slice(0, query.limite);
+      return {
+        data: page.map(({ payload, deliveries }) => ({
+          ...(JSON.parse(payload) as EventPayload),
+          entregas: deliveries,
+        })),
+        meta: {
+          // After an empty page the caller continues where it was, since later events have higher positions.
+          cursor: writeCursor('eventos', page.at(-1)?.position ?? after),
+          hay_mas: events.length > query.limite,
+          ...meta,
+        },
+      };
+    },
 
-/** GET /id/v1/watch/eventos: the account's events, oldest first, with a cursor that skips and repeats none. */
-export function registerEventRoutes(router: ApiRouter, { identify, catalogue, pool }: EventParts): void {
-  router.get(eventsPath, mayReadWatch(identify, pool), async (context) => {
-    const query = parseInput(eventsQuery, context.query);
-    const { accountId } = callerOf(context);
-    const last = await lastPosition(pool, accountId);
-    // Without a cursor a reader starts with the oldest event that is kept: what went before is nothing that it missed.
-    const after = query.cursor === undefined ? await oldestCursor(pool, accountId) : placeOf(query.cursor, last);
-    const meta = await registerMetaOf(catalogue);
-    // Whoever asks often whether there is news mostly learns it here: looking through the days of 13 months takes far longer.
-    const events =
-      after >= last ? [] : await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
-    if (query.cursor !== undefined) await requireKept(pool, accountId, after);
-    const page = events.slice(0, query.limite);
-    answerPrivately(context, 200, page.map(shownEvent), {
-      // After an empty page the caller goes on from where it was: what comes later has a higher position.
-      cursor: writeCursor('eventos', page.at(-1)?.position ?? after),
-      hay_mas: events.length > query.limite,
-      ...meta,
-    });
-  });
+    async seguirEventos({ query }, context) {
+      const filter = filterOf(query);
+      const caller = callerOf(context);
+      const { accountId } = caller;
+      const newest = await lastPosition(pool, accountId);
+      const start = readLastEventId(context) ?? newest;
+      // Continuing from a position that the account has not reached would silently skip events.
+      if (start > newest) throw fieldProblem('parametro_invalido', header, 'no es de este flujo');
+      await requireKept(pool, accountId, start);
+      const stream = await streams.open(caller, context.res);
+      const source = {
+        lastPosition: () => lastPosition(pool, accountId),
+        read: (after: number, limit: number) => pagePayloads(pool, accountId, { ...filter, after }, limit),
+        isKept: async (after: number) => (await oldestCursor(pool, accountId)) <= after,
+      };
+      context.status = 200;
+      context.set({
+        'Content-Type': 'text/event-stream; charset=utf-8',
+        'Cache-Control': 'no-store',
+        // Without it some proxies hold events back until a buffer is full.
+        'X-Accel-Buffering': 'no',
+      });
+      context.body = Readable.from(feed(source, start, { ...stream, limits: streams.limits }));
+    },
+  };
 }
 
 /**
- * @throws ApiProblem parametro_invalido for another account's cursor too, where it is further than this one has come: going on
- * from there would pass over events in silence
+ * @throws ApiProblem parametro_invalido also for another account's cursor that is beyond this account's last position:
+ * continuing from there would silently skip events
  */
 function placeOf(cursor: string, last: number): number {
   const after = Number(readCursor('eventos', cursor, ''));
@@ -54,14 +83,10 @@ function placeOf(cursor: string, last: number): number {
   return after;
 }
 
-function shownEvent({ payload, deliveries }: StoredEvent) {
-  return { ...(JSON.parse(payload) as EventPayload), entregas: deliveries };
-}
+type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;
 
-export type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;
-
-/** The filter of the history and of the stream. An event's partition is its day in Lima. */
-export function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventFilter, 'after'> {
+/** The filter of pages and stream. Events are partitioned by their day in Lima. */
+function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventFilter, 'after'> {
   return {
     ruc,
     evento,
@@ -72,11 +97,10 @@ export function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit
 }
 
 /**
- * Asked after the events were read, never before: what the retention removes in between would be a gap that nobody is
- * told of.
- * @throws ApiProblem cursor_vencido when events after the position may be gone
+ * Comes after the events were read, never before: what the retention removes in between would be an unnoticed gap.
+ * @throws ApiProblem cursor_vencido when events after the position may have been removed
  */
-export async function requireKept(pool: Pool, accountId: number, after: number): Promise<void> {
+async function requireKept(pool: Pool, accountId: number, after: number): Promise<void> {
   const oldest = await oldestCursor(pool, accountId);
   if (after >= oldest) return;
   throw new ApiProblem(
@@ -86,25 +110,12 @@ export async function requireKept(pool: Pool, accountId: number, after: number):
   );
 }
 
-/** GET /id/v1/watch/avisos: what the account is told about its webhooks, newest first. */
-export function registerNoticeRoutes(router: ApiRouter, { identify, catalogue, pool }: EventParts): void {
-  router.get('/id/v1/watch/avisos', mayReadWatch(identify, pool), async (context) => {
-    const { limite, cursor } = parseInput(noticesQuery, context.query);
-    const before = cursor === undefined ? null : Number(readCursor('avisos', cursor, ''));
-    const notices = await pageOwnerNotices(pool, callerOf(context).accountId, before, limite + 1);
-    const page = notices.slice(0, limite);
-    const next = notices.length > limite ? writeCursor('avisos', page.at(-1)!.id) : null;
-    answerPrivately(context, 200, page.map(shownNotice), { ...(await registerMetaOf(catalogue)), cursor: next });
-  });
-}
+const header = 'Last-Event-ID';
 
-function shownNotice({ id, kind, webhookId, detail, at }: StoredOwnerNotice) {
-  const { primer_fallo_en: since } = detail;
-  return {
-    id,
-    aviso: kind,
-    webhook: webhookId,
-    ocurrido_en: limaTime(at),
-    detalle: { ...detail, ...(typeof since === 'string' ? { primer_fallo_en: limaTime(new Date(since)) } : {}) },
-  };
+/** Null: the client has no event yet and starts now. @throws ApiProblem parametro_invalido */
+function readLastEventId(context: ApiContext): number | null {
+  const text = context.get(header);
+  if (text === '') return null;
+  const { [header]: id } = parseInput(streamHeaders, { [header]: text });
+  return Number(id);
 }

@@ -11,96 +11,77 @@ import {
   updateList,
   type WatchList,
 } from '../../pipelines/watch/lists.ts';
-import { listPatch, listsQuery, membersQuery, newList, newMembers } from '../../schemas/http/lists.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { padronReducido } from '../../schemas/registers.ts';
-import type { Identify } from '../accounts/callers.ts';
-import { answerNothing, answerPrivately } from '../answers.ts';
-import type { Catalogue } from '../catalogue.ts';
+import { type Catalogue, registerMeta } from '../catalogue.ts';
+import { refusalOfMember, requireCompany } from '../checks.ts';
 import { readCursor, writeCursor } from '../input.ts';
+import { operations } from '../operations.ts';
 import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts';
 import type { StoredRow, Taxpayers } from '../queries/look-up.ts';
 import { statusOf } from '../queries/record.ts';
-import {
-  type ApiContext,
-  type ApiRouter,
-  bodyOf,
-  callerOf,
-  parseInput,
-  readBody,
-  refusalOfMember,
-  refuseQuery,
-  requireCompany,
-} from '../request.ts';
-import { mayReadWatch, mayWatch, registerMetaOf } from './access.ts';
+import { type ApiContext, callerOf } from '../request.ts';
+import type { Handlers } from '../router.ts';
 
 export const maxLists = 1_000;
-const listsPath = '/id/v1/watch/listas';
+export const maxWatchedRucs = 100_000;
 
-interface ListParts {
-  identify: Identify;
+export interface ListDependencies {
   catalogue: Catalogue;
   pool: Pool;
+  taxpayers: Taxpayers;
 }
+
+type ListOperation = 'crearLista' | 'verListas' | 'verLista' | 'cambiarLista' | 'borrarLista';
 
 /** Watch lists of the caller's account. Another account's list does not exist for it. */
-export function registerListRoutes(router: ApiRouter, { identify, catalogue, pool }: ListParts): void {
-  const watches = mayWatch(identify);
-  const reads = mayReadWatch(identify, pool);
+export function makeListHandlers({ catalogue, pool }: ListDependencies): Handlers<ListOperation> {
+  return {
+    async crearLista({ body: { nombre, referencia } }, context) {
+      const wanted = { nombre, referencia: referencia ?? null };
+      const meta = await registerMeta(catalogue);
+      const result = await createList(pool, callerOf(context).accountId, wanted, maxLists);
+      if (!result.ok) throw listProblem(result, nombre);
+      context.set('Location', `${operations.crearLista.path}/${result.list.id}`);
+      return { data: shownList(result.list), meta };
+    },
 
-  router.post(listsPath, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const { nombre, referencia } = bodyOf(context, newList);
-    const wanted = { nombre, referencia: referencia ?? null };
-    const meta = await registerMetaOf(catalogue);
-    const result = await createList(pool, callerOf(context).accountId, wanted, maxLists);
-    if (!result.ok) throw listProblem(result, nombre);
-    context.set('Location', `${listsPath}/${result.list.id}`);
-    answerPrivately(context, 201, shownList(result.list), meta);
-  });
+    async verListas({ query: { limite, cursor } }, context) {
+      const after = Number(readCursor('listas', cursor, '0'));
+      const lists = await pageLists(pool, callerOf(context).accountId, after, limite + 1);
+      const page = lists.slice(0, limite);
+      const meta = await registerMeta(catalogue);
+      const next = lists.length > limite ? writeCursor('listas', page.at(-1)!.id) : null;
+      return { data: page.map(shownList), meta: { ...meta, cursor: next } };
+    },
 
-  router.get(listsPath, reads, async (context) => {
-    const { limite, cursor } = parseInput(listsQuery, context.query);
-    const after = Number(readCursor('listas', cursor, '0'));
-    const lists = await pageLists(pool, callerOf(context).accountId, after, limite + 1);
-    const page = lists.slice(0, limite);
-    const meta = await registerMetaOf(catalogue);
-    const next = lists.length > limite ? writeCursor('listas', page.at(-1)!.id) : null;
-    answerPrivately(context, 200, page.map(shownList), { ...meta, cursor: next });
-  });
+    async verLista({ params }, context) {
+      const list = await requireList(pool, context, params.lista);
+      return { data: shownList(list), meta: await registerMeta(catalogue) };
+    },
 
-  router.get(`${listsPath}/:lista`, reads, async (context) => {
-    refuseQuery(context);
-    const list = await requireList(pool, context);
-    answerPrivately(context, 200, shownList(list), await registerMetaOf(catalogue));
-  });
+    async cambiarLista({ params, body }, context) {
+      const meta = await registerMeta(catalogue);
+      const result = await updateList(pool, callerOf(context).accountId, listIdOf(params.lista), body);
+      if (!result.ok) throw listProblem(result, body.nombre ?? '');
+      return { data: shownList(result.list), meta };
+    },
 
-  router.patch(`${listsPath}/:lista`, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const patch = bodyOf(context, listPatch);
-    const meta = await registerMetaOf(catalogue);
-    const result = await updateList(pool, callerOf(context).accountId, listIdOf(context), patch);
-    if (!result.ok) throw listProblem(result, patch.nombre ?? '');
-    answerPrivately(context, 200, shownList(result.list), meta);
-  });
-
-  router.delete(`${listsPath}/:lista`, watches, async (context) => {
-    refuseQuery(context);
-    if (!(await deleteList(pool, callerOf(context).accountId, listIdOf(context)))) throw notFound('La lista');
-    answerNothing(context);
-  });
+    async borrarLista({ params }, context) {
+      if (!(await deleteList(pool, callerOf(context).accountId, listIdOf(params.lista)))) throw notFound('La lista');
+    },
+  };
 }
 
-/** @throws ApiProblem recurso_no_encontrado: not there, or another account's */
-async function requireList(pool: Pool, context: ApiContext): Promise<WatchList> {
-  const list = await readList(pool, callerOf(context).accountId, listIdOf(context));
+/** @throws ApiProblem recurso_no_encontrado when it does not exist or belongs to another account */
+async function requireList(pool: Pool, context: ApiContext, id: string): Promise<WatchList> {
+  const list = await readList(pool, callerOf(context).accountId, listIdOf(id));
   if (list === null) throw notFound('La lista');
   return list;
 }
 
-/** @throws ApiProblem recurso_no_encontrado: what is no number is no list */
-function listIdOf(context: ApiContext): number {
-  const text = context.params.lista ?? '';
+/** @throws ApiProblem recurso_no_encontrado when the text is not a number */
+function listIdOf(text: string): number {
   if (!/^[0-9]{1,15}$/.test(text)) throw notFound('La lista');
   return Number(text);
 }
@@ -116,71 +97,60 @@ function listProblem({ problem }: ListProblem, nombre: string): ApiProblem {
   return notFound('La lista');
 }
 
-export interface MemberParts extends ListParts {
-  taxpayers: Taxpayers;
-}
+/** The RUCs of a list: companies only, including those that the register does not have yet. */
+export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'agregarRucs' | 'verRucs' | 'quitarRuc'> {
+  const { catalogue, pool, taxpayers } = dependencies;
+  return {
+    async agregarRucs({ params, body }, context) {
+      // A wrong RUC sent alone fails the request. One of several becomes an entry of the answer.
+      const wanted = 'ruc' in body ? [requireCompany(body.ruc)] : [...new Set(body.rucs)];
+      const refused = wanted.flatMap((ruc) => {
+        const codigo = refusalOfMember(ruc);
+        return codigo === null ? [] : [{ ruc: maskText(ruc), codigo }];
+      });
+      const companies = wanted.filter((ruc) => refusalOfMember(ruc) === null);
+      const meta = await registerMeta(catalogue);
+      const { accountId } = callerOf(context);
+      const result = await addMembers(pool, accountId, listIdOf(params.lista), companies, maxWatchedRucs);
+      if (!result.ok) throw result.problem === 'not_found' ? notFound('La lista') : tooMany(result.wanted);
+      const isHeld = await makeIsHeld(taxpayers, result.added, meta.fecha_dato !== null);
+      const data = {
+        agregados: result.added.map((ruc) => ({ ruc, en_padron: isHeld(ruc) })),
+        ya_estaban: result.present,
+        rechazados: refused,
+      };
+      return { data, meta };
+    },
 
-export const maxWatchedRucs = 100_000;
-const path = `${listsPath}/:lista/rucs`;
+    async verRucs({ params, query: { limite, cursor } }, context) {
+      const after = readCursor('miembros', cursor, '');
+      const list = await requireList(pool, context, params.lista);
+      const meta = await registerMeta(catalogue);
+      const members = await pageMembers(pool, list.id, after, limite + 1);
+      const page = members.slice(0, limite);
+      const rows = await taxpayers
+        .findMany(page.map(({ ruc }) => ruc))
+        .catch((error: unknown) => Promise.reject(storeUnavailable(error)));
+      const data = page.map(({ ruc, added_at }, index) => {
+        const row = dailyRow(rows[index]!);
+        const status = row === undefined ? { estado: null, condicion: null } : statusOf(row.cells);
+        return { ruc, agregado_en: limaTime(added_at), ...status };
+      });
+      const next = members.length > limite ? writeCursor('miembros', page.at(-1)!.ruc) : null;
+      return { data, meta: { ...meta, cursor: next } };
+    },
 
-/** The RUCs of a list: companies only, also those that the register does not hold yet. */
-export function registerMemberRoutes(router: ApiRouter, parts: MemberParts): void {
-  const { catalogue, pool, taxpayers } = parts;
-  const watches = mayWatch(parts.identify);
-  const reads = mayReadWatch(parts.identify, pool);
-
-  router.post(path, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const body = bodyOf(context, newMembers);
-    // A single RUC is refused as a whole request, one of many as an entry of the answer.
-    const wanted = 'ruc' in body ? [requireCompany(body.ruc)] : [...new Set(body.rucs)];
-    const judged = wanted.map((ruc) => ({ ruc, codigo: refusalOfMember(ruc) }));
-    const companies = judged.filter(({ codigo }) => codigo === null).map(({ ruc }) => ruc);
-    const meta = await registerMetaOf(catalogue);
-    const result = await addMembers(pool, callerOf(context).accountId, listIdOf(context), companies, maxWatchedRucs);
-    if (!result.ok) throw result.problem === 'not_found' ? notFound('La lista') : tooMany(result.wanted);
-    const isHeld = await makeIsHeld(taxpayers, result.added, meta.fecha_dato !== null);
-    const data = {
-      agregados: result.added.map((ruc) => ({ ruc, en_padron: isHeld(ruc) })),
-      ya_estaban: result.present,
-      rechazados: judged
-        .filter(({ codigo }) => codigo !== null)
-        .map(({ ruc, codigo }) => ({ ruc: maskText(ruc), codigo })),
-    };
-    answerPrivately(context, 200, data, meta);
-  });
-
-  router.get(path, reads, async (context) => {
-    const { limite, cursor } = parseInput(membersQuery, context.query);
-    const after = readCursor('miembros', cursor, '');
-    const list = await requireList(pool, context);
-    const meta = await registerMetaOf(catalogue);
-    const members = await pageMembers(pool, list.id, after, limite + 1);
-    const page = members.slice(0, limite);
-    const rows = await taxpayers
-      .findMany(page.map(({ ruc }) => ruc))
-      .catch((error: unknown) => Promise.reject(storeUnavailable(error)));
-    const data = page.map(({ ruc, added_at }, index) => {
-      const row = dailyRow(rows[index]!);
-      const status = row === undefined ? { estado: null, condicion: null } : statusOf(row.cells);
-      return { ruc, agregado_en: limaTime(added_at), ...status };
-    });
-    const next = members.length > limite ? writeCursor('miembros', page.at(-1)!.ruc) : null;
-    answerPrivately(context, 200, data, { ...meta, cursor: next });
-  });
-
-  router.delete(`${path}/:ruc`, watches, async (context) => {
-    refuseQuery(context);
-    const ruc = requireCompany(context.params.ruc ?? '');
-    const list = await requireList(pool, context);
-    await removeMember(pool, list.id, ruc);
-    answerNothing(context);
-  });
+    async quitarRuc({ params }, context) {
+      const ruc = requireCompany(params.ruc);
+      const list = await requireList(pool, context, params.lista);
+      await removeMember(pool, list.id, ruc);
+    },
+  };
 }
 
 /**
- * Whether the register holds each RUC that was added. They are in the list by now, so a store that does not answer, or a
- * register that was never loaded, makes this one field unknown (null) and not the request fail.
+ * Whether the register has each added RUC. They are in the list by now, so the request must not fail any more: a store that
+ * is down or a register that was never loaded makes this field null.
  */
 async function makeIsHeld(
   taxpayers: Taxpayers,

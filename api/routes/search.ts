@@ -1,22 +1,19 @@
 import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
-import { type SearchHit, type SearchMeta, searchQuery } from '../../schemas/http/search.ts';
+import type { SearchHit, SearchMeta } from '../../schemas/http/search.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
-import type { Identify } from '../accounts/callers.ts';
-import { answerRevalidated } from '../answers.ts';
 import type { Catalogue } from '../catalogue.ts';
 import { notOfThisList, readCursor, writeCursor } from '../input.ts';
-import { charge, metered, reserve } from '../metering/middleware.ts';
+import { charge, reserve } from '../metering/middleware.ts';
 import type { Meter } from '../metering/types.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
 import { clean } from '../queries/address.ts';
-import { type ApiRouter, access, parseInput } from '../request.ts';
+import type { Handlers } from '../router.ts';
 import type { FindCompanies, Hit } from '../search/find-companies.ts';
 import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
 import { NamesIncomplete, type RequireNames } from '../search/store.ts';
 
-export interface SearchParts {
-  identify: Identify;
+export interface SearchDependencies {
   meter: Meter;
   catalogue: Catalogue;
   ubigeos: UbigeoCatalogue;
@@ -25,42 +22,42 @@ export interface SearchParts {
   positions: Positions;
 }
 
-const route = '/id/v1/ruc/buscar';
-/** Of one query, over all its pages: who needs more needs another question, or the bulk files. */
+/** Hits of one query over all its pages. Whoever needs more should ask a narrower question or read the bulk files. */
 export const maxHits = 1_000;
 
-/** GET and HEAD /id/v1/ruc/buscar: companies by name, best first. Before `ruc/{ruc}`, which would take the word for a RUC. */
-export function registerSearchRoutes(router: ApiRouter, parts: SearchParts): void {
-  const { identify, meter, catalogue, ubigeos, findCompanies, requireNames, positions } = parts;
-  router.get(route, access(identify, 'micro'), metered(meter), async (context) => {
-    const query = parseInput(searchQuery, context.query);
-    const question = questionOf(query);
-    const position = positionOf(positions, query.cursor, question);
-    await reserve(context, meter, 1);
-    // Before the query and never after: see api/catalogue.ts.
-    const { padron_reducido: daily } = await catalogue.snapshot();
-    if (daily === undefined) throw registerNotLoaded();
-    const given = position?.given ?? 0;
-    const limite = Math.min(query.limite, maxHits - given);
-    const [{ hits, next }] = await Promise.all([
-      findCompanies(query, limite, position?.after ?? null),
-      requireNames(),
-    ]).catch(unavailable);
-    if (hits.length > 0) charge(context);
-    const { number } = daily.edition;
-    const total = given + hits.length;
-    const goesOn = next !== null && total < maxHits;
-    const meta: SearchMeta = {
-      origen: padronReducido.title,
-      fecha_dato: daily.edition.fechaDato,
-      cursor: goesOn
-        ? writeCursor('buscar', positions.write({ edition: number, given: total, after: next }, question))
-        : null,
-      edicion_cambiada: position !== null && position.edition !== number,
-    };
-    const data = hits.map((hit) => shown(hit, ubigeos));
-    answerRevalidated(context, { meta, tag: String(number), lastModified: daily.lastModified }, data);
-  });
+/** Companies by name, best first. */
+export function makeSearchHandlers(dependencies: SearchDependencies): Handlers<'buscarEmpresas'> {
+  const { meter, catalogue, ubigeos, findCompanies, requireNames, positions } = dependencies;
+  return {
+    async buscarEmpresas({ query }, context) {
+      const question = questionOf(query);
+      const position = positionOf(positions, query.cursor, question);
+      await reserve(context, meter, 1);
+      // Before the query, never after: see api/catalogue.ts.
+      const { padron_reducido: daily } = await catalogue.snapshot();
+      if (daily === undefined) throw registerNotLoaded();
+      const given = position?.given ?? 0;
+      const limite = Math.min(query.limite, maxHits - given);
+      const [{ hits, next }] = await Promise.all([
+        findCompanies(query, limite, position?.after ?? null),
+        requireNames(),
+      ]).catch(unavailable);
+      if (hits.length > 0) charge(context);
+      const { number } = daily.edition;
+      const total = given + hits.length;
+      const goesOn = next !== null && total < maxHits;
+      const meta: SearchMeta = {
+        origen: padronReducido.title,
+        fecha_dato: daily.edition.fechaDato,
+        cursor: goesOn
+          ? writeCursor('buscar', positions.write({ edition: number, given: total, after: next }, question))
+          : null,
+        edicion_cambiada: position !== null && position.edition !== number,
+      };
+      const data = hits.map((hit) => shown(hit, ubigeos));
+      return { data, meta, tag: String(number), lastModified: daily.lastModified };
+    },
+  };
 }
 
 function positionOf(positions: Positions, cursor: string | undefined, question: string): Position | null {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { TargetProblem } from '../../pipelines/runtime/egress/policy.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { SealedSecret } from '../../pipelines/runtime/secrets.ts';
+import { pageOwnerNotices, type StoredOwnerNotice } from '../../pipelines/webhooks/owner-notices.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../pipelines/webhooks/pauses.ts';
 import { writePing } from '../../pipelines/webhooks/resend.ts';
 import {
@@ -14,31 +15,164 @@ import {
   rotateSecret,
   type Webhook,
 } from '../../pipelines/webhooks/webhooks.ts';
-import { noParameters } from '../../schemas/http/envelope.ts';
-import { newWebhook, resumption, rotation, webhookPatch } from '../../schemas/http/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
-import { type Identify, watchPlan } from '../accounts/callers.ts';
-import { answerNothing, answerPrivately } from '../answers.ts';
-import type { Catalogue } from '../catalogue.ts';
+import { watchPlan } from '../accounts/callers.ts';
+import { type Catalogue, registerMeta } from '../catalogue.ts';
+import { readCursor, writeCursor } from '../input.ts';
+import { operations } from '../operations.ts';
 import { ApiProblem, notFound } from '../problems.ts';
-import {
-  type ApiContext,
-  type ApiRouter,
-  bodyOf,
-  callerOf,
-  optionalBodyOf,
-  readBody,
-  refuseQuery,
-} from '../request.ts';
-import { mayReadWatch, mayWatch, registerMetaOf } from './access.ts';
+import { type ApiContext, callerOf } from '../request.ts';
+import type { Handlers } from '../router.ts';
 
-export const webhooksPath = '/id/v1/watch/webhooks';
+export const maxWebhooks = 50;
+const secondsPerHour = 3_600;
 
-/** @throws ApiProblem recurso_no_encontrado: not there, or another account's */
-export async function requireWebhook(pool: Pool, context: ApiContext): Promise<Webhook> {
-  const webhook = await readWebhook(pool, callerOf(context).accountId, idInPath(context, 'webhook', 'El webhook'));
+/** Checks form, port, names and every address of a URL. Returns the normalised URL, or the kind of problem. */
+type CheckTarget = (url: string) => Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
+
+export interface WebhookDependencies {
+  catalogue: Catalogue;
+  pool: Pool;
+  checkTarget: CheckTarget;
+  makeSecret: () => string;
+  sealSecret: (webhookId: string, secret: string) => SealedSecret;
+  /** Wakes the delivery workflow. Best effort: the worker's sweeper finds a webhook whose wake-up was lost. */
+  wake: (webhookId: string) => Promise<void>;
+}
+
+type WebhookOperation =
+  | 'crearWebhook'
+  | 'verWebhooks'
+  | 'verWebhook'
+  | 'cambiarWebhook'
+  | 'borrarWebhook'
+  | 'verAvisos';
+
+/** Webhooks of the caller's account, and the owner notices about them. */
+export function makeWebhookHandlers(dependencies: WebhookDependencies): Handlers<WebhookOperation> {
+  const { catalogue, pool, checkTarget } = dependencies;
+  return {
+    async crearWebhook({ body }, context) {
+      const url = await requireTarget(checkTarget, body.url);
+      const meta = await registerMeta(catalogue);
+      const id = `wh_${randomBytes(16).toString('hex')}`;
+      const secret = dependencies.makeSecret();
+      const result = await createWebhook(
+        pool,
+        callerOf(context).accountId,
+        {
+          id,
+          url,
+          eventos: body.eventos ?? null,
+          listas: body.listas ?? null,
+          descripcion: body.descripcion ?? null,
+          limite_por_segundo: body.limite_por_segundo ?? null,
+          en_vuelo: body.en_vuelo ?? null,
+          secret: dependencies.sealSecret(id, secret),
+        },
+        maxWebhooks,
+        watchPlan,
+      );
+      if (!result.ok) throw creationProblem(result);
+      context.set('Location', `${operations.crearWebhook.path}/${id}`);
+      return { data: { ...shownWebhook(result.webhook), secreto: secret }, meta };
+    },
+
+    async verWebhooks(_, context) {
+      const webhooks = await listWebhooks(pool, callerOf(context).accountId);
+      return { data: webhooks.map(shownWebhook), meta: await registerMeta(catalogue) };
+    },
+
+    async verWebhook({ params }, context) {
+      const webhook = await requireWebhook(pool, context, params.webhook);
+      return { data: shownWebhook(webhook), meta: await registerMeta(catalogue) };
+    },
+
+    async cambiarWebhook({ params, body }, context) {
+      const { id } = await requireWebhook(pool, context, params.webhook);
+      const url = body.url === undefined ? undefined : await requireTarget(checkTarget, body.url);
+      const meta = await registerMeta(catalogue);
+      const result = await changeWebhook(pool, callerOf(context).accountId, id, { ...body, url });
+      if (!result.ok) throw notFound(result.problem === 'not_found' ? 'El webhook' : `La lista ${result.list}`);
+      return { data: shownWebhook(result.webhook), meta };
+    },
+
+    async borrarWebhook({ params }, context) {
+      const { accountId } = callerOf(context);
+      const id = requireId(params.webhook, 'El webhook');
+      if (!(await inTransaction(pool, (client) => deleteWebhookIn(client, accountId, id))))
+        throw notFound('El webhook');
+    },
+
+    async verAvisos({ query: { limite, cursor } }, context) {
+      const before = cursor === undefined ? null : Number(readCursor('avisos', cursor, ''));
+      const notices = await pageOwnerNotices(pool, callerOf(context).accountId, before, limite + 1);
+      const page = notices.slice(0, limite);
+      const next = notices.length > limite ? writeCursor('avisos', page.at(-1)!.id) : null;
+      return { data: page.map(shownNotice), meta: { ...(await registerMeta(catalogue)), cursor: next } };
+    },
+  };
+}
+
+type WebhookAction = 'pausarWebhook' | 'reanudarWebhook' | 'probarWebhook' | 'cambiarSecreto';
+
+/** Pauses, resumes and tests a webhook, and gives it another secret. */
+export function makeWebhookActionHandlers(dependencies: WebhookDependencies): Handlers<WebhookAction> {
+  const { catalogue, pool, checkTarget, wake } = dependencies;
+  const currentState = async (context: ApiContext, id: string) => {
+    const webhook = await requireWebhook(pool, context, id);
+    return { data: shownWebhook(webhook), meta: await registerMeta(catalogue) };
+  };
+  return {
+    async pausarWebhook({ params }, context) {
+      const { id } = await requireWebhook(pool, context, params.webhook);
+      await pauseWebhook(pool, id, 'cliente');
+      return currentState(context, id);
+    },
+
+    // Repeatable: resuming a webhook that is not paused changes nothing.
+    async reanudarWebhook({ params, body: { pendientes } }, context) {
+      const { id } = await requireWebhook(pool, context, params.webhook);
+      if (pendientes === 'ninguno') await discardHeld(pool, id, null);
+      else if (pendientes !== 'todos') await discardHeld(pool, id, new Date(pendientes.desde));
+      const { resumed } = await resumeWebhook(pool, id);
+      if (resumed) await wake(id);
+      return currentState(context, id);
+    },
+
+    async probarWebhook({ params }, context) {
+      const { id, url } = await requireWebhook(pool, context, params.webhook);
+      await requireTarget(checkTarget, url);
+      const meta = await registerMeta(catalogue);
+      const entrega = await writePing(pool, callerOf(context).accountId, id, new Date());
+      if (entrega === null) throw notFound('El webhook');
+      await wake(id);
+      return { data: { entrega }, meta };
+    },
+
+    async cambiarSecreto({ params, body: { gracia_horas } }, context) {
+      const { id } = await requireWebhook(pool, context, params.webhook);
+      const meta = await registerMeta(catalogue);
+      const secreto = dependencies.makeSecret();
+      const sealed = dependencies.sealSecret(id, secreto);
+      const until = await rotateSecret(pool, callerOf(context).accountId, id, sealed, gracia_horas * secondsPerHour);
+      if (until === null) throw notFound('El webhook');
+      return { data: { secreto, anterior_vence_en: limaTime(until) }, meta };
+    },
+  };
+}
+
+/** @throws ApiProblem recurso_no_encontrado when it does not exist or belongs to another account */
+export async function requireWebhook(pool: Pool, context: ApiContext, id: string): Promise<Webhook> {
+  const webhook = await readWebhook(pool, callerOf(context).accountId, requireId(id, 'El webhook'));
   if (webhook === null) throw notFound('El webhook');
   return webhook;
+}
+
+/** @throws ApiProblem recurso_no_encontrado for a text that has not the form of an id, which PostgreSQL might not even read */
+export function requireId(text: string, what: string): string {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw notFound(what);
+  return text;
 }
 
 function shownWebhook({ created_at, ultima_entrega_at, pendientes, ...webhook }: Webhook) {
@@ -50,21 +184,22 @@ function shownWebhook({ created_at, ultima_entrega_at, pendientes, ...webhook }:
   };
 }
 
-/** @throws ApiProblem recurso_no_encontrado: what has no id's form is nobody's, and PostgreSQL might not even read it */
-export function idInPath(context: ApiContext, name: 'webhook' | 'entrega' | 'recuperacion', what: string): string {
-  const id = context.params[name] ?? '';
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) throw notFound(what);
-  return id;
+function shownNotice({ id, kind, webhookId, detail, at }: StoredOwnerNotice) {
+  const { primer_fallo_en: since } = detail;
+  return {
+    id,
+    aviso: kind,
+    webhook: webhookId,
+    ocurrido_en: limaTime(at),
+    detalle: { ...detail, ...(typeof since === 'string' ? { primer_fallo_en: limaTime(new Date(since)) } : {}) },
+  };
 }
-
-/** Form, port, names and every address of the URL; the checked URL's text, or why not, as a class. */
-type CheckTarget = (url: string) => Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
 
 /** @throws ApiProblem url_no_permitida */
 async function requireTarget(checkTarget: CheckTarget, url: string): Promise<string> {
   const target = await checkTarget(url);
   if (target.ok) return target.url;
-  // A class and no detail: which address a name has inside a network is nobody's to learn here.
+  // Only the kind of problem is shown: nobody should learn here which addresses a name has inside a network.
   const mensaje = targetTexts[target.problem];
   throw new ApiProblem('url_no_permitida', `La URL no se admite como destino de avisos: ${mensaje}.`, {
     clase: target.problem,
@@ -82,141 +217,8 @@ const targetTexts: Readonly<Record<TargetProblem, string>> = {
   name_not_resolved: 'su nombre no se encuentra en Internet (DNS)',
 };
 
-export const maxWebhooks = 50;
-
-/** Webhooks of the caller's account: create, read, change, delete. */
-export function registerWebhookRoutes(router: ApiRouter, parts: WebhookParts): void {
-  const { catalogue, pool } = parts;
-  const watches = mayWatch(parts.identify);
-  const reads = mayReadWatch(parts.identify, pool);
-
-  router.post(webhooksPath, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const wanted = bodyOf(context, newWebhook);
-    const url = await requireTarget(parts.checkTarget, wanted.url);
-    const meta = await registerMetaOf(catalogue);
-    const id = `wh_${randomBytes(16).toString('hex')}`;
-    const secret = parts.makeSecret();
-    const result = await createWebhook(
-      pool,
-      callerOf(context).accountId,
-      {
-        id,
-        url,
-        eventos: wanted.eventos ?? null,
-        listas: wanted.listas ?? null,
-        descripcion: wanted.descripcion ?? null,
-        limite_por_segundo: wanted.limite_por_segundo ?? null,
-        en_vuelo: wanted.en_vuelo ?? null,
-        secret: parts.sealSecret(id, secret),
-      },
-      maxWebhooks,
-      watchPlan,
-    );
-    if (!result.ok) throw creationProblem(result);
-    context.set('Location', `${webhooksPath}/${id}`);
-    const data = { ...shownWebhook(result.webhook), secreto: secret };
-    answerPrivately(context, 201, data, meta);
-  });
-
-  router.get(webhooksPath, reads, async (context) => {
-    refuseQuery(context);
-    const webhooks = await listWebhooks(pool, callerOf(context).accountId);
-    answerPrivately(context, 200, webhooks.map(shownWebhook), await registerMetaOf(catalogue));
-  });
-
-  router.get(`${webhooksPath}/:webhook`, reads, async (context) => {
-    refuseQuery(context);
-    const webhook = await requireWebhook(pool, context);
-    answerPrivately(context, 200, shownWebhook(webhook), await registerMetaOf(catalogue));
-  });
-
-  router.patch(`${webhooksPath}/:webhook`, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const patch = bodyOf(context, webhookPatch);
-    const { id } = await requireWebhook(pool, context);
-    const url = patch.url === undefined ? undefined : await requireTarget(parts.checkTarget, patch.url);
-    const meta = await registerMetaOf(catalogue);
-    const result = await changeWebhook(pool, callerOf(context).accountId, id, { ...patch, url });
-    if (!result.ok) throw notFound(result.problem === 'not_found' ? 'El webhook' : `La lista ${result.list}`);
-    answerPrivately(context, 200, shownWebhook(result.webhook), meta);
-  });
-
-  router.delete(`${webhooksPath}/:webhook`, watches, async (context) => {
-    refuseQuery(context);
-    const { accountId } = callerOf(context);
-    const id = idInPath(context, 'webhook', 'El webhook');
-    if (!(await inTransaction(pool, (client) => deleteWebhookIn(client, accountId, id)))) throw notFound('El webhook');
-    answerNothing(context);
-  });
-}
-
 function creationProblem(result: CreateResult & { ok: false }): ApiProblem {
   if (result.problem === 'too_many')
     return new ApiProblem('limite_excedido', `La cuenta admite hasta ${maxWebhooks} webhooks.`);
   return notFound(`La lista ${result.list}`);
-}
-
-export interface WebhookParts {
-  identify: Identify;
-  catalogue: Catalogue;
-  pool: Pool;
-  checkTarget: CheckTarget;
-  makeSecret: () => string;
-  sealSecret: (webhookId: string, secret: string) => SealedSecret;
-  /** Tells the delivery workflow that there is work. Best effort: what it misses, the worker's sweeper finds. */
-  wake: (webhookId: string) => Promise<void>;
-}
-
-const secondsPerHour = 3_600;
-
-/** What is done with a webhook: pause, resume, test, another secret. */
-export function registerWebhookActionRoutes(router: ApiRouter, parts: WebhookParts): void {
-  const { catalogue, pool } = parts;
-  const watches = mayWatch(parts.identify);
-  const path = `${webhooksPath}/:webhook`;
-
-  router.post(`${path}/pausar`, watches, readBody, async (context) => {
-    refuseQuery(context);
-    optionalBodyOf(context, noParameters);
-    const { id } = await requireWebhook(pool, context);
-    await pauseWebhook(pool, id, 'cliente');
-    answerPrivately(context, 200, shownWebhook(await requireWebhook(pool, context)), await registerMetaOf(catalogue));
-  });
-
-  // The customer's notice that the endpoint is fine. Repeatable: resuming what is not paused changes nothing.
-  router.post(`${path}/reanudar`, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const { pendientes } = optionalBodyOf(context, resumption);
-    const { id } = await requireWebhook(pool, context);
-    if (pendientes === 'ninguno') await discardHeld(pool, id, null);
-    else if (pendientes !== 'todos') await discardHeld(pool, id, new Date(pendientes.desde));
-    const { resumed } = await resumeWebhook(pool, id);
-    if (resumed) await parts.wake(id);
-    answerPrivately(context, 200, shownWebhook(await requireWebhook(pool, context)), await registerMetaOf(catalogue));
-  });
-
-  router.post(`${path}/prueba`, watches, readBody, async (context) => {
-    refuseQuery(context);
-    optionalBodyOf(context, noParameters);
-    const { id, url } = await requireWebhook(pool, context);
-    await requireTarget(parts.checkTarget, url);
-    const meta = await registerMetaOf(catalogue);
-    const entrega = await writePing(pool, callerOf(context).accountId, id, new Date());
-    if (entrega === null) throw notFound('El webhook');
-    await parts.wake(id);
-    answerPrivately(context, 202, { entrega }, meta);
-  });
-
-  router.post(`${path}/secreto`, watches, readBody, async (context) => {
-    refuseQuery(context);
-    const { gracia_horas } = optionalBodyOf(context, rotation);
-    const { id } = await requireWebhook(pool, context);
-    const meta = await registerMetaOf(catalogue);
-    const secreto = parts.makeSecret();
-    const sealed = parts.sealSecret(id, secreto);
-    const until = await rotateSecret(pool, callerOf(context).accountId, id, sealed, gracia_horas * secondsPerHour);
-    if (until === null) throw notFound('El webhook');
-    answerPrivately(context, 200, { secreto, anterior_vence_en: limaTime(until) }, meta);
-  });
 }

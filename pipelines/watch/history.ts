@@ -1,3 +1,4 @@
+import type { DeliveryState } from '../../schemas/http/events.ts';
 import type { Pool } from '../runtime/postgres.ts';
 
 export interface EventFilter {
@@ -19,7 +20,7 @@ export interface StoredEvent {
   position: number;
   /** The exact JSON that is signed and sent. */
   payload: string;
-  deliveries: { webhook: string; estado: string }[];
+  deliveries: { webhook: string; estado: DeliveryState }[];
 }
 
 /** An event without its deliveries. */
@@ -91,7 +92,7 @@ async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Ma
   const found = new Map<string, StoredEvent['deliveries']>();
   if (events.length === 0) return found;
   // A delivery stands in the partition of its event's day.
-  const { rows } = await pool.query<{ event_id: string; webhook_id: string; estado: string }>(
+  const { rows } = await pool.query<{ event_id: string; webhook_id: string; estado: DeliveryState }>(
     `SELECT event_id, webhook_id, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
      ORDER BY webhook_id`,
     [[...new Set(events.map((event) => event.day))], events.map((event) => event.id)],

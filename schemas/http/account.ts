@@ -1,21 +1,22 @@
 import { z } from 'zod';
 import { answerOf, day, limaTimestamp, registerMeta } from './envelope.ts';
+import type { Operations } from './operation.ts';
 
-/** What the caller's account may use and has used. Use of the last second may not be in it yet. */
+/** What the account may use and has used. The last second's use may still be missing. */
 const accountSummary = z.strictObject({
   plan: z.string(),
   cuota: z.strictObject({
-    /** Of the plan, per calendar month in Lima. */
+    /** Look-ups that the plan includes per calendar month in Lima. */
     limite: z.int().min(0),
     usada: z.int().min(0),
-    /** Units bought and not used: drawn when the month's quota is used up. They do not lapse. */
+    /** Bought look-ups, which are used after the month's quota and do not expire. */
     saldo_prepago: z.int().min(0),
     reinicia_en: limaTimestamp,
   }),
-  /** The data-processing contract in force today; null: natural persons' records are closed. */
+  /** The data-processing contract in force today. Null: the account cannot read natural persons' records. */
   contrato_datos: z.strictObject({ referencia: z.string(), desde: day, hasta: day.nullable() }).nullable(),
   limites: z.strictObject({
-    /** Of all routes together, in each clock minute. */
+    /** Counts requests of all routes together, per clock minute. */
     solicitudes_por_minuto: z.int().positive(),
     rucs_por_lote: z.int().positive(),
     listas: z.int().positive(),
@@ -26,3 +27,10 @@ const accountSummary = z.strictObject({
 export type AccountSummary = z.infer<typeof accountSummary>;
 
 export const accountAnswer = answerOf(accountSummary, registerMeta);
+
+export const accountOperations = {
+  verCuenta: {
+    summary: 'Plan, cuota usada, saldo y límites de la cuenta',
+    answer: accountAnswer,
+  },
+} as const satisfies Operations;

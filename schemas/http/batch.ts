@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { answerOf, day } from './envelope.ts';
+import type { Operations } from './operation.ts';
 import { taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
 export const maxBatchRucs = 100;
 
-/** The header Idempotency-Key: the key as it is, or as a quoted string of RFC 8941, where quote and backslash are escaped. */
+/** The header carries the key bare, or as a quoted string of RFC 8941 with quote and backslash escaped. */
 export const idempotencyKeyText = z
   .string()
   .regex(
@@ -12,14 +13,14 @@ export const idempotencyKeyText = z
     'debe tener de 1 a 255 caracteres ASCII imprimibles, tal cual o como una cadena entre comillas',
   );
 
-/** How many there may be at most is judged by the route, which has an error code of its own for it. */
+/** The handler checks the maximum itself, since exceeding it has its own error code (`limite_excedido`). */
 export const batchRequest = z.strictObject({
   rucs: z.array(z.string()).min(1, 'no trae ningún RUC').meta({ maxItems: maxBatchRucs }),
 });
 
 const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
 
-/** `encontrado`: true and false are claims about a dated edition; null: it was not looked up, and why. */
+/** `encontrado` true or false is a claim about a dated edition. Null: the RUC was not looked up, and `codigo` says why. */
 export const batchEntry = z.discriminatedUnion('encontrado', [
   z.strictObject({
     ruc: z.string(),
@@ -29,7 +30,7 @@ export const batchEntry = z.discriminatedUnion('encontrado', [
   }),
   z.strictObject({ ruc: z.string(), encontrado: z.literal(false), codigo: z.literal('ruc_no_encontrado') }),
   z.strictObject({
-    /** As it was sent. */
+    /** The text as it was sent. */
     ruc: z.string(),
     encontrado: z.null(),
     codigo: z.enum(batchRefusals),
@@ -40,11 +41,30 @@ export type BatchEntry = z.infer<typeof batchEntry>;
 
 const batchMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
   solicitados: z.int().min(1).max(maxBatchRucs),
-  /** Entries with a record, repeats included. */
+  /** Entries that have a record, repeats included. */
   encontrados: z.int().min(0),
-  /** Look-ups charged: one per different RUC that was found. */
+  /** Charged look-ups: one per distinct RUC that was found. */
   cobrados: z.int().min(0),
 });
 export type BatchMeta = z.infer<typeof batchMeta>;
 
 export const batchAnswer = answerOf(z.array(batchEntry), batchMeta);
+
+export const idempotencyHeader = z.strictObject({
+  'Idempotency-Key': idempotencyKeyText.optional().meta({
+    description: 'Con la misma clave y el mismo cuerpo se obtiene la misma respuesta durante 24 horas, sin costo',
+  }),
+});
+
+export const batchOperations = {
+  consultarLote: {
+    summary: 'Hasta 100 registros en una llamada',
+    description:
+      'Una entrada por cada RUC enviado, en el mismo orden. `encontrado` es `true`, `false` (no figura en la edición indicada) o `null` (no se consultó: `codigo` dice por qué). Los repetidos cuentan una vez.',
+    headers: idempotencyHeader,
+    body: batchRequest,
+    isBodyParsedByHandler: true,
+    answer: batchAnswer,
+    problems: ['limite_excedido', 'idempotencia_en_curso', 'idempotencia_otro_cuerpo', 'contrato_requerido'],
+  },
+} as const satisfies Operations;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { answerOf, day, limaTimestamp, limitParameter } from './envelope.ts';
+import { answerOf, day, limaTimestamp, limitParameter, yearRange } from './envelope.ts';
+import type { Operations } from './operation.ts';
 
-/** Who counts: `publico` leaves out the public sector's non-working days too. */
+/** Whose business days are counted: for `publico` the public sector's non-working days do not count either. */
 export const sectors = ['general', 'publico'] as const;
 export type Sector = (typeof sectors)[number];
 
@@ -12,7 +13,7 @@ export type DueDateState = (typeof dueDateStates)[number];
 const sector = z.enum(sectors, 'debe ser general o publico').default('general');
 const mostDeadlineDays = 1_000;
 
-// Whether a text is a day or a digit is judged by the routes, which have error codes of their own for it.
+// Days and digits are plain texts here: the handlers check them, since each has its own error code.
 export const dayQuery = z.strictObject({ sector });
 export const deadlineQuery = z.strictObject({
   desde: z.string().meta({ description: 'Día desde el que se cuenta', format: 'date' }),
@@ -36,25 +37,23 @@ export const upcomingQuery = z.strictObject({
   limite: limitParameter(24, 12),
 });
 
-/** Both years included. */
-export const yearRange = z.strictObject({ desde: z.int(), hasta: z.int() });
 export type YearRange = z.infer<typeof yearRange>;
 
 const calendarMeta = z.strictObject({
   origen: z.string(),
   atribucion: z.string(),
-  /** The years that the route answers. */
+  /** The years that this operation answers. */
   cubre: yearRange,
-  /** The days for which the decrees of non-working days are loaded, and since when. */
+  /** The days for which the decrees of non-working days are loaded, and when they last changed. */
   no_laborables: z.strictObject({ desde: day, hasta: day, actualizado_en: limaTimestamp }),
-  /** A public-sector answer touches a day outside `no_laborables`: a decree may still change it. */
+  /** True when a public-sector answer includes a day outside `no_laborables`, which a decree may still change. */
   provisional: z.boolean(),
   actualizado_en: limaTimestamp,
 });
 export type CalendarMeta = z.infer<typeof calendarMeta>;
 
 const scheduleMeta = calendarMeta.extend({
-  /** Warns that an emergency decree may have moved dates for some taxpayers. */
+  /** A warning that an emergency decree may have moved dates for some taxpayers. */
   prorrogas: z.string(),
 });
 export type ScheduleMeta = z.infer<typeof scheduleMeta>;
@@ -65,7 +64,7 @@ const holiday = z.strictObject({
   norma: z.string(),
   tipo: z.enum(dayKinds),
   ambito: z.literal('nacional'),
-  /** Monday to Friday and no holiday: non-working days are business days for tax. */
+  /** Monday to Friday and not a holiday. Non-working days are business days for tax. */
   habil_tributario: z.boolean(),
 });
 export type HolidayAnswer = z.infer<typeof holiday>;
@@ -85,13 +84,13 @@ const deadline = z.strictObject({
   dias: z.int().min(1).max(mostDeadlineDays),
   sector: z.enum(sectors),
   vence: day,
-  /** Every day after `desde` and before `vence` that was not counted, weekends included. */
+  /** The days between `desde` and `vence` that were not counted, weekends included. */
   saltados: z.array(z.strictObject({ fecha: day, motivo: z.string() })),
 });
 export type DeadlineAnswer = z.infer<typeof deadline>;
 export const deadlineAnswer = answerOf(deadline, calendarMeta);
 
-/** Last digits of a RUC. */
+/** The possible last digits of a RUC. */
 export const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'] as const;
 export type Digit = (typeof digits)[number];
 const dueDatesByDigit = z.record(z.enum([...digits, 'buenos_contribuyentes']), day);
@@ -110,7 +109,7 @@ const upcomingDueDate = z.strictObject({
   periodo: period,
   vence: day,
   estado: z.enum(dueDateStates),
-  /** Calendar days from `desde`. */
+  /** Calendar days counted from `desde`. */
   dias_restantes: z.int().min(0),
 });
 export type UpcomingDueDate = z.infer<typeof upcomingDueDate>;
@@ -126,3 +125,56 @@ export const upcomingAnswer = z.strictObject({
   data: z.array(upcomingDueDate),
   meta: scheduleMeta,
 });
+
+const sandboxToken = z.string().optional();
+
+export const calendarOperations = {
+  verFeriados: {
+    summary: 'Feriados y días no laborables de un año',
+    description: 'Solo los nacionales. Los días no laborables son hábiles para los tributos.',
+    answer: holidaysAnswer,
+  },
+  calcularPlazo: {
+    summary: 'Vencimiento de un plazo en días hábiles',
+    description: 'Se cuenta desde el día siguiente a `desde`. Con `sector=publico` los días no laborables no cuentan.',
+    query: deadlineQuery,
+    answer: deadlineAnswer,
+    problems: ['fecha_invalida'],
+  },
+  verDia: {
+    summary: 'Si un día es hábil, y si no, por qué',
+    query: dayQuery,
+    answer: businessDayAnswer,
+    problems: ['fecha_invalida'],
+  },
+  verProximosVencimientos: {
+    summary: 'Próximos vencimientos para un último dígito',
+    description: 'Envíe el último dígito del RUC, nunca el RUC.',
+    query: upcomingQuery,
+    answer: upcomingAnswer,
+    problems: ['fecha_invalida', 'ruc_no_admitido'],
+  },
+  verVencimientos: {
+    summary: 'Cronograma de obligaciones mensuales de un año',
+    description: 'Un año publicado por la autoridad es `publicado`; el siguiente se calcula con la regla vigente.',
+    answer: scheduleAnswer,
+  },
+  suscribirFeriados: {
+    summary: 'Feriados y días no laborables para un programa de calendario',
+    description:
+      'iCalendar (RFC 5545), de este año y el siguiente. Los parámetros que agregan los programas no importan.',
+    query: z.looseObject({ token: sandboxToken }),
+    textType: 'text/calendar',
+  },
+  suscribirVencimientos: {
+    summary: 'Vencimientos de un último dígito para un programa de calendario',
+    description:
+      'iCalendar (RFC 5545), desde el 1 de enero de este año. Los parámetros que agregan los programas no importan.',
+    query: z.looseObject({
+      ...upcomingQuery.pick({ digito: true, buen_contribuyente: true }).shape,
+      token: sandboxToken,
+    }),
+    textType: 'text/calendar',
+    problems: ['ruc_no_admitido'],
+  },
+} as const satisfies Operations;

@@ -1,8 +1,18 @@
 import { z } from 'zod';
-import { answerOf, instant, limaTimestamp, limitParameter, moment, pageMeta, registerMeta } from './envelope.ts';
+import {
+  answerOf,
+  instant,
+  limaTimestamp,
+  limitParameter,
+  moment,
+  noParameters,
+  pageMeta,
+  registerMeta,
+} from './envelope.ts';
 import { deliveryStates } from './events.ts';
+import type { Operations } from './operation.ts';
 
-/** `desde` and `hasta` are both included and are about when the delivery was made; a day means the whole day in Lima. */
+/** `desde` and `hasta` are included and filter by the creation time. A day means the whole day in Lima. */
 export const deliveriesQuery = z.strictObject({
   estado: z.enum(deliveryStates).optional().meta({ description: 'Estado de la entrega' }),
   desde: moment.optional(),
@@ -12,13 +22,13 @@ export const deliveriesQuery = z.strictObject({
 });
 
 const delivery = z.strictObject({
-  /** `X-Service-Delivery` of every attempt. */
+  /** Sent as `X-Service-Delivery` with every attempt. */
   id: z.string(),
-  /** One of the seven kinds, or `ping`. */
+  /** One of the seven kinds of event, or `ping`. */
   evento: z.string(),
   evento_id: z.string(),
   estado: z.enum(deliveryStates),
-  /** How many were made. */
+  /** Attempts made so far. */
   intentos: z.int().min(0),
   creada_en: limaTimestamp,
   proximo_intento_en: limaTimestamp.nullable(),
@@ -30,9 +40,9 @@ const attempt = z.strictObject({
   inicio: limaTimestamp,
   duracion_ms: z.int().min(0).nullable(),
   estado_http: z.int().nullable(),
-  /** A class; null after a success and while it is under way. */
+  /** The kind of failure. Null after a success and while the attempt runs. */
   fallo: z.string().nullable(),
-  /** The first 16 kB of the body that the endpoint answered with. */
+  /** The first 16 kB of the receiver's response body. */
   respuesta: z.string().nullable(),
   respuesta_cortada: z
     .boolean()
@@ -46,7 +56,7 @@ export const testAnswer = answerOf(z.strictObject({ entrega: z.string() }), regi
 
 const recoverable = z.enum(['agotada', 'descartada', 'entregada', 'pendiente']);
 
-/** Deliveries made from `desde` to `hasta` (now when left out), both included. */
+/** Recovers deliveries created from `desde` to `hasta` (default: now), both included. */
 export const newRecovery = z
   .strictObject({
     desde: instant,
@@ -55,7 +65,7 @@ export const newRecovery = z
       .array(recoverable)
       .min(1, 'una lista vacía no recuperaría nada; omita el campo para agotadas y descartadas')
       .default(['agotada', 'descartada']),
-    /** Only counts. */
+    /** Only counts the deliveries and sends none. */
     simular: z.boolean().default(false),
   })
   .refine(({ desde, hasta }) => hasta === undefined || new Date(desde) <= new Date(hasta), {
@@ -70,7 +80,7 @@ const recovery = z.strictObject({
   desde: limaTimestamp,
   hasta: limaTimestamp,
   estados: z.array(recoverable),
-  /** Deliveries that were found when it was asked for. */
+  /** Deliveries found when the recovery was created. */
   total: z.int().min(0),
   reenviadas: z.int().min(0).meta({
     description:
@@ -84,3 +94,44 @@ const recovery = z.strictObject({
   terminada_en: limaTimestamp.nullable(),
 });
 export const recoveryAnswer = answerOf(recovery, registerMeta);
+
+export const deliveryOperations = {
+  verEntregas: {
+    summary: 'Lo que se envió o se enviará a un webhook',
+    description: 'Lo más nuevo primero.',
+    query: deliveriesQuery,
+    answer: deliveriesAnswer,
+  },
+  verEntrega: {
+    summary: 'Una entrega con sus intentos',
+    description:
+      '`fallo` es una clase; `resultado_desconocido`: el servicio se detuvo antes de anotar la respuesta, y el aviso se envió otra vez con el mismo id. `respuesta` es lo que contestó el receptor, hasta 16 kB; `respuesta_cortada` dice si era más. Los intentos se conservan 90 días.',
+    answer: deliveryAnswer,
+  },
+  reenviarEntrega: {
+    summary: 'Envía otra vez una entrega, con el mismo X-Service-Delivery',
+    description:
+      'Reemplaza al reintento pendiente. Con el webhook pausado queda `retenida`. Lo que una corrección retiró no se reenvía, se haya intentado o no: sería decir otra vez algo que no era cierto; el error (`parametro_invalido`) dice qué edición lo corrigió, y el aviso de la corrección ya fue a los webhooks a los que se intentó enviar el original. Tampoco se reenvía lo que se canceló al borrar su webhook.',
+    body: noParameters,
+    isBodyOptional: true,
+    status: 202,
+    answer: resentAnswer,
+  },
+  crearRecuperacion: {
+    summary: 'Envía otra vez lo que un webhook no recibió desde un instante',
+    description:
+      'Primero cuenta (`total`) y luego envía por partes, dentro de los límites del webhook, con los mismos X-Service-Delivery. `simular` solo cuenta. `estados` omitido: `agotada` y `descartada`. Lo que una corrección retiró no se envía y al final cuenta en `omitidas`.',
+    body: newRecovery,
+    status: 202,
+    answer: createdRecoveryAnswer,
+    problems: ['limite_excedido'],
+  },
+  verRecuperacion: {
+    summary: 'Cuánto lleva una recuperación',
+    answer: recoveryAnswer,
+  },
+  cancelarRecuperacion: {
+    summary: 'Detiene una recuperación',
+    description: 'Lo que ya se puso a enviar se envía.',
+  },
+} as const satisfies Operations;

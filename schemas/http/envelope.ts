@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What every answer of the public API shares. Objects are strict: a field that no schema names is a defect. */
+/** Parts that answers and requests share. Objects are strict, so that a test fails on a field that no schema names. */
 
 /** `{"success": true, "data": …, "meta": {…}}` */
 export function answerOf<Data extends z.ZodType, Meta extends z.ZodType>(data: Data, meta: Meta) {
@@ -9,19 +9,19 @@ export function answerOf<Data extends z.ZodType, Meta extends z.ZodType>(data: D
 
 /** YYYY-MM-DD, a day that exists. */
 export const day = z.iso.date();
-/** A time with its offset, in years that every engine reads alike. */
+/** A time with its offset. Years outside 1900–9999 are refused, since engines read them differently. */
 export const instant = z.iso
   .datetime({ offset: true, error: 'debe ser una hora ISO 8601 con su desfase' })
   .refine((text) => text >= '1900' && text < '9999-12-31', 'debe ser una hora de los años 1900 a 9999');
-/** What a filter by time takes: a day in Lima, meant whole, or a time. */
+/** A filter by time takes a whole day in Lima or an instant. */
 export const moment = z.union(
   [day.refine((text) => text >= '1900'), instant],
   'debe ser una fecha AAAA-MM-DD o una hora ISO 8601 con su desfase',
 );
-/** ISO 8601 with the offset of Lima. */
+/** ISO 8601 with Lima's offset. */
 export const limaTimestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}-05:00$/);
 
-/** Text of the caller's own that is kept; PostgreSQL keeps no null character. */
+/** A text of the caller that is stored. PostgreSQL cannot store a null character. */
 export function keptText(most: number) {
   return z
     .string()
@@ -32,11 +32,11 @@ export function keptText(most: number) {
 
 export const rucText = z.string().regex(/^[0-9]{11}$/);
 
-/** Every meta states the date of the data; null until the daily register's first edition is loaded. */
+/** Every `meta` states the date of the data. Null until the daily register's first edition is loaded. */
 export const registerMeta = z.strictObject({ fecha_dato: day.nullable() });
 export const pageMeta = registerMeta.extend({ cursor: z.string().nullable() });
 
-/** How many entries a page holds; a query parameter, so text. */
+/** The number of entries of a page. Query parameters arrive as text. */
 export function limitParameter(most: number, preset: number) {
   return z
     .string()
@@ -46,5 +46,8 @@ export function limitParameter(most: number, preset: number) {
     .default(preset)
     .meta({ type: 'integer', minimum: 1, maximum: most, default: preset });
 }
+
+/** Both years are included. */
+export const yearRange = z.strictObject({ desde: z.int(), hasta: z.int() });
 
 export const noParameters = z.strictObject({});

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { eventKinds } from '../registers.ts';
 import { checkRuc } from '../ruc.ts';
 import { answerOf, day, limaTimestamp, limitParameter, moment, rucText } from './envelope.ts';
+import type { Operations } from './operation.ts';
 
-/** `desde` and `hasta` are both included; a day means the whole day in Lima. */
+/** `desde` and `hasta` are included. A day means the whole day in Lima. */
 export const eventsQuery = z.strictObject({
   desde: moment.optional(),
   hasta: moment.optional(),
@@ -22,9 +23,9 @@ export const eventsQuery = z.strictObject({
 });
 export type EventsQuery = z.infer<typeof eventsQuery>;
 
-/** A stream has no pages: it goes on from `Last-Event-ID`, or starts now. */
+/** A stream has no pages: it continues after `Last-Event-ID`, or starts now. */
 export const streamQuery = eventsQuery.pick({ ruc: true, evento: true, lista: true, desde: true, hasta: true });
-/** The position of the last event that the client has. */
+/** `Last-Event-ID` is the position of the last event that the client received. */
 export const streamHeaders = z.strictObject({
   'Last-Event-ID': z
     .string()
@@ -32,7 +33,7 @@ export const streamHeaders = z.strictObject({
     .optional(),
 });
 
-/** Texts as they are shown; of the flags of a list, booleans; null where the RUC was or is not in the register. */
+/** A display text, or a boolean for membership of a list. Null where the RUC was not, or is no longer, in the register. */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
 const watchlistSnapshot = z.strictObject({
@@ -41,7 +42,7 @@ const watchlistSnapshot = z.strictObject({
   referencia: z.string().nullable(),
 });
 
-/** What is signed and sent, and what the history shows. */
+/** The body of a delivery. The history and the stream show the same. */
 export const eventPayload = z.strictObject({
   id: z.string(),
   posicion: z.int().min(1),
@@ -49,7 +50,7 @@ export const eventPayload = z.strictObject({
   ocurrido_en: limaTimestamp,
   datos: z.strictObject({ ruc: rucText, campo: z.string(), antes: value, despues: value, fecha_dato: day }),
   watchlist: watchlistSnapshot,
-  /** Of a correction: the edition that was undone, and the event of it that this one takes back (null: it made none). */
+  /** Set on a correction: the corrected edition, and its event that this one revokes (null: it made none). */
   correccion: z.strictObject({ edicion: z.int().min(1), evento: z.string().nullable() }).nullable(),
 });
 export type EventPayload = z.infer<typeof eventPayload>;
@@ -69,9 +70,29 @@ const watchedEvent = eventPayload.extend({
   entregas: z.array(z.strictObject({ webhook: z.string(), estado: z.enum(deliveryStates) })),
 });
 const eventsMeta = z.strictObject({
-  /** Always given: the next call continues here, also after an empty page. */
+  /** The next call continues here, also after an empty page. */
   cursor: z.string(),
   hay_mas: z.boolean(),
   fecha_dato: day.nullable(),
 });
 export const eventsAnswer = answerOf(z.array(watchedEvent), eventsMeta);
+
+export const eventOperations = {
+  verEventos: {
+    summary: 'Historia de los cambios detectados',
+    description:
+      'Lo más antiguo primero. El cursor siempre viene, también en una página vacía, y no salta ni repite nada. Un estado que pasa a BAJA es `ruc.estado_cambiado`; `ruc.baja` es que el RUC dejó de figurar en el padrón.',
+    query: eventsQuery,
+    answer: eventsAnswer,
+    problems: ['cursor_vencido'],
+  },
+  seguirEventos: {
+    summary: 'Los eventos a medida que se detectan (Server-Sent Events)',
+    description:
+      'Cada evento trae `id:` (su posición) y `data:` (el mismo cuerpo que recibe un webhook). Con `Last-Event-ID` sigue donde quedó, sin saltos ni repeticiones; sin ella empieza ahora. Un comentario cada 15 segundos; se cierra después de una hora. Hasta 5 a la vez por cuenta.',
+    query: streamQuery,
+    headers: streamHeaders,
+    textType: 'text/event-stream',
+    problems: ['cursor_vencido', 'demasiados_flujos'],
+  },
+} as const satisfies Operations;

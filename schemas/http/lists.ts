@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { answerOf, keptText, limaTimestamp, limitParameter, pageMeta, registerMeta, rucText } from './envelope.ts';
+import type { Operations } from './operation.ts';
 
 const nombre = keptText(200).min(1, 'no puede estar vacío');
 const referencia = keptText(200).nullable();
@@ -13,7 +14,7 @@ const list = z.strictObject({
   id: z.int(),
   nombre: z.string(),
   referencia: z.string().nullable(),
-  /** How many RUC it holds. */
+  /** The number of RUCs in the list. */
   rucs: z.int().min(0),
   creada_en: limaTimestamp,
 });
@@ -21,16 +22,16 @@ export const listAnswer = answerOf(list, registerMeta);
 export const listsQuery = z.strictObject({ limite: limitParameter(500, 100), cursor: z.string().optional() });
 export const listsAnswer = answerOf(z.array(list), pageMeta);
 
-/** One RUC or up to 1,000. Their form is judged one by one by the rules of the RUC, not here. */
+/** One RUC or up to 1,000. The handler checks each: of several, a wrong one is an entry of the answer and no error. */
 export const newMembers = z.union([
   z.strictObject({ ruc: z.string() }),
   z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),
 ]);
 const membersAdded = z.strictObject({
-  /** en_padron: whether the daily register holds it; null where it could not be asked. */
+  /** `en_padron`: whether the daily register has the RUC. Null: the store did not answer. */
   agregados: z.array(z.strictObject({ ruc: rucText, en_padron: z.boolean().nullable() })),
   ya_estaban: z.array(rucText),
-  /** Natural persons' RUC come back masked. */
+  /** Natural persons' RUCs are masked. */
   rechazados: z.array(z.strictObject({ ruc: z.string(), codigo: z.string() })),
 });
 export const membersAddedAnswer = answerOf(membersAdded, registerMeta);
@@ -39,8 +40,55 @@ export const membersQuery = z.strictObject({ limite: limitParameter(500, 100), c
 const member = z.strictObject({
   ruc: rucText,
   agregado_en: limaTimestamp,
-  /** null: the register does not hold the RUC. */
+  /** Null: the register does not have the RUC. */
   estado: z.string().nullable(),
   condicion: z.string().nullable(),
 });
 export const membersAnswer = answerOf(z.array(member), pageMeta);
+
+export const listOperations = {
+  crearLista: {
+    summary: 'Crea una lista de RUC vigilados',
+    description: 'El nombre es único en la cuenta; hasta 1,000 listas. `referencia` es suya: vuelve en cada aviso.',
+    body: newList,
+    status: 201,
+    answer: listAnswer,
+    problems: ['nombre_en_uso', 'limite_excedido'],
+  },
+  verListas: {
+    summary: 'Las listas de la cuenta',
+    query: listsQuery,
+    answer: listsAnswer,
+  },
+  verLista: {
+    summary: 'Una lista',
+    answer: listAnswer,
+  },
+  cambiarLista: {
+    summary: 'Cambia el nombre o la referencia de una lista',
+    body: listPatch,
+    answer: listAnswer,
+    problems: ['nombre_en_uso'],
+  },
+  agregarRucs: {
+    summary: 'Agrega uno o hasta 1,000 RUC a una lista',
+    description:
+      'Solo empresas. Un RUC válido que todavía no figura en el padrón se admite: para eso existe `ruc.alta`. Hasta 100,000 RUC distintos por cuenta.',
+    body: newMembers,
+    answer: membersAddedAnswer,
+    problems: ['ruc_formato', 'ruc_digito_verificador', 'solo_empresas', 'limite_excedido'],
+  },
+  verRucs: {
+    summary: 'Los RUC de una lista, con su estado de hoy',
+    query: membersQuery,
+    answer: membersAnswer,
+  },
+  quitarRuc: {
+    summary: 'Quita un RUC de una lista',
+    description: 'También 204 si no estaba.',
+    problems: ['ruc_formato', 'ruc_digito_verificador', 'solo_empresas'],
+  },
+  borrarLista: {
+    summary: 'Borra una lista',
+  },
+} as const satisfies Operations;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { yearRange } from './calendar.ts';
+import { yearRange } from './envelope.ts';
 
-/** Every error of the public API: its stable code, its status and its title (fixed per code). */
+/** Every error of the public API by its stable code, with status and title. */
 export const problems = {
   peticion_mal_formada: { status: 400, title: 'La petición HTTP no está bien formada' },
   json_invalido: { status: 400, title: 'El cuerpo no es JSON válido' },
@@ -44,7 +44,7 @@ export const problems = {
 
 export type ProblemCode = keyof typeof problems;
 
-/** RFC 9457, extended with the local habit's `success` and `message`. */
+/** RFC 9457, with `success` and `message` added because clients of other local APIs read those. */
 export const problemDocument = z.strictObject({
   type: z.string().min(1),
   title: z.string().min(1),
@@ -59,17 +59,17 @@ export const problemDocument = z.strictObject({
   meta: z
     .union([
       z.strictObject({ origen: z.string(), fecha_dato: z.iso.date() }),
-      /** fecha_sin_datos: the first day that can be asked for. */
+      /** For fecha_sin_datos: the first day with data. */
       z.strictObject({ origen: z.string(), primera_fecha: z.iso.date() }),
-      /** anio_no_disponible: the years that the route answers. */
+      /** For anio_no_disponible: the years that the operation answers. */
       z.strictObject({ cubre: yearRange }),
     ])
     .optional(),
-  /** cuota_agotada: units that are left, fewer than were asked for. */
+  /** For cuota_agotada: the look-ups that are left, fewer than the request needs. */
   disponible: z.int().min(0).optional(),
-  /** cursor_vencido: the oldest cursor that still shows everything after it. */
+  /** For cursor_vencido: the oldest cursor after which nothing was removed. */
   cursor: z.string().optional(),
-  /** url_no_permitida: why, as a class. */
+  /** For url_no_permitida: the kind of refusal. */
   clase: z.string().optional(),
   errors: z.array(z.strictObject({ campo: z.string(), mensaje: z.string() })).optional(),
 });

@@ -1,23 +1,24 @@
 import { z } from 'zod';
 import { significantCharacters } from '../names.ts';
 import { answerOf, day, limitParameter, rucText } from './envelope.ts';
+import type { Operations } from './operation.ts';
 
 const minQueryCharacters = 3;
 const maxQueryCharacters = 100;
-/** Signs and spaces do not count, but nobody needs kilobytes of them. */
+/** Signs and spaces do not count towards the 100 characters, so this bounds them. */
 const maxQueryLength = 400;
 
 const queryText = z
   .string()
   .max(maxQueryLength)
-  // Stands for bytes that are no UTF-8: searched as a sign it would give an empty page, which is a claim.
+  // U+FFFD stands for bytes that are not UTF-8. Searching for it would find nothing and wrongly claim that nothing matches.
   .refine((text) => !text.includes('\uFFFD'), 'no está en UTF-8, donde ñ es %C3%B1')
   .refine((text) => {
     const count = significantCharacters(text);
     return count >= minQueryCharacters && count <= maxQueryCharacters;
   }, `debe tener de ${minQueryCharacters} a ${maxQueryCharacters} letras o dígitos`);
 
-/** Open texts in the registers, so any text is allowed that could be one. */
+/** The registers may introduce new texts, so any plausible text is allowed. */
 const statusText = z
   .string()
   .regex(/^[\p{L}0-9 .,/-]{1,60}$/u, 'debe ser un texto del padrón, como ACTIVO o NO HABIDO');
@@ -26,10 +27,10 @@ export const searchQuery = z.strictObject({
   q: queryText,
   limite: limitParameter(50, 20),
   cursor: z.string().optional(),
-  /** As look-ups show it, with or without accents. */
+  /** The text as look-ups show it, with or without accents. */
   estado: statusText.optional(),
   condicion: statusText.optional(),
-  /** A district, or the first two or four digits for its department or province. */
+  /** A district's six digits, or the first two or four for a department or province. */
   ubigeo: z
     .string()
     .regex(/^(?:[0-9]{2}){1,3}$/, 'debe ser un ubigeo de 2, 4 o 6 dígitos')
@@ -37,7 +38,7 @@ export const searchQuery = z.strictObject({
 });
 export type SearchQuery = z.infer<typeof searchQuery>;
 
-/** How a hit was found, best first. */
+/** How a company matched, best first. */
 export const matches = ['exacta', 'exacta_sin_forma', 'prefijo', 'palabras', 'aproximada'] as const;
 export type Match = (typeof matches)[number];
 
@@ -48,13 +49,13 @@ const searchHit = z.strictObject({
   nombre: z.string(),
   estado: z.string(),
   condicion: z.string(),
-  /** The daily register's. */
+  /** The code in the daily register. */
   ubigeo: text,
   departamento: text,
   provincia: text,
   distrito: text,
   coincidencia: z.enum(matches),
-  /** Never rises from one hit to the next. */
+  /** Never increases from one hit to the next. */
   puntaje: z.int().min(0).max(100),
 });
 export type SearchHit = z.infer<typeof searchHit>;
@@ -62,11 +63,21 @@ export type SearchHit = z.infer<typeof searchHit>;
 const searchMeta = z.strictObject({
   origen: z.string(),
   fecha_dato: day,
-  /** null on the last page. */
+  /** Null on the last page. */
   cursor: z.string().nullable(),
-  /** The cursor is of an earlier edition: companies may have moved in the order meanwhile. */
+  /** True when the cursor is from an earlier edition, since which the order may have changed. */
   edicion_cambiada: z.boolean(),
 });
 export type SearchMeta = z.infer<typeof searchMeta>;
 
 export const searchAnswer = answerOf(z.array(searchHit), searchMeta);
+
+export const searchOperations = {
+  buscarEmpresas: {
+    summary: 'Busca empresas por su razón social',
+    description:
+      'Solo empresas (RUC 20). No distingue acentos, signos ni la forma societaria; tolera errores de tipeo cuando lo demás no llena la página. Hasta 1,000 resultados por consulta. Los parámetros `estado`, `condicion` y `ubigeo` filtran.',
+    query: searchQuery,
+    answer: searchAnswer,
+  },
+} as const satisfies Operations;

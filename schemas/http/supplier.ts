@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { registerNames } from '../registers.ts';
 import { answerOf, day, limaTimestamp, rucText } from './envelope.ts';
-import { source, taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
+import type { Operations } from './operation.ts';
+import { rucProblems, source, taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
-/** `inhabilitado_al`: the day at which bars are judged; whether the text is one is judged by the route. */
+/** `inhabilitado_al` is the day on which bars are evaluated. The handler checks that the text is a day. */
 export const supplierQuery = z.strictObject({ inhabilitado_al: z.string().optional() });
 
-/** A list of the tax authority. `figura`: null until the list is loaded; a day that the source wrote otherwise stays as written. */
+/** Standing in a list of the tax authority. `figura` is null until the list is loaded. An unreadable day stays as the source wrote it. */
 const listStanding = z.strictObject({
   figura: z.boolean().nullable(),
   desde: z.string().nullable(),
@@ -15,13 +16,13 @@ const listStanding = z.strictObject({
 });
 export type ListStanding = z.infer<typeof listStanding>;
 
-/** One bar from state contracting, in force or not. Days are as the source gives them; YYYY-MM-DD where they can be read. */
+/** One bar from state contracting, in force or not. Days are YYYY-MM-DD, or as the source wrote them if unreadable. */
 const bar = z.strictObject({
   desde: z.string().nullable(),
-  /** The last day barred; null: without end. */
+  /** The last barred day. Null: no end. */
   hasta: z.string().nullable(),
   definitiva: z.boolean(),
-  /** On `evaluado_al`; null: the days that would decide are missing or cannot be read. */
+  /** Whether the bar is in force on `evaluado_al`. Null: its days are missing or unreadable. */
   vigente: z.boolean().nullable(),
   resolucion: z.string(),
   motivo: z.string().nullable(),
@@ -35,7 +36,7 @@ const procurementStanding = z.strictObject({
   resultado: z.enum(procurementResults),
   evaluado_al: day,
   sanciones: z.array(bar),
-  /** The registers of bars that are loaded. */
+  /** The loaded registers of bars. */
   fuentes: z.array(source),
 });
 export type ProcurementStanding = z.infer<typeof procurementStanding>;
@@ -79,10 +80,26 @@ export const supplierCheck = z.strictObject({
 export type SupplierCheck = z.infer<typeof supplierCheck>;
 
 const supplierMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
-  /** Gives this answer again, byte for byte, for five years. */
+  /** Returns this same answer, byte for byte, for five years. */
   consulta_id: z.uuid(),
   consultado_en: limaTimestamp,
 });
 export type SupplierMeta = z.infer<typeof supplierMeta>;
 
 export const supplierAnswer = answerOf(supplierCheck, supplierMeta);
+
+export const supplierOperations = {
+  evaluarProveedor: {
+    summary: 'Evaluación de un proveedor, con constancia',
+    description:
+      'El registro, las listas de la autoridad tributaria, las inhabilitaciones para contratar con el Estado, si ya lo vigila y advertencias, en una respuesta que se conserva cinco años. Solo empresas. `inhabilitado_al` es el día en que se juzgan las inhabilitaciones (por omisión, hoy).',
+    query: supplierQuery,
+    answer: supplierAnswer,
+    problems: [...rucProblems, 'fecha_invalida', 'solo_empresas'],
+  },
+  verConsultaDeProveedor: {
+    summary: 'Una evaluación ya hecha, tal como se dio',
+    description: 'Los mismos bytes, sin costo, a la misma cuenta.',
+    answer: supplierAnswer,
+  },
+} as const satisfies Operations;

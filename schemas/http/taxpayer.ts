@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import { registerNames } from '../registers.ts';
 import { answerOf, day, limaTimestamp, rucText } from './envelope.ts';
+import type { Operations } from './operation.ts';
 
 const text = z.string().nullable();
 const flag = z.boolean().nullable();
 
-/** `fecha`: as of that day. Whether the text is one is judged by the route, which has an error code of its own for it. */
+/** `fecha` asks for the record as of that day. The handler checks the text, since a wrong day has its own error code. */
 export const taxpayerQuery = z.strictObject({ fecha: z.string().optional() });
 
-/** A taxpayer's record: all keys always, in this order; null when unknown. */
+/** A taxpayer's record. All keys are always there, in this order; an unknown value is null. */
 export const taxpayerRecord = z.strictObject({
   ruc: rucText,
-  /** The RUC's first two digits; "20" is a legal person. */
+  /** The first two digits of the RUC. "20" is a legal person. */
   tipo: z.string().regex(/^[0-9]{2}$/),
   nombre: z.string(),
   estado: z.string(),
@@ -31,14 +32,14 @@ export const taxpayerRecord = z.strictObject({
 });
 export type TaxpayerRecord = z.infer<typeof taxpayerRecord>;
 
-/** The edition that an answer was taken from. */
+/** An edition that the answer was read from. */
 export const source = z.strictObject({
   registro: z.enum(registerNames),
   fecha_dato: day,
   publicado_en: limaTimestamp,
-  /** null while the edition's rows are still being written. */
+  /** Null while the edition's rows are still being written. */
   cargado_en: limaTimestamp.nullable(),
-  /** Of the publication as downloaded; null where the edition is a correction. */
+  /** Hash of the downloaded publication. Null for a correction, which has none. */
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
@@ -56,3 +57,22 @@ export const taxpayerMeta = z.strictObject({
 export type TaxpayerMeta = z.infer<typeof taxpayerMeta>;
 
 export const taxpayerAnswer = answerOf(taxpayerRecord, taxpayerMeta);
+
+/** What an operation on one RUC answers when it cannot give the record. */
+export const rucProblems = [
+  'ruc_formato',
+  'ruc_digito_verificador',
+  'contrato_requerido',
+  'ruc_no_encontrado',
+] as const;
+
+export const taxpayerOperations = {
+  consultarRuc: {
+    summary: 'El registro de un contribuyente',
+    description:
+      'Cada campo viene de su propio padrón y `meta` da la fecha de cada uno. Un valor que el padrón no trae es `null`. Con `fecha`, como era ese día. Las personas naturales (RUC 10, 15, 16 y 17) requieren un contrato de tratamiento de datos.',
+    query: taxpayerQuery,
+    answer: taxpayerAnswer,
+    problems: [...rucProblems, 'fecha_invalida', 'fecha_sin_datos'],
+  },
+} as const satisfies Operations;

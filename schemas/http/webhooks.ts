@@ -1,13 +1,24 @@
 import { z } from 'zod';
 import { eventKinds } from '../registers.ts';
-import { answerOf, instant, keptText, limaTimestamp, limitParameter, pageMeta, registerMeta } from './envelope.ts';
+import { testAnswer } from './deliveries.ts';
+import {
+  answerOf,
+  instant,
+  keptText,
+  limaTimestamp,
+  limitParameter,
+  noParameters,
+  pageMeta,
+  registerMeta,
+} from './envelope.ts';
+import type { Operations } from './operation.ts';
 
 const eventos = z.array(z.enum(eventKinds)).min(1, 'una lista vacía no recibiría nada; omita el campo para todos');
 const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omita el campo para todas').max(1_000);
 
 const descripcion = keptText(200);
 
-/** `eventos` and `listas` omitted mean all of them, those made later too. */
+/** Omitted `eventos` or `listas` mean all, including lists created later. */
 export const newWebhook = z.strictObject({
   url: z.string().min(1),
   eventos: eventos.optional(),
@@ -17,7 +28,7 @@ export const newWebhook = z.strictObject({
   en_vuelo: z.int().min(1).max(50).optional(),
 });
 
-/** A field left out stays; null of `eventos` or `listas` means all, of `descripcion` none. */
+/** An omitted field stays. Null means all for `eventos` and `listas`, and none for `descripcion`. */
 export const webhookPatch = z
   .strictObject({
     ...newWebhook.shape,
@@ -39,19 +50,19 @@ const webhook = z.strictObject({
   estado: z.enum(['activo', 'pausado']),
   pausado_por: z.enum(['fallos', 'respuesta_410', 'cliente']).nullable(),
   fallos_consecutivos: z.int(),
-  /** Deliveries not sent yet, held ones too. */
+  /** Deliveries that are not sent yet, held ones included. */
   pendientes: z.int(),
   ultima_entrega: limaTimestamp.nullable(),
   creado_en: limaTimestamp,
 });
-/** The secret is shown this once: 32 bytes that sign every notice. */
+/** The secret, 32 bytes that sign every delivery, is shown only here. */
 const createdWebhook = webhook.extend({ secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/) });
 
 export const createdWebhookAnswer = answerOf(createdWebhook, registerMeta);
 export const webhookAnswer = answerOf(webhook, registerMeta);
 export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
 
-/** What becomes of the deliveries held while it was paused: all sent, none sent, or those since an instant. */
+/** Which of the deliveries held during the pause are sent: all, none, or those since an instant. */
 export const resumption = z.strictObject({
   pendientes: z
     .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })], {
@@ -60,7 +71,7 @@ export const resumption = z.strictObject({
     .default('todos'),
 });
 
-/** For how many hours the secret before the new one still signs, beside it. */
+/** Hours during which the previous secret signs beside the new one. */
 export const rotation = z.strictObject({ gracia_horas: z.int().min(0).max(168).default(24) });
 export const rotatedSecretAnswer = answerOf(
   z.strictObject({
@@ -70,7 +81,7 @@ export const rotatedSecretAnswer = answerOf(
   registerMeta,
 );
 
-/** What the account is told about its webhooks besides the events. */
+/** An owner notice: news about the account's own webhooks. */
 const notice = z.strictObject({
   id: z.int(),
   aviso: z.enum(['webhook.por_pausar', 'webhook.pausado', 'webhook.reanudado']),
@@ -79,7 +90,7 @@ const notice = z.strictObject({
   detalle: z.strictObject({
     porcentaje: z.union([z.literal(50), z.literal(90)]).optional(),
     primer_fallo_en: limaTimestamp.optional(),
-    /** Of a webhook as in `pausado_por`; `plan`: the account's plan does not watch any more. */
+    /** As in `pausado_por`. `plan`: the account's plan no longer includes watching. */
     causa: z.enum(['fallos', 'respuesta_410', 'cliente', 'plan']).optional(),
     fallos_consecutivos: z.int().optional(),
     liberadas: z.int().optional(),
@@ -87,3 +98,71 @@ const notice = z.strictObject({
 });
 export const noticesQuery = z.strictObject({ limite: limitParameter(500, 100), cursor: z.string().optional() });
 export const noticesAnswer = answerOf(z.array(notice), pageMeta);
+
+export const webhookOperations = {
+  verAvisos: {
+    summary: 'Avisos sobre los webhooks de la cuenta: por pausarse, pausado, reanudado',
+    description: 'Lo más nuevo primero.',
+    query: noticesQuery,
+    answer: noticesAnswer,
+  },
+  crearWebhook: {
+    summary: 'Registra la URL HTTPS que recibe los avisos',
+    description:
+      'La respuesta trae `secreto`, esta única vez: con él se verifica la firma de cada aviso. `eventos` y `listas` omitidos significan todos, también los que se creen después.',
+    body: newWebhook,
+    status: 201,
+    answer: createdWebhookAnswer,
+    problems: ['url_no_permitida', 'recurso_no_encontrado', 'limite_excedido'],
+  },
+  verWebhooks: {
+    summary: 'Los webhooks de la cuenta',
+    answer: webhooksAnswer,
+  },
+  verWebhook: {
+    summary: 'Un webhook',
+    answer: webhookAnswer,
+  },
+  cambiarWebhook: {
+    summary: 'Cambia la URL, los filtros o los límites de un webhook',
+    description:
+      'Un campo omitido se queda como está; `null` en `eventos` o `listas` significa todos. Lo pendiente se envía a la URL del momento.',
+    body: webhookPatch,
+    answer: webhookAnswer,
+    problems: ['url_no_permitida'],
+  },
+  probarWebhook: {
+    summary: 'Envía un `ping` a la URL',
+    description:
+      'Una sola vez, sin reintentos, también si el webhook está pausado; no cuenta como fallo ni como éxito. El resultado está en la entrega.',
+    body: noParameters,
+    isBodyOptional: true,
+    status: 202,
+    answer: testAnswer,
+    problems: ['url_no_permitida'],
+  },
+  cambiarSecreto: {
+    summary: 'Da un secreto nuevo',
+    description:
+      'Durante la gracia firman el nuevo y los anteriores, el más nuevo primero, tres como máximo. El secreto se muestra esta única vez.',
+    body: rotation,
+    isBodyOptional: true,
+    answer: rotatedSecretAnswer,
+  },
+  pausarWebhook: {
+    summary: 'Deja de enviar avisos y los guarda',
+    body: noParameters,
+    isBodyOptional: true,
+    answer: webhookAnswer,
+  },
+  reanudarWebhook: {
+    summary: 'Avisa que el destino funciona y vuelve a enviar',
+    description: '`pendientes` decide sobre lo guardado: `todos` (por omisión), `ninguno` o desde un instante.',
+    body: resumption,
+    isBodyOptional: true,
+    answer: webhookAnswer,
+  },
+  borrarWebhook: {
+    summary: 'Borra un webhook y cancela lo pendiente',
+  },
+} as const satisfies Operations;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { batchPath } from '../../api/routes/batch.ts';
+import { operations } from '../../api/operations.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
 import { startApi } from '../support/api/process.ts';
 import { describeMachine, numberOption, quantile } from './figures.ts';
@@ -77,7 +77,7 @@ function requestOf(host: string, token: string, rows: number, { isKept }: Load):
   const body = JSON.stringify({ rucs });
   const key = isKept ? `Idempotency-Key: ${randomUUID()}\r\n` : '';
   return (
-    `POST ${batchPath} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${key}` +
+    `POST ${operations.consultarLote.path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${key}` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   );
 }

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ofNoOperation, problemsOf } from '../../api/openapi/document.ts';
-import type { Operation } from '../../api/openapi/operation.ts';
-import { type OperationName, operations } from '../../api/openapi/routes.ts';
+import { problemsOf, problemsOfNoOperation } from '../../api/openapi/document.ts';
 import { type Example, examplesUrl } from '../../api/openapi/texts.ts';
+import { type Operation, type OperationName, operations, statusOf } from '../../api/operations.ts';
 import { problems } from '../../schemas/http/problem.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../support/api/examples.ts';
 import { insertEvent, startLoadedApi } from '../support/api/loaded-api.ts';
@@ -24,19 +23,20 @@ afterAll(() => around?.stop());
 
 describe('each operation answers its example', () => {
   test.each(Object.entries(exampleRequests))('%s', async (name, request) => {
-    const { method, path, status, schema, type }: Operation = operations[name as OperationName];
+    const operation: Operation = operations[name as OperationName];
+    const { method, path, answer: schema, textType } = operation;
     if (name === 'verEventos') await insertEvent(around, caller, Number(ids.lista));
     const response = await caller.request(targetOf(path, withIds(request)), {
       method: method.toUpperCase(),
       ...(request.body === undefined ? {} : { json: request.body }),
     });
     // A stream has no end to wait for.
-    const isStream = type === 'text/event-stream';
+    const isStream = textType === 'text/event-stream';
     const text = isStream ? '' : await response.text();
     if (isStream) await response.body?.cancel();
-    expect(response.status, text).toBe(status);
-    if (schema === null) {
-      expect(response.headers.get('content-type')?.split(';')[0] ?? undefined).toBe(type);
+    expect(response.status, text).toBe(statusOf(operation));
+    if (schema === undefined) {
+      expect(response.headers.get('content-type')?.split(';')[0] ?? undefined).toBe(textType);
       return;
     }
     const answer: unknown = JSON.parse(text);
@@ -70,7 +70,9 @@ describe('every code of a problem', () => {
 
   test('none is left out', () => {
     const said = Object.values<Operation>(operations).flatMap((operation) => problemsOf(operation));
-    expect([...provoked, 'peticion_incompleta'].sort()).toEqual([...new Set([...said, ...ofNoOperation])].sort());
+    expect([...provoked, 'peticion_incompleta'].sort()).toEqual(
+      [...new Set([...said, ...problemsOfNoOperation])].sort(),
+    );
   });
 });
 

@@ -7,8 +7,8 @@ import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } fr
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
-// A batch under a key that is broken off anywhere, before, in or after the commit of its answer and charge: whoever repeats it
-// gets one answer, and is charged once.
+// A batch under a key is interrupted before, during or after the commit of its answer and charge. A caller that repeats it
+// must get one answer and be charged once.
 
 const rucs = ['20990000019', '20990000043', '20131312955'];
 const foundRucs = 2;
@@ -33,20 +33,20 @@ beforeAll(async () => {
 });
 afterAll(() => around?.stop());
 
-/** null: the connection broke. */
+/** Null: the connection broke. */
 async function send(url: string, { token }: TestCaller, key: string): Promise<Response | null> {
   const headers = { 'idempotency-key': key };
   const request = requestsOf(url, token)('/id/v1/ruc/batch', { method: 'POST', json: { rucs }, headers });
   return await request.catch(() => null);
 }
 
-/** As a client does it: again until there is an answer. */
+/** Repeats the request until there is an answer, as a client does. */
 async function sendUntilAnswered(url: string, by: TestCaller, key: string): Promise<string> {
   for (;;) {
     const response = await send(url, by, key);
     const text = await response?.text().catch(() => null);
     if (response?.status === 200 && text != null) return text;
-    // Another one runs, or a store is away: nothing else may come.
+    // Only these may come meanwhile: another request runs, or a store is down.
     expect([409, 503, undefined]).toContain(response?.status);
     await sleep(100);
   }
@@ -54,14 +54,14 @@ async function sendUntilAnswered(url: string, by: TestCaller, key: string): Prom
 
 async function expectChargedOnce({ accountId }: TestCaller, batches: number): Promise<void> {
   const used = async () => (await readUse(around.pool, accountId, monthOf(Date.now()).firstDay))?.used;
-  // What a process held back for its next report would come within a second.
+  // A process reports what it held back within a second.
   await sleep(1_300);
   expect(await used()).toBe(batches * foundRucs);
 }
 
 const undisturbed = 6;
 
-/** How long an undisturbed batch takes here and now: the shortest, so that moments within one are what is tried. */
+/** The shortest time of an undisturbed batch, so that the interruptions fall within one. */
 async function undisturbedMs(url: string, by: TestCaller): Promise<number> {
   let shortestMs = Number.POSITIVE_INFINITY;
   for (let number = 0; number < undisturbed; number += 1) {
@@ -72,7 +72,7 @@ async function undisturbedMs(url: string, by: TestCaller): Promise<number> {
   return shortestMs;
 }
 
-test('PostgreSQL cut at any moment of it', async () => {
+test('PostgreSQL is cut off at any moment of a batch', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const { url } = around.api;
   const wholeMs = await undisturbedMs(url, by);
@@ -92,13 +92,13 @@ test('PostgreSQL cut at any moment of it', async () => {
   await expectChargedOnce(by, rounds + undisturbed);
 });
 
-test('the process killed at any moment of it', { timeout: 300_000 }, async () => {
+test('the process is killed at any moment of a batch', { timeout: 300_000 }, async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const wholeMs = await undisturbedMs(around.api.url, by);
   const rounds = 5;
   for (let round = 0; round < rounds; round += 1) {
     const doomed: RunningApi = await startApi(settings);
-    // So that connections are open, and the token known.
+    // Opens the connections and makes the token known.
     await sendUntilAnswered(doomed.url, by, 'entera-0');
     const broken = send(doomed.url, by, `muerte-${round}`);
     await sleep((wholeMs * 1.3 * round) / rounds);

@@ -64,13 +64,13 @@ async function send(rucs: unknown, { key, by = caller, url = around.api.url }: S
   return requestsOf(url, by.token)(path, { method: 'POST', json: { rucs }, headers });
 }
 
-/** Units of the month that PostgreSQL knows of: at once those charged with a kept answer, others within a second. */
+/** Units of the month in PostgreSQL: immediately for a stored answer, within a second for others. */
 async function usedBy({ accountId }: TestCaller): Promise<number> {
   return (await readUse(around.pool, accountId, monthOf(Date.now()).firstDay))!.used;
 }
 
 describe('a batch', () => {
-  test('one entry per input, in order, repeats too; each distinct record found is charged once', async () => {
+  test('one entry per input in order, repeats included; each distinct found record is charged once', async () => {
     const by = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
     const response = await send([company, unknown, '123', company, person, '20990000018', other], { by });
     expect(response.status).toBe(200);
@@ -112,7 +112,7 @@ describe('a batch', () => {
     await expectProblem(await send(rucs), code);
   });
 
-  test('100 are admitted; unknown fields, parameters and other types of body are not', async () => {
+  test('100 RUCs are accepted; unknown fields, parameters and other body types are refused', async () => {
     expect((await send(Array.from({ length: 100 }, () => company))).status).toBe(200);
     const post = (target: string, options: Parameters<TestCaller['request']>[1]) =>
       caller.request(target, { method: 'POST', ...options });
@@ -125,7 +125,7 @@ describe('a batch', () => {
     await expectProblem(await send([company], { by: free }), 'plan_insuficiente');
   });
 
-  test('natural persons under contract: served and each audited, again with each repeat', async () => {
+  test('natural persons under contract are served, and each answer and each repeat is audited', async () => {
     const contract = { reference: 'CTD-1', from: '2020-01-01', until: null };
     const by = await makeCaller(around.pool, around.api.url, { plan: 'micro', contract });
     const missing = '15990000015';
@@ -142,17 +142,17 @@ describe('a batch', () => {
     const kept = await around.pool.query('SELECT sealed FROM idempotent_answer WHERE account_id = $1', [by.accountId]);
     expect(kept.rows[0].sealed.toString('latin1')).not.toContain('PLANTAD');
     expect(around.api.output()).not.toContain('PLANTAD');
-    // What the contract opened is closed again with it, also what was answered before.
+    // When the contract ends, stored answers that it opened are closed again.
     const [made] = await listContracts(around.pool, by.accountId, 1);
     await endContract(around.pool, made!.id, null);
-    // A process that does not know the token yet: it reads the contract anew.
+    // A process that does not know the token yet reads the contract again.
     const late = await send([person, company, missing], { by, key: 'personas', url: second.url });
     await expectProblem(late, 'contrato_requerido');
   });
 });
 
 describe('Idempotency-Key', () => {
-  test('fifty equal batches at once on two processes: one is looked up and charged, the others 409 or its bytes', async () => {
+  test('of fifty equal batches at once on two processes one is looked up and charged, the others get 409 or its bytes', async () => {
     const by = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
     const responses = await Promise.all(
       Array.from({ length: 50 }, (_, number) =>
@@ -171,14 +171,14 @@ describe('Idempotency-Key', () => {
       answers.add(await response.text());
     }
     expect([executed, answers.size]).toEqual([1, 1]);
-    // Quoted is the same key.
+    // The quoted form is the same key.
     const late = await send([company, other, unknown], { by, key: '"pedido-7"', url: second.url });
     expect([late.headers.get('idempotency-replayed'), answers.has(await late.text())]).toEqual(['true', true]);
     expect(replayed).toBeLessThan(50);
     expect(await usedBy(by)).toBe(2);
   });
 
-  test('another body under the same key is 422; another account has keys of its own', async () => {
+  test('another body under the same key is 422; keys belong to an account', async () => {
     expect((await send([company], { key: 'uno' })).status).toBe(200);
     await expectProblem(await send([company, other], { key: 'uno' }), 'idempotencia_otro_cuerpo');
     const by = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
@@ -205,18 +205,18 @@ describe('Idempotency-Key', () => {
   });
 
   test('PostgreSQL down: 503 and nothing charged, with a key at once', async () => {
-    // An account of its own: what others charged without a key is told within a second only.
+    // Its own account, since charges without a key reach PostgreSQL only within a second.
     const by = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
     expect((await send([company], { by, key: 'caida-0' })).status).toBe(200);
     await around.postgresLine.cut();
     await expectProblem(await send([company], { by, key: 'caida' }), 'servicio_no_disponible');
     await around.postgresLine.mend();
-    // A connection that was cut and is not yet known to be gone may cost one more 503; that frees the key as well.
+    // A broken connection that is not noticed yet may cause one more 503, which frees the key as well.
     await expect.poll(async () => (await send([company], { by, key: 'caida' })).status, { timeout: 10_000 }).toBe(200);
     expect(await usedBy(by)).toBe(2);
   });
 
-  test('a process that is killed in the middle: 409 while its lease lasts, then the key is usable, and charged once', async () => {
+  test('after a process is killed midway: 409 during its lease, then the key is usable and charged once', async () => {
     const by = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
     const silent = createServer(() => {});
     silent.listen(0, '127.0.0.1');
@@ -244,7 +244,7 @@ describe('Idempotency-Key', () => {
     expect(await usedBy(by)).toBe(2);
   });
 
-  test('an answer whose day is over is given no more, and goes', async () => {
+  test('an expired answer is not repeated, and is removed', async () => {
     const by = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
     const expire = () =>
       around.pool.query(`UPDATE idempotent_answer SET held_until = now() - interval '1 s' WHERE account_id = $1`, [

@@ -13,7 +13,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/engines/isolati
 import { makeTcpProxy, type TcpProxy } from '../../support/engines/tcp-proxy.ts';
 import { padronDocument, runCommand } from '../../support/process/command.ts';
 
-// Asked seldom: what the sandbox token may ask in a minute is limited by address.
+// Few requests, since the sandbox token is limited per minute and address.
 const soon = { timeout: 10_000, interval: 250 };
 
 const closedPorts = {
@@ -52,7 +52,7 @@ describe('with every engine down, from the start', () => {
       await expectProblem(await get(`/id/v1/${route}?digito=10990000013`), 'ruc_no_admitido');
     await expectProblem(await get('/id/v1/vencimientos/proximos?digito=20131312955'), 'ruc_no_admitido');
     await expectProblem(await get(`/id/v1/calendario/feriados.ics?token=${strangerToken}`), 'parametro_invalido');
-    // Lines are written in blocks: the one of the last request says that those before it are there.
+    // Log lines are written in blocks. Once the last request's line is there, all earlier ones are.
     await vi.waitFor(() => expect(api.output()).toMatch(/feriados\.ics"[^\n]*"code":"parametro_invalido"/));
     expect(api.output()).toContain('"code":"ruc_no_admitido"');
     for (const secret of ['990000013', '131312955', 'pad_live', 'digito=']) expect(api.output()).not.toContain(secret);
@@ -98,7 +98,7 @@ describe('what operators add', () => {
     businessDayAnswer.parse(await (await get(`/id/v1/calendario/${date}?sector=publico`)).json());
   const schedule = async () => scheduleAnswer.parse(await (await get('/id/v1/vencimientos/2027')).json());
 
-  test('a decree is served soon, with when; it moves no due date, though one falls on its day', async () => {
+  test('a decree is served soon with its time, and moves no due date, not even one on its day', async () => {
     const before = await schedule();
     expect(before.data.periodos[2]!.vencimientos['9']).toBe('2027-04-22');
     expect((await dayOf('2027-04-22')).data.habil).toBe(true);
@@ -114,7 +114,7 @@ describe('what operators add', () => {
     expect((await schedule()).data).toEqual(before.data);
   });
 
-  test('the same file again changes nothing; a corrected one of the same decree replaces it', async () => {
+  test('loading the same file again changes nothing; a corrected file of the same decree replaces it', async () => {
     expect(await padron('add-decree', fileWith(decree), '--by', 'Otra')).toMatchObject({ id: 1, added: false });
     const corrected = { ...decree, days: [{ date: '2027-04-23', name: 'Día no laborable de prueba' }] };
     await padron('add-decree', fileWith(corrected), '--reason', 'día equivocado');
@@ -122,7 +122,7 @@ describe('what operators add', () => {
     expect((await dayOf('2027-04-22')).data.habil).toBe(true);
   });
 
-  test('a published table wins over the rule, and the feed tells that a date moved', async () => {
+  test('a published table wins over the rule, and the feed shows that a date moved', async () => {
     const table = tableOf2027({ '8-9': '2027-04-23', good_taxpayers: '2027-04-26' });
     await padron('add-table', fileWith(table), '--by', 'Ana Ruiz', '--reason', 'El Peruano');
     const { data } = await vi.waitFor(async () => {
@@ -135,7 +135,7 @@ describe('what operators add', () => {
     expect(feed).toMatch(/UID:vencimiento-2027-03-9@calendario\.padron\r\nSEQUENCE:1\r\n/);
   });
 
-  test('who added what and when is kept, after what the release has', async () => {
+  test('the listing shows who added what and when, after the data of the release', async () => {
     const list = await padron<{ kind: string; added: Record<string, unknown> | null }[]>('list');
     expect(list.filter(({ added }) => added === null).map(({ kind }) => kind)).toContain('table');
     expect(list.filter(({ added }) => added !== null)).toMatchObject([
@@ -162,12 +162,12 @@ describe('what operators add', () => {
     expect((await pool.query('SELECT count(*) AS n FROM calendar_addition')).rows).toEqual([{ n: 3 }]);
   });
 
-  test('a file that is not there', async () => {
+  test('a missing file is refused', async () => {
     const { code, stderr } = await runCommand(['calendar', 'add-table', path.join(folder, 'none.json')], environment());
     expect([code, stderr]).toEqual([1, expect.stringMatching(/cannot be read \(ENOENT\)/)]);
   });
 
-  test('a token of an account opens the calendar, a revoked and an unknown one do not', async () => {
+  test('an account token opens the calendar, a revoked or unknown one does not', async () => {
     const caller = await makeCaller(pool, api.url, { plan: 'free' });
     expect((await caller.request('/id/v1/vencimientos/2026')).status).toBe(200);
     await revokeToken(pool, caller.token.split('_')[2]!);
@@ -177,12 +177,12 @@ describe('what operators add', () => {
     await expectProblem(await requestsOf(api.url, strangerToken)('/id/v1/vencimientos/2026'), 'token_invalido');
   });
 
-  test('without PostgreSQL the last known additions serve, to any well-formed token; afterwards new ones come', async () => {
+  test('without PostgreSQL the last known additions are served to any well-formed token; later new ones appear', async () => {
     await line.cut();
     expect((await dayOf('2027-04-23')).data.habil).toBe(false);
     await vi.waitFor(() => expect(api.output()).toContain('cannot be read'), soon);
     expect((await dayOf('2027-04-23')).data.habil).toBe(false);
-    // One that nobody asked about while PostgreSQL answered: what is known of a token stays true for a minute.
+    // A token that was not used while PostgreSQL answered, since a known state stays valid for a minute.
     const never = strangerToken.replace('0a', '0b');
     expect((await requestsOf(api.url, never)('/id/v1/vencimientos/2026')).status).toBe(200);
     await padron('add-decree', fileWith({ ...decree, decree: 'D.S. 998-2026-PCM' }));

@@ -16,12 +16,12 @@ function check(environment: Record<string, string>) {
   });
 }
 
-test('--check-config says yes without asking any store', () => {
+test('--check-config accepts a configuration without asking any store', () => {
   const { status, stdout, stderr } = check({ ...stores, ...apiSecrets });
   expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'configuration ok\n', stderr: '' });
 });
 
-test('--check-config says all that is wrong at once, and no value', () => {
+test('--check-config reports all errors at once, without any value', () => {
   const secret = 'short secret';
   const { status, stdout, stderr } = check({
     ...stores,
@@ -45,7 +45,7 @@ test('--check-config says all that is wrong at once, and no value', () => {
   expect(stderr).not.toContain(secret);
 });
 
-test('a key ring that cannot be read is refused without its text', () => {
+test('an unreadable key ring is refused without showing its text', () => {
   const { status, stderr } = check({ ...stores, ...apiSecrets, WEBHOOK_SECRET_KEYS: 'first:notakey' });
   expect(status).toBe(1);
   expect(stderr).toContain('WEBHOOK_SECRET_KEYS');

@@ -25,7 +25,7 @@ import { makeWatchRows } from '../../support/watch/harness.ts';
 
 const webhooks = '/id/v1/watch/webhooks';
 const entregas = '/id/v1/watch/entregas';
-// A public address as a literal: it needs no name server, and nothing is sent to it.
+// A literal public address needs no name server. Nothing is sent to it.
 const publicUrl = 'https://93.184.216.34/avisos';
 const at = new Date('2026-11-26T12:00:00Z');
 const ruc = '20990000019';
@@ -76,7 +76,7 @@ interface Outcome {
   responseCut?: boolean;
 }
 
-/** What a worker does with all that it can claim, without sending. */
+/** Claims everything that is due, as a worker does, and records results without sending. */
 async function work(webhook: string, outcome: Outcome) {
   const { deliveries } = await claimDeliveries(around.pool, webhook, claimLimits, () => 50);
   await recordResults(
@@ -97,7 +97,7 @@ async function work(webhook: string, outcome: Outcome) {
 }
 
 describe('changing a webhook', () => {
-  test('each field for itself; null means all again; another URL is another endpoint', async () => {
+  test('each field changes alone, null means all again, and another URL is another endpoint', async () => {
     const { by, id, path, list, read } = await makeScene({ descripcion: 'ERP', eventos: ['ruc.baja'] });
     await around.pool.query(
       'UPDATE webhook SET fallos_consecutivos = 19, primer_fallo_at = now(), agotados_consecutivos = 4 WHERE id = $1',
@@ -139,14 +139,14 @@ describe('changing a webhook', () => {
     await expectProblem(await patch({ estado: 'activo' }), 'parametro_desconocido');
     await expectProblem(await patch({ listas: [await insertList(around.pool, stranger)] }), 'recurso_no_encontrado');
     await expectProblem(await patch({ en_vuelo: 2 }, stranger), 'recurso_no_encontrado');
-    // webhooks 5.45, superlog#154: the update path is checked as creation is.
+    // superlog#154: an update must be checked like a creation.
     for (const url of ['https://127.0.0.1/', 'http://93.184.216.34/', 'https://10.0.0.1/', 'https://169.254.169.254/'])
       await expectProblem(await patch({ url }), 'url_no_permitida');
   });
 });
 
 describe('another secret', () => {
-  test('the one before it signs for the grace, newest first, three at most', async () => {
+  test('the previous ones sign during the grace period, newest first, three at most', async () => {
     const { by, id, path, post, secreto } = await makeScene();
     const rotate = async (json?: unknown) => {
       const response = await post(`${path}/secreto`, json);
@@ -164,7 +164,7 @@ describe('another secret', () => {
     expect(await signing()).toEqual([second.secreto, first.secreto, secreto]);
     const third = await rotate({ gracia_horas: 1 });
     expect(await signing()).toEqual([third.secreto, second.secreto, first.secreto]);
-    // A later rotation makes no grace longer than it was.
+    // A later rotation must not extend an earlier grace period.
     const { rows } = await around.pool.query(
       `SELECT expires_at < now() + interval '2 hours' AS soon FROM webhook_secret WHERE webhook_id = $1 ORDER BY number`,
       [id],
@@ -189,7 +189,7 @@ describe('another secret', () => {
 });
 
 describe('a test of the endpoint', () => {
-  test('is claimed while the webhook is paused, tried once, in no history and not among what is pending', async () => {
+  test('is claimed while the webhook is paused, tried once, and neither in the history nor counted as pending', async () => {
     const { by, id, path, post, announce, read, delivery } = await makeScene();
     await announce(ruc);
     await post(`${path}/pausar`);
@@ -222,7 +222,7 @@ describe('a test of the endpoint', () => {
     expect((await work(id, { success: true })).map(({ event }) => event)).toEqual(['ruc.estado_cambiado']);
   });
 
-  test('a pause does not hold it; its URL is checked again; another account has no such webhook', async () => {
+  test('is not held by a pause, checks the URL again, and is unknown to another account', async () => {
     const { id, path, post } = await makeScene();
     await post(`${path}/prueba`);
     await post(`${path}/pausar`);
@@ -234,7 +234,7 @@ describe('a test of the endpoint', () => {
 });
 
 describe('deliveries', () => {
-  test('newest first, page by page, by state and by time; attempts with what the endpoint answered', async () => {
+  test('are listed newest first by page, state and time, and attempts show what the receiver answered', async () => {
     const { by, id, path, announce, deliveries, delivery } = await makeScene();
     const rucs = Array.from({ length: 7 }, (_, index) => `2070000010${index}`);
     for (const each of rucs) await announce(each);
@@ -243,7 +243,7 @@ describe('deliveries', () => {
     expect(data).toHaveLength(7);
     expect(data[0]).toMatchObject({ evento: 'ruc.estado_cambiado', estado: 'pendiente', intentos: 1 });
     expect(Date.parse(data[0]!.proximo_intento_en!)).toBeGreaterThan(Date.now() + 50_000);
-    // Several of one transaction have one time: pages neither skip nor repeat them.
+    // Deliveries of one transaction have the same time. Pages must neither skip nor repeat them.
     await around.pool.query(
       "UPDATE delivery SET created_at = '2026-11-26T12:00:00.123456Z' WHERE webhook_id = $1 AND id = ANY($2)",
       [id, data.slice(2, 6).map((each) => each.id)],
@@ -285,7 +285,7 @@ describe('deliveries', () => {
     await expectProblem(await by.request(`${entregas}/en_nada`), 'recurso_no_encontrado');
   });
 
-  test('an id of an earlier release, which says no day, is found as well; an id that was never given out is not', async () => {
+  test('an id of an earlier release, without a day, is found; an id that was never issued is not', async () => {
     const { by, id, announce, deliveries, delivery, post } = await makeScene();
     await announce(ruc);
     const [made] = (await deliveries()).data;
@@ -303,7 +303,7 @@ describe('deliveries', () => {
     await expectProblem(await stranger.request(`${entregas}/en_${digest}`), 'recurso_no_encontrado');
   });
 
-  test('an attempt under way has no outcome; one whose worker died is unknown', async () => {
+  test('an attempt in flight has no outcome; that of a dead worker is unknown', async () => {
     const { id, announce, deliveries, delivery } = await makeScene();
     await announce(ruc);
     await claimDeliveries(around.pool, id, claimLimits, () => 1);
@@ -321,15 +321,15 @@ describe('sending again', () => {
     return resentAnswer.parse(await response.json()).data;
   };
 
-  // webhooks 3.4, outpost#670
-  test('pressed twice, each after the other failed: two more attempts of the same delivery', async () => {
+  // outpost#670
+  test('two resends, each after the previous attempt failed, make two more attempts of the same delivery', async () => {
     const { id, announce, deliveries, delivery, post } = await makeScene();
     await announce(ruc);
     await work(id, { success: false });
     const { id: entrega } = (await deliveries()).data[0]!;
     for (const attempt of [2, 3]) {
       expect(await resend(post, entrega)).toEqual({ id: entrega, estado: 'pendiente' });
-      // Pressed again before it left: one attempt.
+      // A second resend before the attempt leaves makes no further attempt.
       await resend(post, entrega);
       expect(await work(id, { success: false })).toMatchObject([{ id: entrega, attempt, failuresOfCycle: 0 }]);
       expect(await work(id, { success: false })).toEqual([]);
@@ -337,7 +337,7 @@ describe('sending again', () => {
     expect((await delivery(entrega)).historial_intentos).toHaveLength(3);
   });
 
-  test('it takes the place of the retry that was pending, and a success ends both', async () => {
+  test('it replaces the pending retry, and a success ends both', async () => {
     const { id, announce, deliveries, post } = await makeScene();
     await announce(ruc);
     await work(id, { success: false, retryInMs: 3_600_000 });
@@ -345,12 +345,12 @@ describe('sending again', () => {
     await resend(post, entrega);
     expect(await work(id, { success: true })).toMatchObject([{ id: entrega, failuresOfCycle: 1 }]);
     expect((await deliveries()).data).toMatchObject([{ estado: 'entregada', proximo_intento_en: null }]);
-    // What was delivered may be asked for again.
+    // A delivered one may be sent again.
     await resend(post, entrega);
     expect(await work(id, { success: true })).toMatchObject([{ id: entrega, attempt: 3 }]);
   });
 
-  test('one that is under way is not sent twice at once', async () => {
+  test('a delivery in flight is not sent twice at once', async () => {
     const { id, announce, deliveries, post } = await makeScene();
     await announce(ruc);
     await claimDeliveries(around.pool, id, claimLimits, () => 1);
@@ -359,8 +359,8 @@ describe('sending again', () => {
     expect(await work(id, { success: true })).toEqual([]);
   });
 
-  // webhooks 3.12, convoy#1092
-  test('of a paused webhook it is held; given up and sent again after the resume', async () => {
+  // convoy#1092
+  test('for a paused webhook it is held, and can be discarded and sent again after the resume', async () => {
     const { id, path, announce, deliveries, post } = await makeScene();
     await announce(ruc);
     await work(id, { success: false });
@@ -374,8 +374,8 @@ describe('sending again', () => {
     expect(await work(id, { success: true })).toMatchObject([{ id: entrega }]);
   });
 
-  // What was wrong would be the last word: its correction was sent before, or never, where the original was not.
-  test('what a correction took back is not sent again, attempted before or not; a recovery leaves it out and counts it', async () => {
+  // Otherwise wrong data would arrive last: its correction was sent before, or never if the original was not attempted.
+  test('a delivery that a correction revoked is not sent again; a recovery omits and counts it', async () => {
     const { id, list, path, by, announce, deliveries, post } = await makeScene();
     const [attempted, unsent] = [ruc, '20990000027'];
     await announce(attempted);
@@ -415,7 +415,7 @@ describe('sending again', () => {
     expect(await resend(post, correction!.id)).toEqual({ id: correction!.id, estado: 'pendiente' });
   });
 
-  test('what was cancelled stays so', async () => {
+  test('a cancelled delivery stays cancelled', async () => {
     const { id, announce, deliveries, post } = await makeScene();
     await announce(ruc);
     const { id: entrega } = (await deliveries()).data[0]!;
@@ -427,8 +427,7 @@ describe('sending again', () => {
 describe('recoveries', () => {
   const desde = '2026-01-01T00:00:00Z';
 
-  // webhooks 3 "more than 100 failed with several attempts, then recover" and "recover while some are still retried"
-  test('counts first; each that failed is due once, none that is pending; progress to the end', async () => {
+  test('a recovery counts first, makes each failed delivery due once and no pending one, and shows its progress', async () => {
     const { by, id, path, announce, deliveries, post } = await makeScene();
     const rucs = Array.from({ length: 120 }, (_, index) => `207000${String(index).padStart(5, '0')}`);
     await announce(...rucs);
@@ -464,7 +463,7 @@ describe('recoveries', () => {
     expect((await progress()).estado).toBe('terminada');
   });
 
-  test('a paused webhook holds what is recovered; a deleted one cancels it', async () => {
+  test('a paused webhook holds recovered deliveries; deleting it cancels them', async () => {
     const { by, id, path, announce, deliveries, post } = await makeScene();
     await announce(ruc, '20990000027');
     await work(id, { success: true });
@@ -481,7 +480,7 @@ describe('recoveries', () => {
       .toBe('cancelada');
   });
 
-  /** A recovery that the running API first looks at some seconds from now: until then its webhook is deleted. */
+  /** A recovery that the running API starts some seconds from now, so that its webhook can be deleted before. */
   async function insertRunning(webhook: string): Promise<void> {
     await around.pool.query(
       `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, estado, total, next_at)
@@ -490,7 +489,7 @@ describe('recoveries', () => {
     );
   }
 
-  test('its bounds are taken as times are shown: a delivery of that second is in', async () => {
+  test('a bound without a fraction includes the whole second, as times are shown', async () => {
     const { id, path, announce, deliveries, post } = await makeScene();
     await announce(ruc);
     await work(id, { success: false });
@@ -508,12 +507,12 @@ describe('recoveries', () => {
     expect(await found({ desde: '2026-11-26T12:00:01Z' })).toBe(0);
   });
 
-  test('what became pending after it was counted is made due too: none is left out, and never fewer', async () => {
+  test('what became pending after the count is made due too, so none is left out', async () => {
     const { by, id, path, announce } = await makeScene();
     await announce(ruc, '20990000027');
     await work(id, { success: false, retryInMs: 3_600_000 });
     const recovery = `r-${id}`;
-    // Counted while one of the two was held.
+    // The count runs while one of the two is held.
     await around.pool.query(
       `INSERT INTO recovery (id, webhook_id, from_at, until_at, states, estado, total)
        VALUES ($1, $2, $3, now(), '{pendiente}', 'en_curso', 1)`,
@@ -527,7 +526,7 @@ describe('recoveries', () => {
     expect(await progress()).toMatchObject({ total: 1, reenviadas: 2, omitidas: 0 });
   });
 
-  test('cancelled, it makes nothing more due', async () => {
+  test('a cancelled recovery makes nothing more due', async () => {
     const { by, id, path, announce, deliveries } = await makeScene();
     await announce(ruc);
     await work(id, { success: false });
@@ -546,7 +545,7 @@ describe('recoveries', () => {
     expect((await deliveries()).data).toMatchObject([{ estado: 'agotada' }]);
   });
 
-  test('what can never succeed, and five at a time', async () => {
+  test('impossible requests are refused, and at most five recoveries run at a time', async () => {
     const { by, id, path, post } = await makeScene();
     const recover = (json: unknown) => post(`${path}/recuperaciones`, json);
     for (const wrong of [
@@ -568,7 +567,7 @@ describe('recoveries', () => {
   });
 });
 
-test('notices: newest first, of the account alone', async () => {
+test('owner notices are listed newest first, for the own account only', async () => {
   const { by, id, path, post } = await makeScene();
   await around.pool.query('UPDATE webhook SET fallos_consecutivos = 10, primer_fallo_at = now() WHERE id = $1', [id]);
   await around.pool.query(
@@ -593,7 +592,7 @@ test('notices: newest first, of the account alone', async () => {
   expect((await stranger.request('/id/v1/watch/avisos').then((r) => r.json())) as unknown).toMatchObject({ data: [] });
 });
 
-test('after a downgrade what there is can be read and nothing is changed; an account that never watched reads nothing', async () => {
+test('after a downgrade an account can read but not change; one that never watched cannot read', async () => {
   const { by, path, list, announce, deliveries } = await makeScene();
   await announce(ruc);
   const { id: entrega } = (await deliveries()).data[0]!;

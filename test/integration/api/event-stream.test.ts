@@ -24,7 +24,7 @@ async function makeWatcher(): Promise<{ by: TestCaller; list: number }> {
 
 const positions = (stream: EventStreamClient) => stream.events.map(({ id }) => Number(id));
 
-test('it starts now, and shows what comes within a second of its commit: the text that is signed, its position as id', async () => {
+test('a stream starts now and shows an event within a second of its commit: the signed text, with its position as id', async () => {
   const { by, list } = await makeWatcher();
   await writeChanges(around.pool, by, { list, edition: 1, rucs, detectedAt: at });
   const stream = await openEventStream(by, path);
@@ -43,7 +43,7 @@ test('it starts now, and shows what comes within a second of its commit: the tex
   stream.close();
 });
 
-test('cut a hundred times while three writers commit, it goes on by Last-Event-ID without a gap or a repeat', async () => {
+test('cut a hundred times while three writers commit, it continues by Last-Event-ID without gap or repeat', async () => {
   const { by } = await makeWatcher();
   const lists = await Promise.all([1, 2, 3].map(() => insertList(around.pool, by)));
   let cuts = 0;
@@ -59,7 +59,7 @@ test('cut a hundred times while three writers commit, it goes on by Last-Event-I
   const follow = async (events: number) => {
     const stream = await openEventStream(by, path, { lastEventId: String(seen.at(-1) ?? 0) });
     await stream.until(events);
-    // In the middle of whatever is on its way: what did not arrive whole does not count.
+    // Cut in the middle of whatever is being sent. An event that did not arrive whole does not count.
     stream.close();
     seen.push(...positions(stream));
   };
@@ -71,7 +71,7 @@ test('cut a hundred times while three writers commit, it goes on by Last-Event-I
   expect(seen).toEqual(Array.from({ length: total }, (_, index) => index + 1));
 });
 
-test('filters are those of the history', async () => {
+test('the filters are those of the history', async () => {
   const { by, list } = await makeWatcher();
   const stream = await openEventStream(by, `${path}?ruc=20131312955`);
   await writeChanges(around.pool, by, {
@@ -90,13 +90,13 @@ test('filters are those of the history', async () => {
   await expectProblem(await by.request(path, { method: 'HEAD' }).then(bodyOfGet(by)), 'metodo_no_permitido');
 });
 
-/** A HEAD has no body to check, so the same is seen by another method that is not admitted. */
+/** A HEAD has no body to check, so another refused method is checked instead. */
 const bodyOfGet = (by: TestCaller) => (head: Response) => {
   expect(head.status).toBe(405);
   return by.request(path, { method: 'POST' });
 };
 
-test('five per account; a closed one makes room, and so does one whose process died', async () => {
+test('five per account; a closed stream makes room, and so does one whose process died', async () => {
   const { by } = await makeWatcher();
   const other = await makeCaller(around.pool, around.api.url);
   const streams = await Promise.all(Array.from({ length: 5 }, () => openEventStream(by, path)));
@@ -139,7 +139,7 @@ test.each([
   stuck.close();
 });
 
-test('the plan and the token are asked as everywhere; PostgreSQL away ends it, and it goes on afterwards', async () => {
+test('plan and token are checked as everywhere; without PostgreSQL it ends, and it can be continued afterwards', async () => {
   const { by, list } = await makeWatcher();
   const micro = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
   await expectProblem(await micro.request(path), 'plan_insuficiente');

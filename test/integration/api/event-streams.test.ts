@@ -10,7 +10,7 @@ import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type FreshDatabase, freshDatabase } from '../../support/engines/isolation.ts';
 import { silentLog } from '../../support/watch/harness.ts';
 
-// The end of streams by their time and by the end of their process; an hour is made short.
+// Streams end when their time is over or their process stops. The hour is shortened here.
 const limits = { ...defaultStreamLimits, lookMs: 50, maxOpenMs: 700, endMs: 100 };
 const noNotifications = { listen: () => () => {} };
 let database: FreshDatabase;
@@ -30,7 +30,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A response of which it is seen whether it was cut. */
+/** A response that records whether it was cut. */
 class Response extends EventEmitter {
   destroyed = false;
   destroy(): void {
@@ -43,7 +43,7 @@ const seats = async () => (await pool.query('SELECT count(*) AS n FROM event_str
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve())));
 
-test('it ends when its time is over, and is cut off if nobody reads its end; its place is free then', async () => {
+test('a stream ends when its time is over, is cut off if nobody reads the end, and frees its place', async () => {
   const streams = new EventStreams(pool, noNotifications, silentLog, limits);
   streams.start();
   const began = performance.now();
@@ -57,7 +57,7 @@ test('it ends when its time is over, and is cut off if nobody reads its end; its
   await streams.stop();
 });
 
-test('a process that stops ends all of its streams, one that is opened meanwhile too', async () => {
+test('a process that stops ends all its streams, even one that is opened meanwhile', async () => {
   const streams = new EventStreams(pool, noNotifications, silentLog, { ...limits, maxOpenMs: 3_600_000 });
   streams.start();
   const open = await streams.open(caller, makeResponse());
@@ -68,7 +68,7 @@ test('a process that stops ends all of its streams, one that is opened meanwhile
   await expect.poll(seats, { timeout: 10_000 }).toBe(0);
 });
 
-test('a token that was revoked since the caller was known reads nothing', async () => {
+test('a token that was revoked after the caller was identified reads nothing', async () => {
   const streams = new EventStreams(pool, noNotifications, silentLog, {
     ...limits,
     lookMs: 60_000,

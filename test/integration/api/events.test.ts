@@ -36,11 +36,11 @@ async function read(by: TestCaller, query: string) {
 
 describe('history of events', () => {
   let list: number;
-  // 02:00 in Lima of the 27th is the day of the 27th there; 23:30 of the 26th is not.
+  // 02:00 of the 27th in Lima belongs to the 27th there, 23:30 of the 26th does not.
   const late = new Date('2026-11-27T04:30:00Z');
   const night = new Date('2026-11-27T07:00:00Z');
 
-  test('an empty page has a cursor, which goes on when something comes', async () => {
+  test('an empty page has a cursor, which continues when an event comes', async () => {
     const empty = await read(caller, '');
     expect(empty).toMatchObject({ data: [], meta: { hay_mas: false, fecha_dato: '2026-11-26' } });
     list = await makeList(caller);
@@ -89,7 +89,7 @@ describe('history of events', () => {
     expect(data.map((event) => event.posicion)).toEqual(positions);
   });
 
-  test('the filter by list is the list of the event', async () => {
+  test('the filter by list matches the list of the event', async () => {
     expect((await read(caller, `lista=${list}`)).data).toHaveLength(3);
   });
 
@@ -110,19 +110,19 @@ describe('history of events', () => {
     expect(problem.errors).toHaveLength(1);
   });
 
-  test('a cursor that is further than the account has come is another account’s: it passes over nothing in silence', async () => {
+  test('a cursor beyond the account’s last position is refused as another account’s, and skips nothing silently', async () => {
     const { meta } = await read(caller, '');
     await expectProblem(await stranger.request(`${path}?cursor=${meta.cursor}`), 'parametro_invalido');
   });
 
-  test('HEAD is answered as GET, other methods are not', async () => {
+  test('HEAD is answered like GET, other methods are refused', async () => {
     const head = await caller.request(path, { method: 'HEAD' });
     expect([head.status, await head.text()]).toEqual([200, '']);
     await expectProblem(await caller.request(path, { method: 'DELETE' }), 'metodo_no_permitido');
   });
 });
 
-test('a reader that follows the cursor while four writers commit in any order misses and repeats nothing', async () => {
+test('a reader that follows the cursor while four writers commit in any order misses nothing and repeats nothing', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const lists = await Promise.all([makeList(by), makeList(by), makeList(by), makeList(by)]);
   const rounds = 12;
@@ -151,7 +151,7 @@ test('a reader that follows the cursor while four writers commit in any order mi
   expect(seen).toEqual(Array.from({ length: total }, (_, index) => index + 1));
 });
 
-test('asking whether there is news looks through no day when there is none', async () => {
+test('polling without new events reads no partition', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   await write(by, await makeList(by), 1, [firstRuc], new Date('2026-11-26T12:00:00Z'));
   const { meta } = await read(by, '');
@@ -167,7 +167,7 @@ test('asking whether there is news looks through no day when there is none', asy
   expect(await read(by, `cursor=${meta.cursor}`)).toMatchObject({ data: [], meta: { cursor: meta.cursor } });
 });
 
-test('a cursor before what the retention removed is told so, and given the oldest that still shows everything', async () => {
+test('a cursor before what the retention removed gets 410 with the oldest cursor that still shows everything', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const list = await makeList(by);
   const old = new Date('2025-01-10T12:00:00Z');
@@ -181,7 +181,7 @@ test('a cursor before what the retention removed is told so, and given the oldes
   const problem = await expectProblem(response, 'cursor_vencido');
   const onward = await read(by, `cursor=${problem.cursor}`);
   expect(onward.data.map((event) => event.posicion)).toEqual([3]);
-  // Without a cursor nothing was missed: it starts with the oldest that is kept.
+  // Without a cursor nothing was missed: the page starts with the oldest stored event.
   const anew = await read(by, '');
   expect(anew.data.map((event) => event.posicion)).toEqual([3]);
   expect((await read(by, `cursor=${anew.meta.cursor}`)).data).toEqual([]);

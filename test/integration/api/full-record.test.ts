@@ -13,7 +13,7 @@ import {
   type TestEdition,
 } from '../../support/registers/served-register.ts';
 
-// One story: registers are loaded one after another, then change, while the same companies are looked up.
+// The tests depend on each other: registers are loaded one after another, then change, while the same companies are looked up.
 
 const agent = '20990000019';
 const other = '20990000043';
@@ -61,7 +61,7 @@ async function notReadyBecause(): Promise<string | null> {
   return reason;
 }
 
-test('before the lists: their fields and dates are null, and the process is not ready for what it promises', async () => {
+test('before the lists are loaded their fields and dates are null, and the process is not ready', async () => {
   const { data, meta } = await lookUp(agent);
   expect(data).toMatchObject({ es_agente_retencion: null, es_buen_contribuyente: null, tipo_contribuyente: null });
   expect(meta.fecha_padrones).toEqual({ agentes_retencion: null, buenos_contribuyentes: null });
@@ -69,7 +69,7 @@ test('before the lists: their fields and dates are null, and the process is not 
   expect(await notReadyBecause()).toContain('agentes_retencion, buenos_contribuyentes');
 });
 
-test('a first edition of a list that is still being written says nothing yet', async () => {
+test('a first edition of a list that is still being written does not count yet', async () => {
   await load('agentes_retencion', { number: 1, fechaDato: '2026-11-20', materialisedAt: null }, [
     `${agent}|COMERCIAL PRUEBA UNO S.A.C.|2023-10-01|RS R.S.186-2023|`,
     `${onlyListed}|NO ESTÁ EN EL PADRÓN|2023-10-01|RS R.S.186-2023|`,
@@ -78,8 +78,7 @@ test('a first edition of a list that is still being written says nothing yet', a
   expect([data.es_agente_retencion, meta.fecha_padrones.agentes_retencion]).toEqual([null, null]);
 });
 
-// A lost store must not answer for the register that it lost.
-test('a list whose rows the store does not hold is 503, never "not listed"; the daily register keeps its own word', async () => {
+test('a list whose rows the store lost gives 503, never "not listed"; the daily register still answers', async () => {
   await around.pool.query("UPDATE edition SET materializada_at = now() WHERE register = 'agentes_retencion'");
   await load('buenos_contribuyentes', { number: 1, fechaDato: '2026-11-25' }, []);
   for (const ruc of [agent, other])
@@ -87,7 +86,7 @@ test('a list whose rows the store does not hold is 503, never "not listed"; the 
   await expectProblem(await caller.request('/id/v1/ruc/20131312955'), 'ruc_no_encontrado');
 });
 
-test('all registers: one record, each source with its own date', async () => {
+test('one record from all registers, each source with its own date', async () => {
   await insertTaxpayers(around.clickhouse, [
     { line: `${other}|ACME PERÚ S.A.A.|2012-06-01|RS 0230050312833|`, register: 'buenos_contribuyentes' },
   ]);
@@ -123,7 +122,7 @@ test('all registers: one record, each source with its own date', async () => {
     es_agente_retencion: true,
     es_buen_contribuyente: false,
   });
-  // Every answer says which publication it is from, of which day, and when it was loaded.
+  // Every answer names its publications, their dates and when they were loaded.
   expect(meta).toMatchObject({
     origen: 'SUNAT - Padrón reducido del RUC',
     fecha_dato: '2026-11-26',
@@ -139,7 +138,7 @@ test('all registers: one record, each source with its own date', async () => {
   expect(await notReadyBecause()).toBeNull();
 });
 
-test('who is in no list and not in the monthly register: false and null, with the same dates', async () => {
+test('a company that is in no list and not in the monthly register: false and null, with the same dates', async () => {
   const { data, meta } = await lookUp(other);
   expect(data).toMatchObject({
     tipo_contribuyente: null,
@@ -150,7 +149,7 @@ test('who is in no list and not in the monthly register: false and null, with th
   expect(meta.fuentes).toHaveLength(4);
 });
 
-test('a natural person: what the monthly register says, and why there is no address', async () => {
+test('a natural person: the data of the monthly register, and the reason for the missing address', async () => {
   const { data, meta, headers } = await lookUp(person);
   expect(data).toMatchObject({ ubigeo: '130112', distrito: 'ALTO TRUJILLO', direccion: null, nro_trabajadores: 0 });
   expect(meta.direccion_motivo).toBe('no_publicada_persona_natural');
@@ -162,14 +161,14 @@ test('only the daily register says who exists', async () => {
   expect(problem.meta).toEqual({ origen: 'SUNAT - Padrón reducido del RUC', fecha_dato: '2026-11-26' });
 });
 
-test('an unknown ubigeo is kept, without names, and counted', async () => {
+test('an unknown ubigeo is kept without names and counted', async () => {
   const { data } = await lookUp(other);
   expect(data).toMatchObject({ ubigeo: '999999', departamento: null, provincia: null, distrito: null });
   const metrics = await (await fetch(`${around.api.url}/metrics`)).text();
   expect(Number(/^padron_unknown_ubigeo_total\{.*\} (\d+)$/m.exec(metrics)![1])).toBeGreaterThanOrEqual(1);
 });
 
-test('a row of a list edition that is still being written is dated by that edition, other rows are not', async () => {
+test('a row that a list edition still being written has changed is dated by that edition, other rows are not', async () => {
   await insertEdition(around.pool, {
     register: 'agentes_retencion',
     number: 2,
@@ -186,8 +185,8 @@ test('a row of a list edition that is still being written is dated by that editi
   expect((await lookUp(agent)).meta.fecha_padrones.agentes_retencion).toBe('2026-11-20');
 });
 
-// Nothing but absence says that somebody left a list.
-test('who left a list is no longer on it; the ETag of the answer is another', async () => {
+// Only its absence shows that a company left a list.
+test('a company that left a list is no longer on it, and the answer has another ETag', async () => {
   const before = (await lookUp(agent)).headers.get('etag')!;
   expect(before).toMatch(/^W\/"1\.1\.1\.1-/);
   await insertTaxpayers(around.clickhouse, [
@@ -202,7 +201,7 @@ test('who left a list is no longer on it; the ETag of the answer is another', as
   expect([data.es_agente_retencion, meta.fecha_padrones.agentes_retencion]).toEqual([false, '2026-11-28']);
 });
 
-test('a newer publication in quarantine, refused or waiting changes no answer', async () => {
+test('a newer publication that is in quarantine, refused or waiting changes no answer', async () => {
   const before = await lookUp(agent);
   for (const state of ['en_cuarentena', 'rechazada', 'comparada'])
     await insertPublication(around.pool, {
@@ -216,7 +215,7 @@ test('a newer publication in quarantine, refused or waiting changes no answer', 
   expect((await lookUp(agent)).meta).toEqual(before.meta);
 });
 
-test('the same bytes again, or a source that says they are still good, move the date and nothing else', async () => {
+test('the same bytes again, or a source that confirms them, change the date and nothing else', async () => {
   await insertPublication(around.pool, {
     register: 'buenos_contribuyentes',
     fechaDato: '2026-11-27',
@@ -235,7 +234,7 @@ test('the same bytes again, or a source that says they are still good, move the 
   expect(meta.fecha_padrones).toEqual({ agentes_retencion: '2026-11-30', buenos_contribuyentes: '2026-11-27' });
 });
 
-test('a correction is an edition without a publication: its source has no hash', async () => {
+test('a correction is an edition without a publication, so its source has no hash', async () => {
   await insertTaxpayers(around.clickhouse, [
     {
       line: `${agent}|COMERCIAL PRUEBA UNO S.A.C.|2023-10-01|RS R.S.186-2023|`,

@@ -13,7 +13,7 @@ import {
   insertTaxpayers,
 } from '../../support/registers/served-register.ts';
 
-// Four editions of the daily register, of which the fourth undoes the third, and two of a list.
+// Four editions of the daily register, the fourth correcting the third, and two editions of a list.
 
 const company = '20990000019';
 const steady = '20990000043';
@@ -67,27 +67,27 @@ async function on(day: string, ruc = company) {
   expect(response.status).toBe(200);
   const { data, meta } = taxpayerAnswer.parse(await response.json());
   const { agentes_retencion } = meta.fecha_padrones;
-  return { told: [meta.fecha_dato, data.estado, agentes_retencion, data.es_agente_retencion], meta, response };
+  return { shown: [meta.fecha_dato, data.estado, agentes_retencion, data.es_agente_retencion], meta, response };
 }
 
 test.each([
   ['2026-03-02', '2026-03-02', 'ACTIVO', null, null],
-  // A day without an edition of its own: the last one before it.
+  // A day without an edition has the last one before it.
   ['2026-03-03', '2026-03-02', 'ACTIVO', '2026-03-03', false],
   ['2026-03-04', '2026-03-04', 'SUSPENSIÓN TEMPORAL', '2026-03-03', false],
-  // The same bytes again: the same state, of a later day.
+  // The same bytes again keep the state and have a later date.
   ['2026-03-07', '2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', true],
-  // The correction has the day of what it undid, which therefore was never so.
+  // The correction takes the date of the wrong edition, which therefore never was in force.
   ['2026-03-09', '2026-03-09', 'SUSPENSIÓN TEMPORAL', '2026-03-06', true],
   ['2026-11-01', '2026-03-09', 'SUSPENSIÓN TEMPORAL', '2026-03-06', true],
 ])('as of %s', async (day, ...expected) => {
-  const { told, meta, response } = await on(day);
-  expect(told).toEqual(expected);
+  const { shown, meta, response } = await on(day);
+  expect(shown).toEqual(expected);
   expect(meta.fuentes[0]!.fecha_dato).toBe(expected[0]);
   expect(response.headers.get('cache-control')).toBe('private, no-cache');
 });
 
-test('as of a day: an ETag of the editions of then, 304 to who has it, the same to HEAD', async () => {
+test('an answer as of a day has an ETag of its editions, gives 304, and answers HEAD alike', async () => {
   const { response } = await on('2026-03-07');
   const etag = response.headers.get('etag')!;
   expect(etag).toMatch(/^W\/"2\.2-/);
@@ -98,7 +98,7 @@ test('as of a day: an ETag of the editions of then, 304 to who has it, the same 
   expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, etag, '']);
 });
 
-test('days that have no answer: before the first edition, in the future, none at all', async () => {
+test('days without an answer: before the first edition, in the future, and no real day', async () => {
   const early = await caller.request(`/id/v1/ruc/${company}?fecha=2026-03-01`);
   const problem = await expectProblem(early, 'fecha_sin_datos');
   expect(problem.meta).toEqual({ origen: 'SUNAT - Padrón reducido del RUC', primera_fecha: '2026-03-02' });
@@ -106,14 +106,14 @@ test('days that have no answer: before the first edition, in the future, none at
     await expectProblem(await caller.request(`/id/v1/ruc/${company}?fecha=${day}`), 'fecha_invalida');
 });
 
-test('not found as of a day names the edition of then', async () => {
+test('not found as of a day names the edition of that day', async () => {
   const response = await caller.request('/id/v1/ruc/20131312955?fecha=2026-03-07');
   const problem = await expectProblem(response, 'ruc_no_encontrado');
   expect(problem.meta).toMatchObject({ fecha_dato: '2026-03-05' });
 });
 
-// A store that lost part of the history must not tell today's state as that of then.
-test('a later row without its change is 503, never an answer', async () => {
+// A store that lost part of the history must not show today's state as that of the past day.
+test('a later row without its change gives 503, never an answer', async () => {
   const lost = '20990000060';
   await insertTaxpayers(around.clickhouse, [{ line: line(lost, 'BAJA DE OFICIO'), version: 3 }]);
   await expectProblem(await caller.request(`/id/v1/ruc/${lost}?fecha=2026-03-04`), 'servicio_no_disponible');
@@ -127,8 +127,7 @@ async function history(target: string, as = caller) {
 const short = ({ fecha_dato, registro, operacion, campo, antes, despues }: HistoryEntry) =>
   [fecha_dato, registro, operacion, campo, antes, despues] as const;
 
-// What changed and when, not only what is now.
-test('historial: newest first, all registers, a correction named', async () => {
+test('the history lists all registers newest first and names a correction', async () => {
   const { data, meta, headers } = await history(`/id/v1/ruc/${company}/historial`);
   expect(data.map(short)).toEqual([
     ['2026-03-09', 'padron_reducido', 'alta', 'ruc', null, company],
@@ -153,7 +152,7 @@ test('historial: newest first, all registers, a correction named', async () => {
   expect((await caller.request(`/id/v1/ruc/${company}/historial`, { method: 'HEAD' })).status).toBe(200);
 });
 
-test('historial by pages: the same entries, none twice', async () => {
+test('the pages of the history have the same entries, none twice', async () => {
   const all = (await history(`/id/v1/ruc/${company}/historial`)).data;
   const paged: HistoryEntry[] = [];
   let cursor: string | null = '';
@@ -168,17 +167,17 @@ test('historial by pages: the same entries, none twice', async () => {
     await expectProblem(await caller.request(`/id/v1/ruc/${company}/historial?${bad}`), 'parametro_invalido');
 });
 
-test('a RUC that never changed has an empty history; one that never was is not found', async () => {
+test('a RUC that never changed has an empty history; one that never existed is not found', async () => {
   expect((await history(`/id/v1/ruc/${steady}/historial`)).data).toEqual([]);
   await expectProblem(await caller.request('/id/v1/ruc/20131312955/historial'), 'ruc_no_encontrado');
 });
 
-test('historial begins with plan micro', async () => {
+test('the history needs plan micro', async () => {
   const free = await makeCaller(around.pool, around.api.url, { plan: 'free' });
   await expectProblem(await free.request(`/id/v1/ruc/${company}/historial`), 'plan_insuficiente');
 });
 
-test("a natural person's past: contract, audit of every answer, kept nowhere, named in data alone", async () => {
+test("a natural person's past needs a contract, is audited, not cached, and named in `data` alone", async () => {
   const unknown = `1511111111${checkDigit('1511111111')}`;
   const targets = [`/id/v1/ruc/${person}?fecha=2026-03-02`, `/id/v1/ruc/${person}/historial`];
   for (const target of targets) await expectProblem(await caller.request(target), 'contrato_requerido');
@@ -207,7 +206,7 @@ test("a natural person's past: contract, audit of every answer, kept nowhere, na
   for (const secret of ['PLANTADO', '1099000001']) expect([secret, output.includes(secret)]).toEqual([secret, false]);
 });
 
-// Found and HEAD and 304 cost one each, an empty page and what is not found nothing.
+// A found record, HEAD and 304 cost one each; an empty page and a RUC that is not found cost nothing.
 test('what a look-up of the past costs', async () => {
   const counted = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
   const left = async (target: string, options: RequestInit = {}) => {
@@ -225,8 +224,8 @@ test('what a look-up of the past costs', async () => {
   expect(await left(`/id/v1/ruc/${company}?fecha=2026-03-01`)).toBe(start - 4);
 });
 
-test('what changes about a past day is told at once: a correction, the same bytes again', async () => {
-  expect((await on('2026-03-07')).told).toEqual(['2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', true]);
+test('a change about a past day is visible at once: a correction, the same bytes again', async () => {
+  expect((await on('2026-03-07')).shown).toEqual(['2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', true]);
   await insertChanges(around.clickhouse, [
     { register: 'agentes_retencion', edition: 3, before: listLine, after: null, corrects: 2 },
   ]);
@@ -240,11 +239,11 @@ test('what changes about a past day is told at once: a correction, the same byte
   });
   // The catalogue is fresh for 200 ms.
   await sleep(300);
-  expect((await on('2026-03-07')).told).toEqual(['2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', false]);
-  expect((await on('2026-03-20')).told[0]).toBe('2026-03-12');
+  expect((await on('2026-03-07')).shown).toEqual(['2026-03-05', 'SUSPENSIÓN TEMPORAL', '2026-03-06', false]);
+  expect((await on('2026-03-20')).shown[0]).toBe('2026-03-12');
 });
 
-test('a store that is down is 503, and back again without a restart', async () => {
+test('a store that is down gives 503, and works again without a restart', async () => {
   const targets = [`/id/v1/ruc/${company}?fecha=2026-03-02`, `/id/v1/ruc/${company}/historial`];
   await around.clickhouseLine.cut();
   for (const target of targets) await expectProblem(await caller.request(target), 'servicio_no_disponible');

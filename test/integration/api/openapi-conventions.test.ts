@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Operation } from '../../../api/openapi/operation.ts';
-import { type OperationName, operations } from '../../../api/openapi/routes.ts';
+import { type Operation, type OperationName, operations } from '../../../api/operations.ts';
 import { createdRecoveryAnswer, testAnswer } from '../../../schemas/http/deliveries.ts';
 import { createdWebhookAnswer } from '../../../schemas/http/webhooks.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../../support/api/examples.ts';
@@ -8,7 +7,7 @@ import { company, publicUrl, startLoadedApi } from '../../support/api/loaded-api
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
 import type { Surroundings } from '../../support/api/surroundings.ts';
 
-// What the contract says of every route, asked of every route of the table.
+// Every operation of the table is asked what the contract says of all of them.
 
 let around: Surroundings;
 let caller: TestCaller;
@@ -17,8 +16,8 @@ let micro: TestCaller;
 const ids: Record<string, string> = {};
 
 const all = Object.entries<Operation>(operations) as [OperationName, Operation][];
-// A stream's answer has no end.
-const reading = all.filter(([, { method, type }]) => method === 'get' && type !== 'text/event-stream');
+// The answer of a stream never ends.
+const reading = all.filter(([, { method, textType }]) => method === 'get' && textType !== 'text/event-stream');
 const writing = all.filter(([, { body }]) => body !== undefined);
 
 beforeAll(async () => {
@@ -55,7 +54,7 @@ const addressOf = (name: OperationName) => targetOf(operations[name].path, named
 const withQuery = (address: string, more: string) => `${address}${address.includes('?') ? '&' : '?'}${more}`;
 
 describe('an answer that is read', () => {
-  test.each(reading)('%s: kept as the table says, 304, HEAD, request id, limits', async (name, operation) => {
+  test.each(reading)('%s: cached as the table says, 304, HEAD, request id, limits', async (name, operation) => {
     const address = addressOf(name);
     const response = await caller.request(address, { headers: { 'x-request-id': 'mi peticion 7' } });
     const body = await response.text();
@@ -68,12 +67,13 @@ describe('an answer that is read', () => {
     expect(header('ratelimit')!.includes('"mes"'), 'says what is left of the month').toBe(
       operation.charge !== undefined,
     );
+    const { caching = 'never' } = operation;
     expect(header('cache-control')).toBe(
-      { never: 'no-store', revalidated: 'private, no-cache', minute: 'private, max-age=60' }[operation.keeping],
+      { never: 'no-store', revalidated: 'private, no-cache', minute: 'private, max-age=60' }[caching],
     );
-    if (operation.keeping === 'never') expect(header('etag')).toBeNull();
+    if (caching === 'never') expect(header('etag')).toBeNull();
     else await expectRevalidated(address, header('etag')!);
-    if (operation.keeping === 'revalidated') {
+    if (caching === 'revalidated') {
       expect(header('vary')).toBe('Authorization, Accept-Encoding');
       expect(header('last-modified')).toMatch(/GMT$/);
     }
@@ -99,23 +99,23 @@ describe('an answer that is read', () => {
 });
 
 describe('what is refused', () => {
-  test.each(all)('%s: without a token; then under too small a plan', async (name, { method, access }) => {
+  test.each(all)('%s: without a token; then with too low a plan', async (name, { method, access }) => {
     const address = addressOf(name);
     const options = { method: method.toUpperCase() };
     const response = await requestsOf(around.api.url, null)(address, options);
     expect(response.headers.get('content-language')).toBe('es');
     await expectProblem(response, 'sin_token');
-    if (access !== 'micro' && access !== 'crecimiento') return;
-    const lower = access === 'micro' ? free : micro;
+    if (!['micro', 'crecimiento', 'crecimiento_or_lists'].includes(access)) return;
+    const [lower, plan] = access === 'micro' ? [free, 'micro'] : [micro, 'crecimiento'];
     const problem = await expectProblem(await lower.request(address, options), 'plan_insuficiente');
-    expect(problem.detail).toContain(access);
+    expect(problem.detail).toContain(plan);
   });
 
   test.each(all)('%s: an unknown parameter, never ignored', async (name, { method, access, body }) => {
     const address = withQuery(addressOf(name), 'desconocido=1');
     const sent = body === undefined ? {} : { json: exampleRequests[name].body ?? {} };
     const response = await caller.request(address, { method: method.toUpperCase(), ...sent });
-    if (access === 'calendario_ics') return expect(response.status).toBe(200);
+    if (access === 'calendar_feed') return expect(response.status).toBe(200);
     const problem = await expectProblem(response, 'parametro_desconocido');
     expect(problem.errors).toEqual([{ campo: 'desconocido', mensaje: expect.any(String) }]);
     expect(problem.instance).not.toContain('?');
@@ -136,7 +136,7 @@ describe('what is refused', () => {
     },
   );
 
-  test('each path: another method, with the ones that it has', async () => {
+  test('each path: another method, and the answer names the methods that it has', async () => {
     for (const [name, { path }] of all) {
       const address = addressOf(name).split('?')[0]!;
       const response = await caller.request(address, { method: 'PUT' });
@@ -145,7 +145,7 @@ describe('what is refused', () => {
     }
   });
 
-  /** Of the path that the address is, else of those that it fits. */
+  /** The methods of the path that equals the address, else of every path that it fits. */
   function methodsAt(address: string): string[] {
     const exact = all.filter(([, { path }]) => path === address);
     const fitting =

@@ -6,7 +6,7 @@ import { type MovableApis, startMovableApis } from '../../support/api/movable-ap
 import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../support/api/process.ts';
 import type { Surroundings } from '../../support/api/surroundings.ts';
 
-// One engine is away: which routes say so, which go on, and that all of them come back by themselves.
+// While one engine is down some routes give 503 and others go on. All of them recover by themselves.
 
 let around: Surroundings;
 let caller: TestCaller;
@@ -61,7 +61,7 @@ const usedBy = async ({ accountId }: TestCaller) =>
   (await readUse(around.pool, accountId, monthOf(Date.now()).firstDay))?.used;
 
 describe('ClickHouse down', () => {
-  test('every taxpayer route is 503 with Retry-After and charges nothing; the calendar and the account answer', async () => {
+  test('every taxpayer route gives 503 with Retry-After and charges nothing; calendar and account answer', async () => {
     await expect.poll(() => statusesOf(taxpayerRoutes), { timeout: 10_000 }).toEqual(all(taxpayerRoutes, 200));
     await around.clickhouseLine.cut();
     try {
@@ -90,7 +90,7 @@ describe('PostgreSQL down', () => {
   });
   afterAll(() => movable?.stop());
 
-  test('a known token goes on for 60 s on its lease, then 503; the calendar answers all along; back by itself', async () => {
+  test('a known token goes on for 60 s on its lease, then gets 503; the calendar always answers; all recover', async () => {
     const known = await makeCaller(around.pool, movable.apis[0]!.url);
     const { request } = known;
     const stranger = await makeCaller(around.pool, movable.apis[0]!.url);
@@ -104,7 +104,7 @@ describe('PostgreSQL down', () => {
         const answers = await Promise.all(Array.from({ length: 5 }, () => request(path)));
         expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
         found += answers.length;
-        // What must be written before it is answered is not; who is not known is not let in.
+        // An answer that must be recorded first is not given, and an unknown token is refused.
         await expectProblem(await request(`/id/v1/proveedor/${company}`), 'servicio_no_disponible');
         await expectProblem(await stranger.request(path), 'servicio_no_disponible');
         await expectProblem(await stranger.request(`/id/v1/ruc/${person}`), 'servicio_no_disponible');
@@ -122,7 +122,7 @@ describe('PostgreSQL down', () => {
     }
     await expect.poll(async () => (await request(path)).status, { timeout: 20_000, interval: 500 }).toBe(200);
     found += 1;
-    // What was looked up during the outage is charged late, not lost.
+    // Look-ups during the outage are charged later and not lost.
     await expect.poll(() => usedBy(known), { timeout: 10_000 }).toBe(found);
     expect((await stranger.request(path)).status).toBe(200);
   });

@@ -19,8 +19,8 @@ import { chanceOf, dayOf, type ModelEdition, makeModel, rucOf } from '../../supp
 import { insertEdition, insertPublication } from '../../support/registers/served-register.ts';
 
 // Thirty editions of every register, with repeats, confirmed dates, corrections and re-baselines, written by the consumers' own
-// writer: every RUC on every day is what somebody would tell who kept every edition whole. The last edition of each register is
-// still being written.
+// writer. Every RUC on every day must equal a model that keeps every edition whole. The last edition of each register is still
+// being written.
 
 const seed = 20_261_128;
 const rucs = [...Array(20).keys()].map((index) => rucOf(index % 5 === 4 ? '10' : '20', index));
@@ -117,7 +117,7 @@ function changesOf(
   });
 }
 
-/** The edition as of a day, and the last of its dates up to it. */
+/** The edition as of a day, and its last date up to that day. */
 function modelOn(name: RegisterName, day: string): { edition: ModelEdition; date: string } | null {
   const edition = served(name).findLast(({ fechaDato }) => fechaDato <= day);
   if (edition === undefined) return null;
@@ -126,7 +126,7 @@ function modelOn(name: RegisterName, day: string): { edition: ModelEdition; date
   return { edition, date: dates.sort().at(-1)! };
 }
 
-test('the model holds what it is about', () => {
+test('the model contains the cases that it is for', () => {
   const all = [...model.values()].flat();
   expect(all.filter(({ corrects }) => corrects !== null).length).toBeGreaterThan(20);
   expect(all.filter(({ isFull, number }) => isFull && number > 1).length).toBeGreaterThan(5);
@@ -173,24 +173,24 @@ test('every RUC on every day equals the model', async () => {
   expect(found).toBeGreaterThan(500);
 }, 60_000);
 
-test('the history of every RUC, page by page, is what the editions changed', async () => {
+test('the history of every RUC, page by page, lists what the editions changed', async () => {
   for (const ruc of rucs) {
-    const told: unknown[] = [];
+    const shown: unknown[] = [];
     let after: HistoryPlace | null = null;
     do {
       const page = await findHistory(ruc, { after, maxEntries: 13 });
       if (!page.isFound) break;
-      told.push(
+      shown.push(
         ...page.entries.map(({ correccion, ...entry }) => ({ ...entry, corrects: correccion?.edicion ?? null })),
       );
       expect(page.entries.length).toBeLessThanOrEqual(13);
       after = page.next;
     } while (after !== null);
-    expect(told).toEqual(historyOf(ruc));
+    expect(shown).toEqual(historyOf(ruc));
   }
 }, 60_000);
 
-/** Also of editions that are still being written: the look-up shows their rows too. */
+/** Includes editions that are still being written, since the look-up shows their rows too. */
 function historyOf(ruc: string): unknown[] {
   const changes = [...model].flatMap(([register, editions]) => {
     let lastKnown: readonly string[] | null = null;

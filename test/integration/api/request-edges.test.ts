@@ -6,7 +6,7 @@ import { company, person, startLoadedApi } from '../../support/api/loaded-api.ts
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
 import type { Surroundings } from '../../support/api/surroundings.ts';
 
-// Requests that no honest client makes, and the first one of an account.
+// Requests that no well-behaved client sends, and the first request of an account.
 
 const batch = '/id/v1/ruc/batch';
 
@@ -22,22 +22,22 @@ const send = (body: string, type = 'application/json') =>
   caller.request(batch, { method: 'POST', body, headers: { 'content-type': type } });
 
 describe('bodies', () => {
-  test('one that is refused half way does not stand before the next request of its connection', async () => {
+  test('the rest of a refused body does not precede the next request of its connection', async () => {
     const socket = await connected();
     const request = `Host: x\r\nAuthorization: Bearer ${caller.token}\r\n`;
     socket.write(`POST ${batch} HTTP/1.1\r\n${request}Content-Type: application/json\r\n`);
     socket.write('Transfer-Encoding: chunked\r\n\r\n');
     writeChunk(socket, 'x'.repeat(70_000));
     await expect.poll(() => socket.text(), { timeout: 10_000 }).toMatch(/^HTTP\/1\.1 413 /);
-    // More than the socket's buffers hold.
+    // More than the socket's buffers can hold.
     for (let more = 0; more < 100; more += 1) writeChunk(socket, 'x'.repeat(100_000));
     socket.write(`0\r\n\r\nGET /id/v1/ruc/${company} HTTP/1.1\r\n${request}Connection: close\r\n\r\n`);
     await expect.poll(() => socket.text(), { timeout: 20_000 }).toMatch(/HTTP\/1\.1 200 OK\r\n/);
     socket.destroy();
   });
 
-  test('one that is packed, large and corrupt is refused, and the process goes on', async () => {
-    // Unpacked, the checksum is found wrong only after the body has grown too large.
+  test('a compressed, large and corrupt body is refused, and the process goes on', async () => {
+    // The wrong checksum is found only after the decompressed body has grown too large.
     const packed = gzipSync(Buffer.alloc(98_304, ' '));
     packed[packed.length - 6]! ^= 0xff;
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
@@ -46,12 +46,12 @@ describe('bodies', () => {
     expect((await send(`{"rucs":["${company}"]}`)).status).toBe(200);
   });
 
-  test('every type that is admitted is read', async () => {
+  test('every accepted type is read', async () => {
     for (const type of ['application/json; charset=utf-8', 'application/vnd.api+json', 'application/otro+json'])
       expect([type, (await send(`{"rucs":["${company}"]}`, type)).status]).toEqual([type, 200]);
   });
 
-  test('one that is not UTF-8 is refused, and no letter of it kept as another', async () => {
+  test('a body that is not UTF-8 is refused, so no letter is stored as another', async () => {
     const lists = '/id/v1/watch/listas';
     const name = 'Compañía';
     const sendName = (body: string | Buffer<ArrayBuffer>, type: string) =>
@@ -61,7 +61,7 @@ describe('bodies', () => {
     for (const charset of ['iso-8859-1', 'utf-16', '"windows-1252"'])
       await expectProblem(await sendName(latin1, `application/json; charset=${charset}`), 'tipo_no_admitido');
     for (const [index, charset] of ['UTF-8', 'utf8', '"utf-8"'].entries()) {
-      // With a mark before it, as some editors write.
+      // With a byte order mark, as some editors write.
       const body = `\uFEFF${JSON.stringify({ nombre: `${name} ${index}` })}`;
       const response = await sendName(body, `application/json; charset=${charset}`);
       const { data } = (await response.json()) as { data: { nombre: string } };
@@ -69,17 +69,17 @@ describe('bodies', () => {
     }
   });
 
-  test('64 kB are read, a byte more is not', async () => {
+  test('64 kB are read, one byte more is refused', async () => {
     const padded = (bytes: number) => `{"rucs":["${company}"]}`.padEnd(bytes);
     expect((await send(padded(65_536))).status).toBe(200);
     await expectProblem(await send(padded(65_537)), 'cuerpo_demasiado_grande');
   });
 
-  test('of many errors the first ones are told', async () => {
+  test('of many errors the first ones are shown', async () => {
     const rucs = (count: number) => send(JSON.stringify({ rucs: Array(count).fill(1) }));
     const wrong = await expectProblem(await rucs(100), 'parametro_invalido');
     expect(wrong.errors).toHaveLength(20);
-    // Too many to be judged one by one.
+    // Too many to be checked one by one.
     await expectProblem(await rucs(30_000), 'limite_excedido');
     const names = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, 1]));
     const unknown = await expectProblem(await send(JSON.stringify(names)), 'parametro_desconocido');
@@ -88,11 +88,11 @@ describe('bodies', () => {
   });
 });
 
-test.each(['0000-01-01', '0000-12-31'])('%s is no day, and not a store that fails', async (day) => {
+test.each(['0000-01-01', '0000-12-31'])('%s is refused as a day, and not reported as a failing store', async (day) => {
   await expectProblem(await caller.request(`/id/v1/ruc/${company}?fecha=${day}`), 'fecha_invalida');
 });
 
-test('PostgreSQL hangs: what must be written before it is answered is 503 and does not wait for it', async () => {
+test('PostgreSQL hangs: an answer that must be recorded first gives 503 and does not wait for it', async () => {
   const path = `/id/v1/proveedor/${company}`;
   expect((await caller.request(path)).status).toBe(200);
   around.postgresLine.freeze();
@@ -104,7 +104,7 @@ test('PostgreSQL hangs: what must be written before it is answered is 503 and do
   await expect.poll(async () => (await caller.request(path)).status, { timeout: 20_000 }).toBe(200);
 });
 
-describe('what is left of the month is told also to who was refused or asked nothing yet', () => {
+describe('what is left of the month is shown also to a refused caller and to a new one', () => {
   test.each([
     ['a RUC that is none', '/id/v1/ruc/123', {}, 400],
     ["a natural person's", `/id/v1/ruc/${person}/historial`, {}, 403],

@@ -13,8 +13,8 @@ import { foldName } from '../../../schemas/names.ts';
 import { freshClickhouseDatabase } from '../../support/engines/isolation.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
 
-// Pages against the order as it is defined, computed name by name. Many names of few words, so that every way of reading is taken:
-// few names and more than are read at once, forms and Ñ that many have, few or none, beginnings that no name has.
+// Compares pages with the defined order, computed name by name. Many names are made of few words, so that every way of reading
+// is taken: few names and more than one read, forms and Ñ of many, few or no names, and beginnings that no name has.
 
 const firsts = ['INVERSIONES', 'SERVICIOS', 'GRUPO', 'PEÑA', 'PENA', 'PENAL', 'ÑAUPA', 'MADERERA', 'MADERAS'];
 const seconds = ['DEL SUR', 'DEL NORTE', 'PERU', 'ÑANDU', 'NANDU', 'KOLPA', 'Y HERMANOS', 'SUR', 'SURCO', ''];
@@ -30,10 +30,10 @@ const companies: TestCompany[] = Array.from({ length: 9_000 }, (_, number) => {
   return { ruc: rucOf(number), nombre, estado: draw(estados, 17), condicion: draw(condiciones, 19) };
 });
 companies.push({ ruc: rucOf(9_001), nombre: 'QUERCO S.A.A.' }, { ruc: rucOf(9_002), nombre: 'SUR QUERCO S.A.C.' });
-// The only ones of their form, far behind in the order of lengths.
+// The only ones of their form, far back in the order by length.
 for (const number of [9_003, 9_004, 9_005])
   companies.push({ ruc: rucOf(number), nombre: `INVERSIONES DE LARGO NOMBRE ${'PERU '.repeat(number - 9_000)}S.A.A.` });
-// The active ones are of another form than all others.
+// The active ones have another form than all others.
 for (let number = 10_000; number < 10_700; number += 1)
   companies.push({
     ruc: rucOf(number),
@@ -60,7 +60,7 @@ afterAll(async () => {
   await drop?.();
 });
 
-/** null: no name with all the words. */
+/** Null: no name has all the words. */
 function rankOf({ ruc, nombre, estado = 'ACTIVO', condicion = 'HABIDO' }: TestCompany, terms: Terms): Rank | null {
   const { base, form, enie } = foldName(nombre);
   const place = placeOf(base, form, terms);

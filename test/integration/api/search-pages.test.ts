@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readUse } from '../../../api/metering/ledger.ts';
 import { monthOf } from '../../../api/metering/minute-limits.ts';
-import type { Operation } from '../../../api/openapi/operation.ts';
-import { operations } from '../../../api/openapi/routes.ts';
+import { type Operation, operations } from '../../../api/operations.ts';
 import { maxHits } from '../../../api/routes/search.ts';
 import { searchAnswer } from '../../../schemas/http/search.ts';
 import { expectProblem, makeCaller, type TestCaller } from '../../support/api/process.ts';
@@ -11,7 +10,7 @@ import { type Surroundings, startSurroundings } from '../../support/api/surround
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
 import { insertEdition } from '../../support/registers/served-register.ts';
 
-// A crowd of companies of one word: more than a query gives, and enough to bury a company that is looked for by its name.
+// Many companies share one word: more than a query returns, and enough to hide a company that is searched by its name.
 
 const ceased = { estado: 'BAJA DE OFICIO' };
 const crowd: TestCompany[] = Array.from({ length: maxHits + 250 }, (_, number) => ({
@@ -39,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => around?.stop());
 
-/** A word for each number, without digits: those are searched otherwise. */
+/** A word for each number. It has no digits, since those are searched differently. */
 function word(number: number): string {
   const letters = 'BCDFGHJKLM';
   return `ZU${[...String(number)].map((digit) => `${letters[Number(digit)]}A`).join('')}`;
@@ -67,17 +66,17 @@ async function pagesOf(by: TestCaller, parameters: Record<string, string>): Prom
   return pages;
 }
 
-/** What PostgreSQL knows, once the process has told it: within a second. */
+/** The use in PostgreSQL after the process has reported it, within a second. */
 async function expectUsed({ accountId }: TestCaller, units: number): Promise<void> {
   const used = async () => (await readUse(around.pool, accountId, monthOf(Date.now()).firstDay))?.used;
   await expect.poll(used, { timeout: 5_000 }).toBe(units);
-  // Nor does more come late.
+  // No more use is reported later.
   await sleep(1_300);
   expect(await used()).toBe(units);
 }
 
-describe('a query with more hits than are given', () => {
-  test('exactly 1,000, none twice, no cursor at the end, each page one unit; one list, whatever the size of pages', async () => {
+describe('a query with more hits than are returned', () => {
+  test('exactly 1,000 hits, none twice, no cursor at the end, one unit a page, and the same list for any page size', async () => {
     const lists: string[][] = [];
     for (const limite of [50, 13]) {
       const by = await newCaller();
@@ -91,7 +90,7 @@ describe('a query with more hits than are given', () => {
     expect(lists[1]).toEqual(lists[0]);
   });
 
-  test('no cursor made by hand goes past the last: with another count, or as an earlier release wrote it', async () => {
+  test('no forged cursor goes past the last hit: neither with another count nor in an earlier format', async () => {
     const by = await newCaller();
     const { meta } = await search(by, { q: 'maderera', limite: '50' });
     const [kind, key] = Buffer.from(meta.cursor!, 'base64url').toString().split(':') as [string, string];
@@ -108,7 +107,7 @@ describe('a query with more hits than are given', () => {
     }
   });
 
-  test('a narrower question reaches those that the wider one left out', async () => {
+  test('a narrower query reaches hits that the wider one left out', async () => {
     const by = await newCaller();
     const given = new Set((await pagesOf(by, { q: 'maderera', limite: '50' })).flat());
     const left = crowd.find(({ ruc, estado }) => !given.has(ruc) && estado !== undefined)!;
@@ -120,7 +119,7 @@ describe('a query with more hits than are given', () => {
 });
 
 describe('what a page costs', () => {
-  test('one with content one unit, also as HEAD and as 304; an empty one nothing; one that is refused nothing', async () => {
+  test('a page with content costs one unit, also as HEAD and 304; an empty or refused one costs nothing', async () => {
     const by = await newCaller();
     const target = targetOf({ q: 'maderera' });
     const first = await by.request(target);
@@ -139,8 +138,8 @@ describe('what a page costs', () => {
   });
 });
 
-describe('in a crowd', () => {
-  test('a small company is first under its exact name, active before ceased; companies that are active come first', async () => {
+describe('among many similar names', () => {
+  test('a small company is first under its exact name, and active companies come before ceased ones', async () => {
     const { data } = await search(await newCaller(), { q: 'maderera sac', limite: '50' });
     expect(data.slice(0, 2).map(({ ruc, coincidencia }) => [ruc, coincidencia])).toEqual([
       [small.ruc, 'exacta'],
@@ -151,19 +150,19 @@ describe('in a crowd', () => {
     expect(all).not.toContain(person.ruc);
   });
 
-  test('a name made of abbreviations is first under itself, and written out', async () => {
+  test('a name of abbreviations is first under itself and written out', async () => {
     const by = await newCaller();
     for (const q of [abbreviated.nombre, 'corporacion maderera inversiones servicios sa'])
       expect((await search(by, { q })).data[0]).toMatchObject({ ruc: abbreviated.ruc, nombre: abbreviated.nombre });
   });
 
-  test('spaces and accents in what is typed or stored make no difference; the name is shown as stored', async () => {
+  test('spaces and accents in typed or stored text make no difference; the name is shown as stored', async () => {
     const by = await newCaller();
     for (const q of ['maderera los altos', 'Maderéra   LOS altos', 'MADERERA  LOS   ALTOS S.A.'])
       expect((await search(by, { q })).data[0]).toMatchObject({ ruc: spaced.ruc, nombre: spaced.nombre });
   });
 
-  test('two letters are refused and not searched; three are answered, page after page', async () => {
+  test('two letters are refused; three are answered, page after page', async () => {
     const by = await newCaller();
     for (const q of ['ma', ' M A ', 'm.a.', 'MÁ']) {
       const problem = await expectProblem(await by.request(targetOf({ q })), 'parametro_invalido');
@@ -172,7 +171,7 @@ describe('in a crowd', () => {
     expect((await pagesOf(by, { q: 'mad', limite: '50' })).flat()).toHaveLength(1_000);
   });
 
-  test('letters in another encoding than UTF-8 are told so, where they would find nothing', async () => {
+  test('letters in another encoding than UTF-8 are refused, since they would find nothing', async () => {
     const by = await newCaller();
     const problem = await expectProblem(await by.request('/id/v1/ruc/buscar?q=mader%E9ra'), 'parametro_invalido');
     expect(problem.errors).toEqual([{ campo: 'q', mensaje: 'no está en UTF-8, donde ñ es %C3%B1' }]);
@@ -206,7 +205,7 @@ describe('every route with pages', () => {
     expect(withCursor.length).toBeGreaterThanOrEqual(6);
   });
 
-  test.each(paged)('%s: a page size that is none is named', async (name, operation) => {
+  test.each(paged)('%s: an invalid page size is named', async (name, operation) => {
     for (const limite of ['0', '-1', '1.5', '1e3', '255555555', '9'.repeat(40), 'todo', '%EF%BC%92', ''])
       await expectRefused(name, operation, `limite=${limite}`, 'limite');
   });

@@ -76,14 +76,14 @@ describe('words of users', () => {
     ['distribuidra kolpa', kolpa],
     ['kolpa dist', kolpa],
     ['DIST. KOLPA SAC', kolpa],
-    // A name made of abbreviations.
+    // A name of abbreviations.
     ['R.P.S. CIA. MUN. S.A.', initials],
     ['rps compañia municipalidad', initials],
   ])('%s finds its company first', async (q, { nombre }) => {
     expect((await found(q))[0]).toBe(nombre);
   });
 
-  test('an Ñ is found without it, and with it comes first', async () => {
+  test('a name with Ñ is found without it, and comes first with it', async () => {
     expect(new Set(await found('inversiones nandu'))).toEqual(new Set(await found('inversiones ñandu')));
     expect((await found('inversiones ñandu'))[0]).toBe(nandu.nombre);
     expect(await found('andu')).toEqual([andu.nombre]);
@@ -95,7 +95,7 @@ describe('words of users', () => {
     }
   });
 
-  test('active first inside a tier, both listed, the other form after', async () => {
+  test('within a tier the active one is first, both are listed, and the other form follows', async () => {
     const { data } = await search({ q: 'acme peru sac' });
     expect(data.map(({ nombre, estado, coincidencia }) => [nombre, estado, coincidencia])).toEqual([
       ['ACME PERU S.A.C.', 'ACTIVO', 'exacta'],
@@ -107,12 +107,12 @@ describe('words of users', () => {
     expect(data[0]!.puntaje).toBe(100);
   });
 
-  test('a shorter name of another company is not first, nor is what is only near', async () => {
+  test('neither a shorter name of another company nor an approximate match is first', async () => {
     expect((await found('grupo a'))[0]).toBe(grupoA.nombre);
     expect(await found('grupo 3b')).toEqual([]);
   });
 
-  test('natural persons never, whatever is typed', async () => {
+  test('natural persons are never found, whatever is typed', async () => {
     expect(await found('maría josé pérez')).toEqual([]);
     expect(await found('perez maria')).toEqual([maria.nombre]);
     expect(await found(perez.ruc)).toEqual([]);
@@ -120,7 +120,7 @@ describe('words of users', () => {
 });
 
 describe('a RUC as the text', () => {
-  test('is its company, spaced or not, or an empty page', async () => {
+  test('gives its company, with or without spaces, or an empty page', async () => {
     expect(await found(kolpa.ruc)).toEqual([kolpa.nombre]);
     expect(await found(`${kolpa.ruc.slice(0, 2)} ${kolpa.ruc.slice(2)}`)).toEqual([kolpa.nombre]);
     for (const q of [rucOf(999), '10440000012', '12345678901', '20000000000']) {
@@ -144,7 +144,7 @@ describe('pages', () => {
     expect(seen.toSorted()).toEqual(many.map(({ ruc }) => ruc).toSorted());
   });
 
-  test('a cursor of another question or of nothing is refused', async () => {
+  test('a cursor of another query or a made-up one is refused', async () => {
     const { meta } = await search({ q: 'maderera', limite: '7' });
     const other = new URLSearchParams({ q: 'talleres', cursor: meta.cursor! });
     for (const query of [other, new URLSearchParams({ q: 'maderera', cursor: 'eventos:1' })]) {
@@ -184,7 +184,7 @@ describe('what is refused', () => {
     [{ q: 'acme', limite: '0' }, 'limite'],
     [{ q: 'acme', ubigeo: '1501012' }, 'ubigeo'],
     [{ q: 'acme', estado: '<b>' }, 'estado'],
-    // There are no page numbers to go deep with.
+    // There are no page numbers.
     [{ q: 'acme', cursor: '255555555' }, 'cursor'],
   ])('%o', async (parameters, campo) => {
     const query = new URLSearchParams(parameters as Record<string, string>);
@@ -192,7 +192,7 @@ describe('what is refused', () => {
     expect(problem.errors).toMatchObject([{ campo }]);
   });
 
-  test('an unknown parameter, and a plan that does not include it', async () => {
+  test('an unknown parameter, and a plan without search', async () => {
     await expectProblem(await caller.request('/id/v1/ruc/buscar?q=acme&pagina=2'), 'parametro_desconocido');
     const free = await makeCaller(surroundings.pool, surroundings.api.url, { plan: 'free' });
     await expectProblem(await free.request('/id/v1/ruc/buscar?q=acme'), 'plan_insuficiente');
@@ -200,7 +200,7 @@ describe('what is refused', () => {
 });
 
 describe('editions', () => {
-  test('a renamed company is found under its new name alone, a deleted one not at all; a cursor tells of the change', async () => {
+  test('a renamed company is found under its new name only, a deleted one not at all; the next page reports the change', async () => {
     const { pool, clickhouse } = surroundings;
     const first = await search({ q: 'maderera', limite: '7' });
     expect(await found('sur aserra')).toEqual([]);
@@ -208,7 +208,7 @@ describe('editions', () => {
     await materialize(clickhouse, [changeOf(2, many[1]!, renamed), changeOf(2, grupoA, null)]);
     await insertEdition(pool, { number: 2, fechaDato: '2026-11-27', sha256: 'ef'.repeat(32) });
     await expect.poll(async () => (await search({ q: 'acme' })).meta.fecha_dato).toBe('2026-11-27');
-    // Words that came with the edition: whole, unfinished and mistyped.
+    // Words that are new in this edition: whole, unfinished and mistyped.
     for (const q of ['aserradero', 'sur aserra', 'aserradreo']) expect(await found(q)).toEqual([renamed.nombre]);
     expect(await found(many[1]!.nombre)).not.toContain(many[1]!.nombre);
     expect(await found('grupo a')).toEqual([]);
@@ -218,16 +218,16 @@ describe('editions', () => {
     expect(new Set(rucs).size).toBe(rucs.length);
   });
 
-  test('a state that says otherwise wins over the index: rows of an older edition, read again or never merged', async () => {
+  test('the state wins over the index where rows of an older edition were read again or never merged', async () => {
     const { clickhouse } = surroundings;
-    // As a replay of the topic from its beginning brings them.
+    // A replay of the topic from its beginning brings such rows.
     await materialize(clickhouse, [changeOf(1, null, many[1]!), changeOf(1, null, grupoA)]);
     expect(await found('aserradero')).toEqual(['ASERRADERO DEL SUR S.A.C.']);
     expect(await found(many[1]!.nombre)).not.toContain(many[1]!.nombre);
     expect(await found('grupo a')).not.toContain(grupoA.nombre);
   });
 
-  test('the same answer is not sent twice', async () => {
+  test('an unchanged answer is not sent twice', async () => {
     const target = '/id/v1/ruc/buscar?q=kolpa';
     const first = await caller.request(target);
     expect(first.headers.get('cache-control')).toBe('private, no-cache');
@@ -238,9 +238,9 @@ describe('editions', () => {
   });
 });
 
-describe('a store that cannot tell', () => {
+describe('an incomplete store', () => {
   // An empty page would be a claim.
-  test('an index of names without its names is 503, never an empty page', async () => {
+  test('an empty index of names gives 503, never an empty page', async () => {
     const lost = await startSurroundings();
     try {
       const reader = await makeCaller(lost.pool, lost.api.url, { plan: 'micro' });
@@ -248,7 +248,7 @@ describe('a store that cannot tell', () => {
       await materialize(lost.clickhouse, [changeOf(1, null, acme)]);
       await lost.clickhouse.command({ query: 'TRUNCATE TABLE ranked_name' });
       await insertEdition(lost.pool, { number: 1, fechaDato: '2026-11-26' });
-      // Until the process knows of the edition the same search is 503 too, for another reason: a look-up tells.
+      // Until the process knows the edition, the same search gives 503 for another reason. A look-up shows when it does.
       await expect
         .poll(async () => (await reader.request(`/id/v1/ruc/${acme.ruc}`)).status, { timeout: 5_000 })
         .toBe(200);

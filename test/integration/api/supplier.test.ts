@@ -9,7 +9,7 @@ import { expectProblem, makeCaller, type TestCaller } from '../../support/api/pr
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { insertChanges, insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
-// One story: registers are loaded one after another while the same companies are checked.
+// The tests depend on each other: registers are loaded one after another while the same companies are checked.
 
 const clean = '20990000019';
 const barred = '20990000043';
@@ -68,8 +68,8 @@ const sanction = {
   motivo: 'TEXTO DE PRUEBA',
 };
 
-// Before a source is there its word is neither yes nor no.
-test('a required source that was never loaded: not determined, and each missing one is named', async () => {
+// A source that was never loaded says neither yes nor no.
+test('a required source that was never loaded makes the result undetermined, and each missing one is named', async () => {
   const { data, meta } = await check(clean);
   expect(data).toMatchObject({
     resultado: 'no_determinado',
@@ -84,8 +84,7 @@ test('a required source that was never loaded: not determined, and each missing 
   expect(meta.fuentes).toHaveLength(4);
 });
 
-// A store that lost a register's rows must not clear its suppliers.
-test('a register of bars whose rows the store does not hold is 503, never "not listed"', async () => {
+test('a register of bars whose rows the store lost gives 503, never "not listed"', async () => {
   await insertEdition(around.pool, { register: 'sancionados', number: 1, fechaDato: daysAgo(5), materialisedAt: null });
   await around.pool.query("UPDATE edition SET materializada_at = now() WHERE register = 'sancionados'");
   await untilRenewed();
@@ -94,7 +93,7 @@ test('a register of bars whose rows the store does not hold is 503, never "not l
     await around.pool.query(`DELETE FROM ${table} WHERE register = 'sancionados'`);
 });
 
-test('all sources: a clean supplier, and one that is barred, suspended and changed yesterday', async () => {
+test('with all sources: a clean supplier, and one that is barred, suspended and changed yesterday', async () => {
   await loadBars('sancionados', {
     [barred]: [
       { ...sanction, desde: daysAgo(100), hasta: daysAgo(-100) },
@@ -149,7 +148,7 @@ test('bars as of a day that the caller gives', async () => {
     await expectProblem(await caller.request(`/id/v1/proveedor/${clean}?inhabilitado_al=${bad}`), 'fecha_invalida');
 });
 
-test('the lists of the account that hold it, and of no other account', async () => {
+test('shows the lists of the own account that hold the supplier', async () => {
   const created = await caller.request('/id/v1/watch/listas', {
     method: 'POST',
     json: { nombre: 'Proveedores', referencia: 'R-9' },
@@ -165,8 +164,7 @@ test('the lists of the account that hold it, and of no other account', async () 
   expect((await check(clean, '', stranger)).data.vigilado).toEqual({ activo: false, listas: [] });
 });
 
-// Proof of the check, unchanged when an audit asks later.
-test('the evidence: the same bytes later, free, to the same account only', async () => {
+test('the evidence is the same bytes later, free, for the same account only', async () => {
   const by = await makeCaller(around.pool, around.api.url, { plan: 'free' });
   const { text, meta } = await check(barred, '', by);
   expect(meta.fuentes.every(({ sha256 }) => sha256 !== null)).toBe(true);

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => around.stop());
 
 describe('before the first edition', () => {
-  test('a look-up is 503 and never 404, and the process is not ready', async () => {
+  test('a look-up gives 503 and never 404, and the process is not ready', async () => {
     await expectProblem(await caller.request(`/id/v1/ruc/${company}`), 'padron_no_disponible');
     const ready = await fetch(`${around.api.url}/readyz`);
     expect(ready.status).toBe(503);
@@ -39,7 +39,7 @@ describe('before the first edition', () => {
     expect((await fetch(`${around.api.url}/healthz`)).status).toBe(200);
   });
 
-  test('an edition whose rows the store does not hold is 503 and never 404', async () => {
+  test('an edition whose rows the store lost gives 503 and never 404', async () => {
     await insertEdition(around.pool, { number: 1, fechaDato: '2026-11-25' });
     await sleep(300);
     await expectProblem(await caller.request(`/id/v1/ruc/${company}`), 'servicio_no_disponible');
@@ -124,7 +124,7 @@ describe('with an edition', () => {
     await expectProblem(await caller.request('/id/v1/ruc/20990000060'), 'ruc_no_encontrado');
   });
 
-  test('an unknown RUC: 404 that names the edition asked', async () => {
+  test('an unknown RUC gives 404 with the date of the edition', async () => {
     const problem = await expectProblem(await caller.request('/id/v1/ruc/20131312955'), 'ruc_no_encontrado');
     expect(problem).toMatchObject({
       encontrado: false,
@@ -135,7 +135,7 @@ describe('with an edition', () => {
     });
   });
 
-  test('a row of an edition that is still being written is dated by that edition, found or gone', async () => {
+  test('a row of an edition that is still being written is dated by that edition, whether changed or deleted', async () => {
     const line = '20990000078|RECIÉN CAMBIADA S.A.|ACTIVO|HABIDO|150131|-|-|-|-|-|-|-|-|-|-|';
     await insertEdition(around.pool, { number: 3, fechaDato: '2026-11-27', materialisedAt: null });
     await insertTaxpayers(around.clickhouse, [
@@ -150,7 +150,7 @@ describe('with an edition', () => {
     expect(other.meta.fecha_dato).toBe('2026-11-26');
   });
 
-  test('ETag: 304 to who has it, weakly and in a list; HEAD says the same without a body', async () => {
+  test('ETag: 304 for a current one, also weak or in a list; HEAD gives the same headers without a body', async () => {
     const first = await caller.request(`/id/v1/ruc/${company}`);
     const etag = first.headers.get('etag')!;
     expect(etag).toMatch(/^W\/"2-/);
@@ -163,7 +163,7 @@ describe('with an edition', () => {
     }
     const other = await caller.request(`/id/v1/ruc/${company}`, { headers: { 'if-none-match': 'W/"2-other"' } });
     expect(other.status).toBe(200);
-    // A correction keeps its edition's date, so the date alone proves nothing.
+    // A correction keeps its edition's date, so the date alone does not show a change.
     const dated = await caller.request(`/id/v1/ruc/${company}`, {
       headers: { 'if-modified-since': 'Fri, 27 Nov 2026 00:00:00 GMT' },
     });
@@ -188,7 +188,7 @@ describe('with an edition', () => {
     if (code === 'ruc_digito_verificador') expect(problem.encontrado).toBe(false);
   });
 
-  test("a natural person's RUC with a wrong check digit is masked wherever it comes back", async () => {
+  test("a natural person's RUC with a wrong check digit is masked in the answer", async () => {
     const wrong = `1099000001${(checkDigit('1099000001') + 1) % 10}`;
     const text = await (await caller.request(`/id/v1/ruc/${wrong}`)).text();
     expect(JSON.parse(text).code).toBe('ruc_digito_verificador');
@@ -202,7 +202,7 @@ describe('with an edition', () => {
     const other = await expectProblem(await caller.request(`/id/v1/ruc/${unknown}`), 'contrato_requerido');
     expect(known.detail).toBe(other.detail);
     expect(known.instance).toBe('/id/v1/ruc/10*******13');
-    // An expired or future contract is none.
+    // An expired or future contract does not count.
     for (const days of [
       { from: '2020-01-01', until: '2020-12-31' },
       { from: '2099-01-01', until: null },
@@ -212,7 +212,7 @@ describe('with an edition', () => {
     }
   });
 
-  test('a natural person under contract: served, kept nowhere, audited by a keyed hash', async () => {
+  test('a natural person under contract is served, not cached, and audited by a keyed hash', async () => {
     const response = await withContract.request(`/id/v1/ruc/${person}`);
     const { data, meta } = taxpayerAnswer.parse(await response.json());
     expect(data).toMatchObject({ nombre: personName, tipo: '10', ubigeo: null, direccion: null });
@@ -272,7 +272,7 @@ describe('with an edition', () => {
       await expectProblem(await as(bad), 'token_invalido');
     await expectProblem(await as(`pad_live_${'0'.repeat(16)}_${'0'.repeat(48)}`), 'token_invalido');
     await expectProblem(await as('pad_sandbox_publico'), 'token_sandbox');
-    // The token comes first: what the RUC is does not matter yet.
+    // The token is checked first, whatever the RUC is.
     await expectProblem(await requestsOf(around.api.url, null)('/id/v1/ruc/1'), 'sin_token');
 
     const short = await makeCaller(around.pool, around.api.url);
@@ -298,7 +298,7 @@ describe('with an edition', () => {
     expect((await fetch(`${around.api.url}/readyz`)).status).toBe(200);
   });
 
-  test('PostgreSQL down: companies from what is known, natural persons not, unknown tokens not', async () => {
+  test('PostgreSQL down: companies are served from known state, natural persons and unknown tokens are not', async () => {
     await caller.request(`/id/v1/ruc/${company}`);
     await withContract.request(`/id/v1/ruc/${person}`);
     const late = await makeCaller(around.pool, around.api.url);
@@ -311,7 +311,7 @@ describe('with an edition', () => {
     expect((await withContract.request(`/id/v1/ruc/${person}`)).status).toBe(200);
   });
 
-  test('a hundred look-ups at once get each its own answer', async () => {
+  test('a hundred look-ups at once each get their own answer', async () => {
     const rucs = Array.from({ length: 400 }, (_, index) => [company, '20990000035', '20990000043'][index % 3]!);
     const answers = await Promise.all(
       rucs.map(async (ruc) => taxpayerAnswer.parse(await (await caller.request(`/id/v1/ruc/${ruc}`)).json()).data.ruc),
@@ -327,7 +327,7 @@ describe('with an edition', () => {
     expect(
       /^padron_api_request_seconds_count\{.*route="\/id\/v1\/ruc\/\{ruc\}",method="GET",status="200"/m.test(metrics),
     ).toBe(true);
-    // Request lines leave in blocks.
+    // Request lines are written in blocks.
     await sleep(300);
     for (const text of [around.api.output(), metrics]) {
       for (const secret of ['PLANTADO', '1099000001', withContract.token.split('_')[3]!])

@@ -41,7 +41,7 @@ async function load({ pool, clickhouse }: Surroundings): Promise<void> {
 const kindServer = 2;
 const named = (spans: readonly CollectedSpan[], name: string) => spans.filter((span) => span.name === name);
 
-test("a look-up is a span of the caller's trace, with the query that answered it, and its log line says which", async () => {
+test("a look-up is a span of the caller's trace with its query below it, and its log line names the trace", async () => {
   const headers = { traceparent, tracestate: 'vendor=20990000019', 'x-request-id': 'pedido-7' };
   expect((await caller.request(`/id/v1/ruc/${companies[0]}?`, { headers })).status).toBe(200);
   const [request] = await collector.find({ 'padron.request_id': 'pedido-7' });
@@ -78,7 +78,7 @@ test("a look-up is a span of the caller's trace, with the query that answered it
   expect(JSON.parse(line)).toMatchObject({ msg: 'request', trace_id: traceId });
 });
 
-test('look-ups at the same time share a query: each is its parent or linked with it', async () => {
+test('look-ups at the same time share a query, which has one as its parent and links to the others', async () => {
   const before = collector.spans().length;
   await Promise.all(
     Array.from({ length: 60 }, (_, index) => caller.request(`/id/v1/ruc/${companies[index % companies.length]}`)),
@@ -104,7 +104,7 @@ test('look-ups at the same time share a query: each is its parent or linked with
   }
 });
 
-test('what failed says its code; a path that is none is told without it', async () => {
+test('a failed request has its code; an unknown path is not shown', async () => {
   await caller.request(`/id/v1/nada/${person}`, { headers: { 'x-request-id': 'sin-ruta' } });
   const [missing] = await collector.find({ 'padron.request_id': 'sin-ruta' });
   expect(missing).toMatchObject({ name: 'GET', attributes: { 'http.response.status_code': 404 }, status: { code: 0 } });
@@ -121,7 +121,7 @@ test('what failed says its code; a path that is none is told without it', async 
   });
 });
 
-test('nothing of what was asked and answered is in any span', async () => {
+test('no span contains anything of requests and answers', async () => {
   const query = `q=${encodeURIComponent('EMPRESA PRUEBA')}`;
   expect((await caller.request(`/id/v1/ruc/${person}`)).status).toBe(200);
   await caller.request(`/id/v1/ruc/buscar?${query}`);
@@ -133,7 +133,7 @@ test('nothing of what was asked and answered is in any span', async () => {
     expect(text).not.toContain(secret);
 });
 
-test.each(['hangs', 'refuses'] as const)('a collector that %s changes no answer and no stop', async (how) => {
+test.each(['hangs', 'refuses'] as const)('a collector that %s changes no answer and delays no stop', async (how) => {
   const bad = await startCollector(how);
   const { api, ...others } = await startSurroundings(bad.environment);
   await load({ api, ...others });

@@ -6,7 +6,7 @@ import { expectProblem, makeCaller, requestsOf, type TestCaller } from '../../su
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { insertList, writeChanges } from '../../support/watch/events.ts';
 
-// What the contract says of the watch routes as somebody reads it who means to find a gap.
+// Probes the contract of the watch routes for gaps.
 const watch = '/id/v1/watch';
 const publicUrl = 'https://93.184.216.34/avisos';
 const ruc = '20990000019';
@@ -50,7 +50,7 @@ describe('text that PostgreSQL cannot hold is refused, never an error of the ser
     ]);
   });
 
-  test('in addresses: there is nothing of that name', async () => {
+  test('in addresses: nothing has that name', async () => {
     for (const target of ['webhooks/%00', 'webhooks/%00/entregas', 'entregas/%00', 'webhooks/wh_%00x'])
       await expectProblem(await caller.request(`${watch}/${target}`), 'recurso_no_encontrado');
     for (const target of ['webhooks/%00/pausar', 'webhooks/%00/prueba', 'entregas/%00/reenviar'])
@@ -64,7 +64,7 @@ describe('text that PostgreSQL cannot hold is refused, never an error of the ser
   });
 });
 
-test('every answer forbids to be kept, those without a body too', async () => {
+test('every answer forbids caching, also one without a body', async () => {
   const made = await makeWebhook();
   const answers = [
     await caller.request(`${watch}/webhooks/${made.id}`),
@@ -75,7 +75,7 @@ test('every answer forbids to be kept, those without a body too', async () => {
   for (const answer of answers) expect(answer.headers.get('cache-control')).toBe('no-store');
 });
 
-test('what reads answers HEAD without a body; other methods are refused with those that are admitted', async () => {
+test('reading routes answer HEAD without a body; other methods are refused with the allowed ones', async () => {
   for (const target of [
     'listas',
     `listas/${list}`,
@@ -92,7 +92,7 @@ test('what reads answers HEAD without a body; other methods are refused with tho
   await expectProblem(refused, 'metodo_no_permitido');
 });
 
-test('the sandbox token and no token open nothing of it', async () => {
+test('neither the sandbox token nor a missing token opens anything', async () => {
   const sandbox = requestsOf(around.api.url, 'pad_sandbox_publico');
   for (const target of ['listas', 'webhooks', 'eventos', 'eventos/stream', 'avisos', 'entregas/en_1']) {
     await expectProblem(await sandbox(`${watch}/${target}`), 'token_sandbox');
@@ -100,7 +100,7 @@ test('the sandbox token and no token open nothing of it', async () => {
   }
 });
 
-test('actions on a webhook take what they name and nothing else; resuming an active one gives nothing up', async () => {
+test('actions on a webhook take their own fields only; resuming an active one discards nothing', async () => {
   const { id } = await makeWebhook();
   for (const action of ['pausar', 'reanudar', 'prueba', 'secreto']) {
     await expectProblem(await post(`${watch}/webhooks/${id}/${action}`, { otro: 1 }), 'parametro_desconocido');
@@ -116,7 +116,7 @@ test('actions on a webhook take what they name and nothing else; resuming an act
   expect(webhookAnswer.parse(await resumed.json()).data).toMatchObject({ estado: 'activo', pendientes: 1 });
 });
 
-test('fields of the wrong form', async () => {
+test('fields of the wrong form are refused', async () => {
   const lists = `${watch}/listas`;
   for (const json of [{ nombre: 'x'.repeat(201) }, { nombre: 'x', referencia: 7 }, { referencia: 'sin nombre' }, []])
     await expectProblem(await post(lists, json), 'parametro_invalido');
@@ -135,7 +135,7 @@ test('fields of the wrong form', async () => {
     await expectProblem(await caller.request(`${watch}/eventos?${query}`), 'parametro_invalido');
 });
 
-test('times far away are read or refused, never an error of the service', async () => {
+test('distant times are read or refused, never an error of the service', async () => {
   const far = [
     ...['0000-01-01', '0001-01-01', '1899-12-31', '9999-12-31', '0000-01-01T00:00:00Z', '1900-01-01T00:00:00Z'],
     ...['9999-12-30T23:59:59.999Z', '9999-12-31T23:59:59-23:59', '2026-11-26T10:00:00.123456789Z', '2026-11-26T10:00Z'],
@@ -155,7 +155,7 @@ test('times far away are read or refused, never an error of the service', async 
   expect((await caller.request(`${watch}/eventos?hasta=9999-12-31`)).status).toBe(200);
 });
 
-test('a time is taken as it is shown: the event of that second is included on both sides', async () => {
+test('a time includes the events of its whole second, in both bounds', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const own = await insertList(around.pool, by);
   const detectedAt = new Date('2026-11-26T12:00:00.250Z');
@@ -178,20 +178,20 @@ test('another account’s list as a filter shows nothing of it', async () => {
   expect(await answer.json()).toMatchObject({ success: true, data: [], meta: { hay_mas: false } });
 });
 
-test('an account over its limit is told how many it would watch', async () => {
+test('an account over its limit sees how many RUCs it would watch', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   const [one, two] = [await insertList(around.pool, by), await insertList(around.pool, by)];
   await around.pool.query(
     `INSERT INTO watch_member (list_id, ruc) SELECT $1, '20' || lpad(n::text, 9, '0') FROM generate_series(1, 100000) n`,
     [one],
   );
-  // One of the two is watched already, in the other list.
+  // One of the two is already in the other list.
   const add = (rucs: string[]) => by.request(`${watch}/listas/${two}/rucs`, { method: 'POST', json: { rucs } });
   const problem = await expectProblem(await add(['20000000001', ruc]), 'limite_excedido');
   expect(problem.detail).toContain('100,001');
 });
 
-test('a plan that does not watch any more is told as the cause of the pause', async () => {
+test('a plan that no longer includes watching is shown as the cause of the pause', async () => {
   const by = await makeCaller(around.pool, around.api.url);
   await insertList(around.pool, by);
   await by.request(`${watch}/webhooks`, { method: 'POST', json: { url: publicUrl } });

@@ -13,7 +13,7 @@ const webhooks = '/id/v1/watch/webhooks';
 const known = '20990000019';
 const unknown = '20131312955';
 const person = '10990000013';
-// A public address as a literal: it needs no name server, and nothing is sent to it.
+// A literal public address needs no name server. Nothing is sent to it.
 const publicUrl = 'https://93.184.216.34/avisos';
 
 let around: Surroundings;
@@ -40,7 +40,7 @@ async function makeWebhook(by: TestCaller, body: Record<string, unknown> = {}) {
 }
 
 describe('lists', () => {
-  test('the plan is asked before the input', async () => {
+  test('the plan is checked before the input', async () => {
     const micro = await makeCaller(around.pool, around.api.url, { plan: 'micro' });
     const problem = await expectProblem(
       await micro.request(listas, { method: 'POST', json: { x: 1 } }),
@@ -49,7 +49,7 @@ describe('lists', () => {
     expect(problem.detail).toContain('crecimiento');
   });
 
-  test('at most 1,000 per account, also when several are made at once; a deleted one makes room', async () => {
+  test('at most 1,000 per account, also when several are created at once; a deleted one makes room', async () => {
     const by = await makeCaller(around.pool, around.api.url);
     await around.pool.query(
       "INSERT INTO watch_list (account_id, nombre) SELECT $1, 'lista ' || n FROM generate_series(1, 997) n",
@@ -64,7 +64,7 @@ describe('lists', () => {
     expect((await make('en su lugar')).status).toBe(201);
   });
 
-  test('made, read, changed, deleted; before any edition the date is null', async () => {
+  test('created, read, changed, deleted; before any edition the date is null', async () => {
     const made = await caller.request(listas, {
       method: 'POST',
       json: { nombre: ' Proveedores ', referencia: 'erp-7' },
@@ -151,7 +151,7 @@ describe('members', () => {
   beforeAll(async () => {
     list = await makeList(caller, 'Miembros');
     path = `${listas}/${list}/rucs`;
-    // The register is not loaded yet: whether it holds a RUC is not known.
+    // The register is not loaded yet, so whether it has a RUC is unknown.
     const early = await caller.request(path, { method: 'POST', json: { ruc: '20990000060' } });
     expect(membersAddedAnswer.parse(await early.json()).data.agregados).toEqual([
       { ruc: '20990000060', en_padron: null },
@@ -163,7 +163,7 @@ describe('members', () => {
     await sleep(300);
   });
 
-  test('many at once: added, present, refused one by one; persons come back masked', async () => {
+  test('many at once are added, already there or refused one by one; persons are masked', async () => {
     const wrong = '20990000018';
     const rucs = [known, unknown, '20990000060', person, wrong, 'x', known];
     const response = await caller.request(path, { method: 'POST', json: { rucs } });
@@ -203,7 +203,7 @@ describe('members', () => {
     );
   });
 
-  test('pages show estado and condicion as people read them; removing is repeatable', async () => {
+  test('pages show estado and condicion as display texts; removing is repeatable', async () => {
     const first = membersAnswer.parse(await (await caller.request(`${path}?limite=2`)).json());
     const second = membersAnswer.parse(
       await (await caller.request(`${path}?limite=2&cursor=${first.meta.cursor}`)).json(),
@@ -219,7 +219,7 @@ describe('members', () => {
     await expectProblem(await stranger.request(`${path}/${known}`, { method: 'DELETE' }), 'recurso_no_encontrado');
   });
 
-  test('ClickHouse down: members are added with en_padron unknown, but not shown without their state', async () => {
+  test('ClickHouse down: members are added with en_padron null, but not listed without their state', async () => {
     await around.clickhouseLine.cut();
     const added = await caller.request(path, { method: 'POST', json: { ruc: unknown } });
     expect(membersAddedAnswer.parse(await added.json()).data.agregados).toEqual([{ ruc: unknown, en_padron: null }]);
@@ -227,7 +227,7 @@ describe('members', () => {
     await around.clickhouseLine.mend();
   });
 
-  test('an account watches at most 100,000 distinct RUC; over it, nothing is added', async () => {
+  test('an account watches at most 100,000 distinct RUCs; beyond that nothing is added', async () => {
     const by = await makeCaller(around.pool, around.api.url);
     const full = await makeList(by, 'Llena');
     await around.pool.query(
@@ -238,7 +238,7 @@ describe('members', () => {
     const add = (rucs: string[]) => by.request(`${listas}/${other}/rucs`, { method: 'POST', json: { rucs } });
     const problem = await expectProblem(await add([known, unknown]), 'limite_excedido');
     expect(problem.detail).toContain('100,000');
-    // One more fits, and a RUC that is watched already costs nothing.
+    // One more fits, and a RUC that is already watched does not count.
     expect((await add([known])).status).toBe(200);
     const held = `2000000000${checkDigit('2000000000')}`;
     expect((await add([held])).status).toBe(200);
@@ -247,7 +247,7 @@ describe('members', () => {
 });
 
 describe('webhooks', () => {
-  test('made with a secret shown once and kept sealed; read, listed, deleted', async () => {
+  test('created with a secret that is shown once and stored sealed; read, listed, deleted', async () => {
     const list = await makeList(caller, 'Para el webhook');
     const made = await makeWebhook(caller, { listas: [list], eventos: ['ruc.baja'], descripcion: 'ERP', en_vuelo: 5 });
     expect(made).toMatchObject({
@@ -305,11 +305,11 @@ describe('webhooks', () => {
       'url_no_permitida',
     );
     expect(problem.clase).toMatch(/^[a-z_]+$/);
-    // A class and no detail: neither an address nor what a name server said.
+    // The kind of refusal and no detail: neither an address nor a name server's answer.
     expect(problem.detail).toMatch(/^La URL no se admite como destino de avisos: [^0-9]+\.$/);
   });
 
-  test('bodies that can never succeed', async () => {
+  test('impossible bodies are refused', async () => {
     const post = (json: unknown) => caller.request(webhooks, { method: 'POST', json });
     for (const wrong of [
       { eventos: [] },
@@ -324,7 +324,7 @@ describe('webhooks', () => {
     await expectProblem(await post({ url: publicUrl, listas: [foreign] }), 'recurso_no_encontrado');
   });
 
-  test('at most 50 per account, also when many are made at once', async () => {
+  test('at most 50 per account, also when many are created at once', async () => {
     const by = await makeCaller(around.pool, around.api.url);
     const answers = await Promise.all(
       Array.from({ length: 55 }, () => by.request(webhooks, { method: 'POST', json: { url: publicUrl } })),
@@ -333,7 +333,7 @@ describe('webhooks', () => {
     await expectProblem(answers.find((answer) => answer.status !== 201)!, 'limite_excedido');
   });
 
-  test('paused and resumed by the customer: what was held is sent, given up, or sent from an instant on', async () => {
+  test('paused and resumed by the customer: held deliveries are sent, discarded, or sent from an instant on', async () => {
     const { id } = await makeWebhook(caller);
     const path = `${webhooks}/${id}`;
     const read = async () => webhookAnswer.parse(await (await caller.request(path)).json()).data;
@@ -372,7 +372,7 @@ describe('webhooks', () => {
   });
 });
 
-test('PostgreSQL down: watch routes are 503 with Retry-After, and work again without a restart', async () => {
+test('PostgreSQL down: watch routes give 503 with Retry-After, and work again without a restart', async () => {
   expect((await caller.request(listas)).status).toBe(200);
   await around.postgresLine.cut();
   await expectProblem(await caller.request(listas), 'servicio_no_disponible');

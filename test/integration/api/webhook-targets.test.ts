@@ -4,8 +4,8 @@ import { expectProblem, makeCaller, type TestCaller } from '../../support/api/pr
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { refusedTargets } from '../../support/delivery/refused-targets.ts';
 
-// Every forbidden target, on every path that takes or tries a URL. Row 31 alone asks public name servers: it is with
-// the unit tests (deploy/runtime/egress).
+// Every forbidden target is refused wherever a URL is accepted or tried. Row 31, which asks public name servers, is in the
+// unit tests (pipelines/runtime/egress).
 const urls = refusedTargets.filter(({ row }) => row !== 31).map(({ url }) => url);
 const webhooks = '/id/v1/watch/webhooks';
 const publicUrl = 'https://93.184.216.34/avisos';
@@ -21,18 +21,18 @@ beforeAll(async () => {
 });
 afterAll(() => around.stop());
 
-/** A class, and neither an address nor what a name server said. */
+/** The kind of refusal, without an address or a name server's answer. */
 async function expectRefused(response: Response, url: string): Promise<void> {
   const problem = await expectProblem(response, 'url_no_permitida');
   expect(problem.clase, url).toMatch(/^[a-z_]+$/);
   expect(problem.detail).toMatch(/^La URL no se admite como destino de avisos: [^0-9]+\.$/);
 }
 
-test('creating', async () => {
+test('refused when a webhook is created', async () => {
   for (const url of urls) await expectRefused(await caller.request(webhooks, { method: 'POST', json: { url } }), url);
 });
 
-test('changing: refused, and the URL before stays', async () => {
+test('refused when it is changed, and the previous URL stays', async () => {
   for (const url of urls) {
     await expectRefused(await caller.request(`${webhooks}/${webhook}`, { method: 'PATCH', json: { url } }), url);
   }
@@ -40,7 +40,7 @@ test('changing: refused, and the URL before stays', async () => {
   expect(rows).toEqual([{ url: publicUrl }]);
 });
 
-test('trying one that stands in the table, in whatever way it came there', async () => {
+test('refused in a test delivery, however the URL came into the table', async () => {
   for (const url of urls) {
     await around.pool.query('UPDATE webhook SET url = $2 WHERE id = $1', [webhook, url]);
     await expectRefused(await caller.request(`${webhooks}/${webhook}/prueba`, { method: 'POST' }), url);

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Router from '@koa/router';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { makeIdentify, makeIdentifyReader } from '../../../api/accounts/callers.ts';
@@ -8,25 +7,26 @@ import { shippedCalendar } from '../../../api/calendar/data/shipped.ts';
 import { type Addition, makeCalendarSource } from '../../../api/calendar/store.ts';
 import { makeKoaApp } from '../../../api/koa-app.ts';
 import type { MinuteLimits } from '../../../api/metering/minute-limits.ts';
-import type { ApiRouter, RequestState } from '../../../api/request.ts';
-import { registerCalendarFeeds, registerCalendarRoutes } from '../../../api/routes/calendar.ts';
+import type { Meter } from '../../../api/metering/types.ts';
+import { makeRouter } from '../../../api/router.ts';
+import { makeCalendarHandlers } from '../../../api/routes/calendar.ts';
 import { makePool } from '../../../pipelines/runtime/postgres.ts';
 
 export const sandboxToken = 'pad_sandbox_publico';
-/** A token as it should be, of no account. */
+/** A well-formed token that belongs to no account. */
 export const strangerToken = `pad_live_${'0a'.repeat(8)}_${'1b'.repeat(24)}`;
 
 export interface CalendarApp {
   url: string;
-  /** Takes effect with the next request. */
+  /** Takes effect at the next request. */
   setNow(at: string): void;
-  /** What operators have added; takes effect a moment later. */
+  /** What operators have added. Takes effect a moment later. */
   additions: Addition[];
   logLines(): string;
   stop(): Promise<void>;
 }
 
-/** The calendar's routes on a port and with a clock of their own, and no engine: PostgreSQL's address is a closed port. */
+/** Serves the calendar's operations with a settable clock and without engines: PostgreSQL's address is a closed port. */
 export async function startCalendarApp(): Promise<CalendarApp> {
   let now = new Date('2026-11-27T15:00:00Z');
   const lines: string[] = [];
@@ -35,15 +35,14 @@ export async function startCalendarApp(): Promise<CalendarApp> {
   const additions: Addition[] = [];
   const source = makeCalendarSource(shippedCalendar, async () => additions, { pollMs: 10, startWaitMs: 1_000 }, log);
   await source.start();
-  const parts = {
-    identifyReader: makeIdentifyReader(makeIdentify(pool, sandboxToken)),
+  const identify = makeIdentify(pool, sandboxToken);
+  const router = makeRouter(makeCalendarHandlers({ calendar: source.current, now: () => now }), {
+    identify,
+    identifyReader: makeIdentifyReader(identify),
+    pool,
     sandboxToken,
-    calendar: source.current,
-    now: () => now,
-  };
-  const router: ApiRouter = new Router<RequestState>();
-  registerCalendarFeeds(router, parts);
-  registerCalendarRoutes(router, parts);
+    meter: unused,
+  });
   const app = makeKoaApp(router, {
     log,
     requestLog: log,
@@ -70,7 +69,13 @@ export async function startCalendarApp(): Promise<CalendarApp> {
   };
 }
 
-/** Suites of the calendar ask more in a minute than one address may. */
+/** Nothing of the calendar is charged. */
+const unused: Meter = {
+  reserve: () => Promise.reject(new Error('the calendar reserves units')),
+  standing: async () => null,
+};
+
+/** The suites send more requests in a minute than one address may. */
 const unlimited: MinuteLimits = {
   count: async ({ limit }) => ({ isWithin: true, limit, remaining: limit, endsAtMs: Date.now() + 60_000 }),
 };

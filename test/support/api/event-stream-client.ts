@@ -1,14 +1,14 @@
 import type { TestCaller } from './process.ts';
 
-/** Reads Server-Sent Events as a browser would: an event counts once its blank line has come. */
+/** Reads Server-Sent Events as a browser does: an event counts once its blank line has arrived. */
 export interface EventStreamClient {
   response: Response;
   events: { id: string; data: string }[];
-  /** All that came. */
+  /** All events so far. */
   readonly text: string;
-  /** Resolves once so many events have come; rejects when it ends before. */
+  /** Resolves once that many events have arrived, and rejects if the stream ends before. */
   until(count: number): Promise<void>;
-  /** Resolves when the server ends it or the connection breaks. */
+  /** Resolves when the server ends the stream or the connection breaks. */
   ended: Promise<void>;
   close(): void;
 }
@@ -45,7 +45,7 @@ export async function openEventStream(
         look();
       }
     } catch {
-      // Cut, by this client or by the server: both end it.
+      // A cut by this client or by the server ends the stream.
     }
     look();
   }

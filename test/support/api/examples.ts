@@ -1,14 +1,14 @@
-import type { OperationName } from '../../../api/openapi/routes.ts';
+import type { OperationName } from '../../../api/operations.ts';
 import { barred, company, person, publicUrl, unknownCompany } from './loaded-api.ts';
 
-/** What each operation is asked in the document's examples. `$…` stands for an id that an answer before gave. */
+/** The requests of the document's examples. `$…` stands for an id from an earlier answer. */
 export interface ExampleRequest {
   parameters?: Record<string, string>;
   query?: Record<string, string>;
   body?: unknown;
 }
 
-// In this order: each works on what the ones before it left.
+// The order matters: each request works on what the earlier ones left.
 export const exampleRequests: Readonly<Record<OperationName, ExampleRequest>> = {
   consultarRuc: { parameters: { ruc: company } },
   buscarEmpresas: { query: { q: 'comercial prueba' } },
@@ -55,7 +55,6 @@ export const exampleRequests: Readonly<Record<OperationName, ExampleRequest>> = 
   borrarLista: { parameters: { lista: '$lista' } },
 };
 
-/** The address of a request. */
 export function targetOf(path: string, { parameters = {}, query }: ExampleRequest): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''));
   return query === undefined ? filled : `${filled}?${new URLSearchParams(query)}`;

@@ -10,15 +10,15 @@ import { type AccountOfCaller, makeCaller, type TestCaller } from './process.ts'
 import { type Surroundings, startSurroundings } from './surroundings.ts';
 import { monthlyCells } from './taxpayer-records.ts';
 
-/** The running API with all registers loaded: what suites over every route look at. */
+// The running API with all registers loaded, for suites over every route.
 
 export const company = '20990000019';
 const other = '20990000043';
 export const barred = '20990000060';
 export const person = '10990000013';
-/** Valid, and in no register here. */
+/** Valid, but in no register here. */
 export const unknownCompany = rucOf(999_999);
-/** A public address as a literal: it needs no name server, and nothing is sent to it. */
+/** A literal public address needs no name server. Nothing is sent to it. */
 export const publicUrl = 'https://93.184.216.34/avisos';
 
 const administrative = {
@@ -38,14 +38,14 @@ const judicial = {
   organo: 'JUZGADO',
 };
 
-/** With a caller of plan crecimiento, or of the account that is described. */
+/** Starts it with a caller of plan crecimiento, or of the given account. */
 export async function startLoadedApi(
   account: AccountOfCaller = {},
 ): Promise<{ around: Surroundings; caller: TestCaller }> {
   const around = await startSurroundings();
   await loadRegisters(around);
   const caller = await makeCaller(around.pool, around.api.url, account);
-  // The catalogue is fresh for 200 ms: one that knows no register may still be served.
+  // The catalogue is cached for 200 ms, so an empty one may still be served.
   await sleep(300);
   return { around, caller };
 }
@@ -80,7 +80,7 @@ async function loadRegisters({ pool, clickhouse }: Surroundings): Promise<void> 
     await insertEdition(pool, { register, number: 1, fechaDato: '2026-11-20' });
 }
 
-/** An event of a list, as the watch consumer writes it. */
+/** Writes an event of a list, as the watch consumer does. */
 export async function insertEvent({ pool }: Surroundings, { accountId }: TestCaller, list: number): Promise<void> {
   const at = new Date('2026-11-26T09:31:07Z');
   await inTransaction(pool, async (client) => {

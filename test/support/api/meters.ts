@@ -7,14 +7,14 @@ import type { Payer } from '../../../api/metering/types.ts';
 import { Notifications } from '../../../pipelines/runtime/notifications.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 
-/** What one API process has of metering, with connections of its own. */
+/** The metering of one API process, with its own connections. */
 export interface MeterProcess {
   pool: Pool;
   questions: Questions;
   meter: RunningMeter;
-  /** Gives its leases back and ends. */
+  /** Returns its leases and stops. */
   stop(): Promise<void>;
-  /** Ends without a word, as a killed process does. */
+  /** Stops without returning anything, as a killed process does. */
   drop(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export async function startMeter(databaseUrl: string, clock: Clock = systemClock
   };
 }
 
-/** An account with a plan of its own: `perMonth` units. */
+/** An account with its own plan of `perMonth` units. */
 export async function makePayer(pool: Pool, perMonth: number, requestsPerMinute = 100_000): Promise<Payer> {
   const { rows } = await pool.query<{ name: string }>(
     `INSERT INTO plan (name, rank, lookups_per_month, requests_per_minute)

@@ -5,20 +5,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type RunningApi, startApi } from './process.ts';
 
 const preload = new URL('movable-clock.ts', import.meta.url).href;
-/** Until every process has seen a move: movable-clock.ts looks every 20 ms. */
+/** Time after which every process has seen a move, since movable-clock.ts reads every 20 ms. */
 const seenMs = 60;
 
-/** API processes whose clocks the test moves on, all of them together. */
+/** API processes whose clocks the test moves forward together. */
 export interface MovableApis {
   apis: readonly RunningApi[];
-  /** By their clock. */
+  /** The time of the processes' clock. */
   nowMs(): number;
-  /** Both clocks of each process; the database's stays. */
+  /** Moves both clocks of each process. The database's clock stays. */
   moveOn(milliseconds: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `startMs`: what the processes take the time to be now. */
+/** @param startMs the time that the processes' clocks show at the start */
 export async function startMovableApis(
   count: number,
   environment: Record<string, string>,

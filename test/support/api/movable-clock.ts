@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-// Loaded into a process before its own code: its clocks are the machine's, moved on by what the file says at the moment.
+// Loaded into a process before its own code: its clocks show the machine's time plus the offset in the file.
 
 interface Shift {
   wallMs: number;
@@ -8,7 +8,7 @@ interface Shift {
 }
 
 const path = process.env.CLOCK_FILE!;
-/** Both clocks are read far more often than moved. */
+/** The file is read rarely, since clocks are read far more often than moved. */
 const lookEveryMs = 20;
 
 const machine = { wall: Date.now, monotonic: performance.now.bind(performance) };
@@ -19,7 +19,7 @@ function current(): Shift {
   const atMs = machine.monotonic();
   if (atMs < lookAgainAtMs) return shift;
   lookAgainAtMs = atMs + lookEveryMs;
-  // Moved by renaming a whole file over the old one.
+  // The test renames a whole file over the old one, so a read is never partial.
   shift = JSON.parse(readFileSync(path, 'utf8')) as Shift;
   return shift;
 }

@@ -10,11 +10,11 @@ import type { Surroundings } from './surroundings.ts';
 
 interface Stage {
   around: Surroundings;
-  /** Plan crecimiento, no contract. */
+  /** Has plan crecimiento and no contract. */
   caller: TestCaller;
 }
 
-/** A request that is answered with the code. */
+/** A request that gets the code as its answer. */
 export interface Provocation {
   code: ProblemCode;
   request(stage: Stage): Promise<Response>;
@@ -37,7 +37,10 @@ const withToken = (code: ProblemCode, token: string | null): Provocation => ({
   request: ({ around }) => requestsOf(around.api.url, token)(`/id/v1/ruc/${company}`),
 });
 
-/** Every code there is but peticion_incompleta, which takes half a minute (test/unit/api/malformed.test.ts); what needs a broken or empty store stands last. */
+/**
+ * Every code except peticion_incompleta, which takes half a minute (test/unit/api/malformed.test.ts). Requests that break or
+ * empty a store come last.
+ */
 export const provocations: readonly Provocation[] = [
   {
     code: 'peticion_mal_formada',
@@ -112,7 +115,7 @@ export const provocations: readonly Provocation[] = [
       const send = () =>
         by.request(batch, { method: 'POST', json: { rucs: [company] }, headers: { 'idempotency-key': 'en-curso' } });
       await send();
-      // As it is while the request that took the key still works on its answer.
+      // The state while the request that took the key is still running.
       await around.pool.query('UPDATE idempotent_answer SET key_id = NULL, sealed = NULL WHERE account_id = $1', [
         by.accountId,
       ]);
@@ -127,7 +130,7 @@ export const provocations: readonly Provocation[] = [
     async request({ around }) {
       await makePlan(around, 'lento', { rank: 11, lookups: 100, perMinute: 1 });
       const slow = await makeCaller(around.pool, around.api.url, { plan: 'lento' });
-      // Three within two minutes at most: two of them fall into one.
+      // At most three requests within two minutes, so two of them fall into one minute.
       let response = await slow.request('/id/v1/cuenta');
       for (let more = 0; more < 2 && response.ok; more += 1) response = await slow.request('/id/v1/cuenta');
       return response;
@@ -145,7 +148,7 @@ export const provocations: readonly Provocation[] = [
     code: 'demasiados_flujos',
     async request({ around }) {
       const by = await makeCaller(around.pool, around.api.url);
-      // As other processes hold them.
+      // Places that other processes hold.
       await around.pool.query(
         `INSERT INTO event_stream (id, account_id, lease_until)
          SELECT gen_random_uuid()::text, $1, now() + interval '1 minute' FROM generate_series(1, 5)`,
@@ -169,7 +172,7 @@ export const provocations: readonly Provocation[] = [
   {
     code: 'error_interno',
     async request({ around, caller }) {
-      // A failure of our own: the store answers, and what the code looks for is not there.
+      // An internal failure: the store answers, but the table is missing.
       await around.pool.query('ALTER TABLE watch_list RENAME TO watch_list_elsewhere');
       try {
         return await caller.request(lists);
@@ -193,7 +196,7 @@ export const provocations: readonly Provocation[] = [
     code: 'padron_no_disponible',
     async request({ around, caller }) {
       await around.pool.query("UPDATE edition SET materializada_at = NULL WHERE register = 'padron_reducido'");
-      // The catalogue is fresh for 200 ms.
+      // The catalogue is cached for 200 ms.
       await sleep(300);
       return caller.request(`/id/v1/ruc/${company}`);
     },

@@ -8,16 +8,16 @@ import { repositoryRoot } from '../../../deploy/local/config.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type ProblemCode, type ProblemDocument, problemDocument } from '../../../schemas/http/problem.ts';
 
-/** The real api process, with what it logged. */
+/** The real API process with its log. */
 export interface RunningApi {
   url: string;
   pid: number;
-  /** All that it wrote to its outputs so far. */
+  /** Everything that it wrote to stdout and stderr so far. */
   output(): string;
   stop(): Promise<void>;
 }
 
-/** `preloads`: modules that the process loads before its own code. */
+/** @param preloads modules that the process loads before its own code */
 export async function startApi(
   environment: Record<string, string>,
   preloads: readonly string[] = [],
@@ -33,7 +33,7 @@ export async function startApi(
     let found = false;
     const keep = (chunk: Buffer) => {
       output += chunk;
-      // Searching a growing text with every piece of it would cost a bench more than its calls.
+      // Searching the growing text at every chunk would cost a bench more than its calls.
       if (found) return;
       const listening = /"port":(\d+),"msg":"listening"/.exec(output);
       found = listening !== null;
@@ -46,7 +46,7 @@ export async function startApi(
   return { url: `http://127.0.0.1:${port}`, pid: child.pid!, output: () => output, stop: () => stop(child) };
 }
 
-/** Made for tests: never used elsewhere. */
+/** Keys for tests only. */
 export const apiSecrets = {
   AUDIT_HMAC_KEY: 'audit key of the tests, at least 32 characters',
   WEBHOOK_SECRET_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -58,7 +58,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, 'close');
 }
 
-/** A caller with a token; requests are relative to the API's address. */
+/** A caller with a token. Request targets are relative to the API's address. */
 export interface TestCaller {
   accountId: number;
   token: string;
@@ -90,7 +90,7 @@ export function requestsOf(url: string, token: string | null): TestCaller['reque
     });
 }
 
-/** Checks all that is the same for every problem, and returns it. */
+/** Checks what every problem has in common, and returns it. */
 export async function expectProblem(response: Response, code: ProblemCode): Promise<ProblemDocument> {
   const text = await response.text();
   const problem = problemDocument.parse(JSON.parse(text));
@@ -107,7 +107,7 @@ export async function expectProblem(response: Response, code: ProblemCode): Prom
   return problem;
 }
 
-/** Limits are the plans' data: suites about something else are not to meet them. */
+/** Raises the plans' limits, so that suites about something else do not reach them. */
 export async function liftLimits(pool: Pool): Promise<void> {
   await pool.query('UPDATE plan SET lookups_per_month = 10000000, requests_per_minute = 1000000');
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** All that comes back until the other side closes. Each further piece is sent once something has come back. */
+/** Returns everything received until the other side closes. Each further piece is sent after something was received. */
 export async function bytesOf(url: string, ...pieces: [string, ...string[]]): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).on('error', () => {});
@@ -19,7 +19,7 @@ export async function bytesOf(url: string, ...pieces: [string, ...string[]]): Pr
   return text;
 }
 
-/** The one answer to bytes after which the server closes the connection. */
+/** The answer to bytes after which the server closes the connection. */
 export async function responseTo(url: string, bytes: string): Promise<Response> {
   const [head, body] = (await bytesOf(url, bytes)).split('\r\n\r\n') as [string, string];
   const [line, ...headers] = head.split('\r\n') as [string, ...string[]];

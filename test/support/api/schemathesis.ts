@@ -3,7 +3,7 @@ import { readLocalConfig } from '../../../deploy/local/config.ts';
 import { fetchOnce, fetchWheel, findProgram, missing, type ProgramStore } from '../../../deploy/local/fetch.ts';
 
 const version = '4.32.5';
-/** It and all that it needs, so that every machine runs the same. */
+/** All versions are fixed, so that every machine runs the same. */
 const requirements = [
   `schemathesis==${version}`,
   'anyio==4.16.0',
@@ -35,12 +35,12 @@ const requirements = [
 ];
 
 export interface Finding {
-  /** 0: nothing found. */
+  /** 0: no failure was found. */
   code: number;
   output: string;
 }
 
-/** Runs Schemathesis with python3 over a running API, in a folder of its own; it is fetched once, beside the stack's programs. */
+/** Runs Schemathesis with python3 against a running API. It is downloaded once, beside the stack's programs. */
 export async function runSchemathesis(args: readonly string[], folder: string, timeoutMs: number): Promise<Finding> {
   const { programsDirectory: directory, searchPath } = readLocalConfig();
   const store: ProgramStore = { directory, searchPath, log: console.log };

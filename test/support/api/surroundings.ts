@@ -6,7 +6,7 @@ import { freshClickhouseDatabase, freshDatabase } from '../engines/isolation.ts'
 import { makeTcpProxy, type TcpProxy } from '../engines/tcp-proxy.ts';
 import { liftLimits, type RunningApi, startApi } from './process.ts';
 
-/** The real api process on databases of its own, each behind a line that the test can cut. */
+/** The real API process with its own databases, each behind a connection that the test can cut. */
 export interface Surroundings {
   api: RunningApi;
   pool: Pool;

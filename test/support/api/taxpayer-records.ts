@@ -6,7 +6,7 @@ import { readUbigeoCatalogue, ubigeoListUrl } from '../../../schemas/ubigeo/cata
 
 export const ubigeos = readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8'));
 
-/** The record of a line in the daily register's own form, with what other registers hold of its RUC. */
+/** The record of a line in the daily register's format, with the rows of other registers for its RUC. */
 export function recordOf(line: string, others: Partial<TaxpayerRows> = {}): TaxpayerRecord {
   const [ruc, ...cells] = line.split('|');
   const rows: TaxpayerRows = {
@@ -21,7 +21,7 @@ export function recordOf(line: string, others: Partial<TaxpayerRows> = {}): Taxp
 
 type MonthlyColumn = (typeof padronMensual.columns)[number]['name'];
 
-/** Cells of the monthly register; NO DISPONIBLE where nothing is given. */
+/** Cells of the monthly register, NO DISPONIBLE where none is given. */
 export function monthlyCells(given: Partial<Record<MonthlyColumn, string>>): string[] {
   return padronMensual.columns.map(({ name }) => given[name] ?? 'NO DISPONIBLE');
 }

@@ -4,13 +4,13 @@ import type { Logger } from '../../../pipelines/runtime/log.ts';
 import { expectProblem } from '../../support/api/process.ts';
 import { bytesOf, responseTo } from '../../support/api/raw-request.ts';
 
-// Bytes on a socket: what no HTTP client would send, and some programs do.
+// Bytes that no HTTP client would send, but some programs do.
 const lines: Record<string, unknown>[] = [];
 const log = { info: (line: Record<string, unknown>) => void lines.push(line) } as unknown as Logger;
 let serving: Serving;
 beforeAll(async () => {
   const listener: Parameters<typeof serve>[0] = (request, response) => {
-    // An answer that has begun and stays so until its connection is gone.
+    // An answer that has begun and does not end before its connection does.
     if (request.url === '/slow') response.writeHead(200).write('first');
     else response.end('good');
   };
@@ -21,7 +21,7 @@ afterAll(() => serving.stop());
 
 const address = () => `http://127.0.0.1:${serving.port}`;
 
-test('an address with letters as they are typed is told how to write them', async () => {
+test('for an address with unencoded letters the answer explains the encoding', async () => {
   const answer = await responseTo(address(), 'GET /id/v1/ruc/buscar?q=compañía HTTP/1.1\r\nHost: a\r\n\r\n');
   const problem = await expectProblem(answer, 'parametro_invalido');
   expect(problem.type).toBe('https://api.example.pe/errores/parametro_invalido');
@@ -41,7 +41,7 @@ test.each([
     'peticion_mal_formada',
   ],
   ['a header too long', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`, 'cabeceras_demasiado_grandes'],
-  // The rest comes after the answer.
+  // The rest arrives after the answer.
   ['one much too long', `GET /?q=${'x'.repeat(2_000_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 'cabeceras_demasiado_grandes'],
   ['a request that does not come to its end', 'GET / HTTP/1.1\r\nHost: a\r\n', 'peticion_incompleta'],
 ] as const)('%s is answered with a problem, logged, and the connection closed', async (_, bytes, code) => {
@@ -53,7 +53,7 @@ test.each([
   expect(lines).toMatchObject([{ request_id, status, code }]);
 });
 
-test('an answer that has begun gets nothing into it', async () => {
+test('nothing is written into an answer that has begun', async () => {
   const answer = await bytesOf(
     address(),
     'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -63,7 +63,7 @@ test('an answer that has begun gets nothing into it', async () => {
   expect(answer).not.toContain('400');
 });
 
-test('a good request is answered, whatever it expects', async () => {
+test('a good request is answered, whatever its Expect header says', async () => {
   const request = 'GET / HTTP/1.1\r\nHost: a\r\nExpect: the-best\r\nConnection: close\r\n\r\n';
   expect(await bytesOf(address(), request)).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*good/);
 });

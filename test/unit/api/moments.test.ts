@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { dayOf, instantAfter, instantFrom } from '../../../api/input.ts';
 
-// A day is the whole day in Lima; an instant the whole second, or the whole millisecond where it names one.
+// A day means the whole day in Lima, and a time its whole second, or its millisecond where it names one.
 test.each([
   ['2026-11-27', '2026-11-27T05:00:00.000Z', '2026-11-28T05:00:00.000Z', '2026-11-27'],
   ['2026-12-31', '2026-12-31T05:00:00.000Z', '2027-01-01T05:00:00.000Z', '2026-12-31'],

@@ -33,10 +33,10 @@ test.each([
     { pendientes: 'algunos' },
     expect.stringContaining('debe ser "todos", "ninguno" o'),
   ],
-])('%s is said in words that tell what to send', (_, schema, input, detail) => {
+])('%s: the message says what to send', (_, schema, input, detail) => {
   expect(detailOf(schema as z.ZodType, input)).toEqual(detail);
 });
 
-test('what is sent is never repeated', () => {
+test('the message never repeats the value', () => {
   expect(detailOf(z.strictObject({ id: z.uuid() }), { id: '10990000013' })).not.toContain('1099');
 });

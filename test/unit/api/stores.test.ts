@@ -8,6 +8,6 @@ test.each(['08006', '53200', '57P01', '40P01', '40001', 'ECONNREFUSED', 'EAI_AGA
   (code) => expect(isUnavailable(failure(code))).toBe(true),
 );
 
-test.each(['23505', '40002', '40P01X', '22001', ''])('%s is a defect of ours', (code) =>
+test.each(['23505', '40002', '40P01X', '22001', ''])('%s is our own defect', (code) =>
   expect(isUnavailable(failure(code))).toBe(false),
 );

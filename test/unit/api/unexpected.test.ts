@@ -5,7 +5,7 @@ import { answerProblem } from '../../../api/koa-app.ts';
 import { storeUnavailable } from '../../../api/problems.ts';
 import type { ApiContext } from '../../../api/request.ts';
 
-/** What is logged and answered when a route fails with the error. */
+/** The log line and the answer when a handler fails with the error. */
 function answerTo(error: unknown): { line: string; body: string } {
   const lines: string[] = [];
   const log = pino({}, { write: (line) => lines.push(line) });
@@ -14,8 +14,8 @@ function answerTo(error: unknown): { line: string; body: string } {
   return { line: lines.join(''), body: context.body };
 }
 
-// ClickHouse quotes what was asked of it, and a search may be for a person's name.
-test("an engine's error is logged without what it quotes, and answered without its words", () => {
+// ClickHouse quotes the query, and a search may contain a person's name.
+test("an engine's error is logged without its quotes, and answered without its message", () => {
   const message = "Timeout exceeded: while executing FUNCTION like(name, '%PERSONA PLANTADA%')";
   const cause = new ClickHouseError({ message, code: '159', type: 'TIMEOUT_EXCEEDED' });
   for (const error of [storeUnavailable(cause), storeUnavailable(new Error('the query failed', { cause })), cause]) {
@@ -26,7 +26,7 @@ test("an engine's error is logged without what it quotes, and answered without i
   }
 });
 
-test('a RUC is masked in whatever is logged of an error, its cause too', () => {
+test('a RUC is masked in the logged error and in its cause', () => {
   const cause = new Error('no row of 10990000013');
   const { line } = answerTo(new Error('look-up of 10990000013', { cause }));
   expect(line).toContain('look-up of 10*******13');

@@ -19,7 +19,7 @@ const headersOf = (secrets: readonly string[] = [secret], timestampSeconds = sec
 const without = (headers: Record<string, string>, prefix: string) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(prefix)));
 
-test('what the service signs is read, under either family of headers, in any case, from a Headers object', () => {
+test('a signed delivery is read with either family of headers, in any case, and from a Headers object', () => {
   const notice = { deliveryId: 'dl_1', payload: { id: 'ev_1', evento: 'ruc.estado_cambiado' } };
   const headers = headersOf();
   expect(verifyNotice(body, headers, secret, { now })).toEqual(notice);
@@ -34,7 +34,7 @@ test('during a rotation either secret verifies', () => {
   for (const each of [secret, older]) expect(verifyNotice(body, headers, each, { now }).deliveryId).toBe('dl_1');
 });
 
-test('what the public library signs is accepted: one format', () => {
+test('a signature of the public library is accepted, so the format is the same', () => {
   const signature = new Webhook(secret).sign('dl_1', now, body);
   const headers = { 'webhook-id': 'dl_1', 'webhook-timestamp': String(seconds), 'webhook-signature': signature };
   expect(verifyNotice(body, headers, secret, { now }).payload.id).toBe('ev_1');
@@ -80,8 +80,8 @@ test.each(refused)('refused: %s', (_, code, verify) => {
   expect(verify).toThrow(expect.objectContaining({ name: 'WebhookError', code }));
 });
 
-/** Compiles only where each kind has the types of its values, and no kind is left over. */
-function told(payload: NoticePayload): string {
+/** Compiles only if each kind has the types of its values and no kind is missing. */
+function summaryOf(payload: NoticePayload): string {
   switch (payload.evento) {
     case 'ping':
       return `ping ${payload.datos}`;
@@ -136,10 +136,10 @@ describe('the eight kinds', () => {
     return verifyNotice(text, deliveryHeaders({ ...signed, body: text }), secret, { now }).payload;
   };
 
-  test('what the service writes is of its kind', () => {
+  test('every payload that the service writes has the type of its kind', () => {
     for (const body of bodies) eventPayload.parse(JSON.parse(body));
     expect(new Set(fields.map(({ evento }) => evento))).toEqual(new Set(eventKinds));
-    expect(bodies.map((body) => told(sent(body)))).toEqual([
+    expect(bodies.map((body) => summaryOf(sent(body)))).toEqual([
       `ruc ${ruc} Proveedores`,
       'estado BAJA DE OFICIO',
       'condicion NO HABIDO',
@@ -150,8 +150,8 @@ describe('the eight kinds', () => {
     ]);
   });
 
-  test('so is the test that an owner asks for', () => {
+  test('the test that an owner requests has its type too', () => {
     const ping = { id: 'ev_p', evento: 'ping', ocurrido_en: '2026-11-26T10:00:00-05:00', datos: null, watchlist: null };
-    expect(told(sent(JSON.stringify(ping)))).toBe('ping null');
+    expect(summaryOf(sent(JSON.stringify(ping)))).toBe('ping null');
   });
 });

@@ -14,7 +14,7 @@ import { sign } from '../../../../workflows/delivery/signature.ts';
 
 const introduction = makeDocument('', {}).info.description ?? '';
 
-test('every English text that the page exchanges is one that the renderer writes', () => {
+test('every English text that the page translates is one that Swagger UI writes', () => {
   const renderer = readFileSync(createRequire(import.meta.url).resolve('swagger-ui-dist/swagger-ui-bundle.js'), 'utf8');
   for (const english of Object.keys(spanishTexts)) expect(renderer.includes(english), english).toBe(true);
 });
@@ -23,7 +23,7 @@ test('the page loads nothing from elsewhere', () => {
   expect(documentationPage).not.toMatch(/(?:src|href)="(?!docs\/)/);
 });
 
-test('the plans are shown with the limits that the database begins with', () => {
+test('the plans are shown with the initial limits of the database', () => {
   const sql = readFileSync(path.join(repositoryRoot, 'schemas/postgres/0002_accounts.sql'), 'utf8');
   const plans = [...sql.matchAll(/\('(\w+)', \d, (\d+), (\d+)\)/g)].map(([, ...cells]) => cells);
   expect(plans.map(([name]) => name)).toEqual(Object.keys(planRanks));
@@ -51,7 +51,7 @@ function headersOf(body: string, secrets: readonly string[], seconds: number): R
   };
 }
 
-test('the check in Python takes what the service signs and nothing else', async () => {
+test('the check in Python accepts what the service signs and nothing else', async () => {
   const [secret, other] = [32, 32].map((bytes) => `whsec_${randomBytes(bytes).toString('base64')}`) as [string, string];
   const body = '{"evento": "ruc.estado_cambiado", "razón": "Ñ"}';
   const now = Math.floor(Date.now() / 1_000);
@@ -75,7 +75,7 @@ test('the check in Python takes what the service signs and nothing else', async 
   ]);
 });
 
-test('the documentation and the README show that very check', () => {
+test('the documentation and the README show the same check', () => {
   expect(introduction).toContain(pythonCheck);
   expect(readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8')).toContain(
     `\`\`\`python\n${pythonCheck}\n\`\`\``,

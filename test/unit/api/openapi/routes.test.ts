@@ -1,17 +1,16 @@
 import { expect, test } from 'vitest';
-import { type ApiParts, makeRouter } from '../../../../api/app.ts';
-import { makeDocument, ofNoOperation, problemsOf } from '../../../../api/openapi/document.ts';
-import type { Operation } from '../../../../api/openapi/operation.ts';
-import { operations } from '../../../../api/openapi/routes.ts';
+import { type ApiDependencies, makeApiRouter } from '../../../../api/app.ts';
+import { makeDocument, problemsOf, problemsOfNoOperation } from '../../../../api/openapi/document.ts';
 import { readExamples } from '../../../../api/openapi/texts.ts';
-import { otherMethods } from '../../../../api/routes/batch.ts';
+import { type Operation, operations } from '../../../../api/operations.ts';
+import { otherMethods } from '../../../../api/router.ts';
 import { type ProblemCode, problems } from '../../../../schemas/http/problem.ts';
 
 const all = Object.entries<Operation>(operations);
+// Handlers use their dependencies when they are called, so mounting them needs none.
+const router = makeApiRouter({ baseUrl: '' } as ApiDependencies);
 
-test('the table holds every route below /id/v1, with its methods, and no other', () => {
-  // Routes take their parts when they are called, so here they need none.
-  const router = makeRouter({ baseUrl: '' } as ApiParts);
+test('every operation of the table is mounted below /id/v1 with its methods, and nothing else is', () => {
   const served = router.stack
     .filter(({ path, name }) => String(path).startsWith('/id/') && name !== otherMethods)
     .flatMap(({ path, methods }) => methods.map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`));
@@ -22,8 +21,7 @@ test('the table holds every route below /id/v1, with its methods, and no other',
   expect(described.sort()).toEqual(served.sort());
 });
 
-test('a fixed path stands before one with a parameter that fits it too', () => {
-  const router = makeRouter({ baseUrl: '' } as ApiParts);
+test('a fixed path comes before a path with a parameter that fits it too', () => {
   const paths = router.stack.map(({ path }) => String(path));
   for (const [fixed, open] of [
     ['/id/v1/ruc/buscar', '/id/v1/ruc/:ruc'],
@@ -34,22 +32,23 @@ test('a fixed path stands before one with a parameter that fits it too', () => {
     expect(paths.indexOf(fixed), fixed).toBeLessThan(paths.indexOf(open));
 });
 
-test('every code belongs to an operation or is named as one that comes before any', () => {
+test('every code belongs to an operation, or is answered before the operation is known', () => {
   const said = new Set<ProblemCode>(all.flatMap(([, operation]) => [...problemsOf(operation)]));
-  expect(Object.keys(problems).sort()).toEqual([...said, ...ofNoOperation].sort());
+  expect(Object.keys(problems).sort()).toEqual([...said, ...problemsOfNoOperation].sort());
 });
 
-test('path parameters are those of the path, every query parameter says what it means', () => {
-  for (const [name, { path, parameters }] of all) {
-    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
-    expect(Object.keys(parameters?.shape ?? {}).sort(), name).toEqual(named.sort());
-  }
+test('path parameters are those of the path, and every parameter has a description', () => {
   const { paths } = makeDocument('', {});
   for (const [path, item] of Object.entries(paths ?? {}))
-    for (const parameter of item.get?.parameters ?? []) expect(parameter, path).toHaveProperty('description');
+    for (const { parameters = [] } of [item.get, item.post, item.patch, item.delete].flatMap((each) => each ?? [])) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
+      const inPath = parameters.flatMap((each) => ('in' in each && each.in === 'path' ? [each.name] : []));
+      expect(inPath.sort(), path).toEqual(named.sort());
+      for (const parameter of parameters) expect(parameter, path).toHaveProperty('description');
+    }
 });
 
-test('how many entries a page holds when nothing is said stands in the document', () => {
+test('the document states the default size of a page', () => {
   const paged = Object.values(makeDocument('', {}).paths ?? {})
     .flatMap(({ get }) => get?.parameters ?? [])
     .filter((parameter) => 'name' in parameter && parameter.name === 'limite');
@@ -58,19 +57,19 @@ test('how many entries a page holds when nothing is said stands in the document'
     expect(parameter).toMatchObject({ schema: { type: 'integer', default: expect.any(Number) } });
 });
 
-test('schemas of answers are named once, and open to fields that v1 may gain', () => {
+test('schemas of answers are named once and allow fields that v1 may gain', () => {
   const text = JSON.stringify(makeDocument('', {}));
   expect(text).toContain('"$ref":"#/components/schemas/Contribuyente"');
   const { components } = makeDocument('', {});
   expect(components?.schemas?.Contribuyente).not.toHaveProperty('additionalProperties');
 });
 
-test('the server is where callers reach the API', () => {
+test('the server of the document is the address at which callers reach the API', () => {
   expect(makeDocument('https://api.example.pe', {}).servers).toEqual([{ url: 'https://api.example.pe' }]);
   expect(makeDocument('', {}).servers).toEqual([{ url: '/' }]);
 });
 
-test('every JSON answer is shown by one that its schema allows', () => {
+test('the example of every JSON answer fits its schema', () => {
   const examples = readExamples();
-  for (const [name, { schema }] of all) if (schema !== null) schema.parse(examples[name]?.answer);
+  for (const [name, { answer }] of all) answer?.parse(examples[name]?.answer);
 });

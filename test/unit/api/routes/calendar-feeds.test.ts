@@ -23,7 +23,7 @@ interface FeedEvent {
   summary: string;
 }
 
-/** Reads the feed as a calendar program does, and checks what is so of every event. */
+/** Reads the feed as a calendar program does, and checks the properties of every event. */
 async function readFeed(target: string): Promise<FeedEvent[]> {
   const response = await get(target);
   expect(response.status).toBe(200);
@@ -32,10 +32,10 @@ async function readFeed(target: string): Promise<FeedEvent[]> {
   expect(text.endsWith('\r\nEND:VCALENDAR\r\n')).toBe(true);
   for (const line of text.split('\r\n')) {
     expect(line).not.toContain('\n');
-    // RFC 5545, section 3.1: octets, not characters.
+    // RFC 5545, section 3.1 limits octets, not characters.
     expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75);
   }
-  // Section 3.3.11: in a text a comma and a semicolon are escaped.
+  // Section 3.3.11 requires escaped commas and semicolons in texts.
   const unfolded = text.replaceAll('\r\n ', '');
   expect(unfolded).not.toMatch(/^(?:NAME|X-WR-CALNAME|X-WR-CALDESC|SUMMARY|DESCRIPTION):.*(?<!\\)[,;]/m);
   const feed = new ICAL.Component(ICAL.parse(text));
@@ -53,7 +53,7 @@ async function readFeed(target: string): Promise<FeedEvent[]> {
 }
 
 describe('holidays', () => {
-  test('this year and the next, as the route lists them', async () => {
+  test('this year and the next, the same days as the route lists', async () => {
     const events = await readFeed('/id/v1/calendario/feriados.ics');
     const years = await Promise.all(
       [2026, 2027].map(async (year) =>
@@ -108,7 +108,7 @@ describe('due dates', () => {
     const others = (events: FeedEvent[]) => events.filter(({ uid }) => uid !== old.uid);
     expect(others(moved)).toEqual(others(calculated));
 
-    // Back where it was: the date is the first one again, the sequence is not.
+    // The date is the first one again, but the sequence has grown.
     app.additions.push(tableWith(2, {}));
     const back = await waitForFeed(target, (events) => period(events, '2027-03').sequence === 2);
     expect(period(back, '2027-03')).toMatchObject({ uid: old.uid, day: old.day });
@@ -119,7 +119,7 @@ describe('due dates', () => {
 describe('addresses of feeds', () => {
   const feeds = ['/id/v1/calendario/feriados.ics?', '/id/v1/vencimientos.ics?digito=3&'];
 
-  test.each(feeds)('%s takes the sandbox token in the address, and parameters of calendar programs', async (feed) => {
+  test.each(feeds)('%s accepts the sandbox token in the address, and parameters of calendar programs', async (feed) => {
     const anonymous = requestsOf(app.url, null);
     expect((await anonymous(`${feed}token=${sandboxToken}`)).status).toBe(200);
     expect((await get(`${feed}nocache=17&_=1&fbclid=x`)).status).toBe(200);
@@ -127,7 +127,7 @@ describe('addresses of feeds', () => {
   });
 
   test.each(feeds)(
-    '%s refuses any other token there, also beside a good header, and repeats it nowhere',
+    '%s refuses any other token there, even beside a valid header, and repeats it nowhere',
     async (feed) => {
       for (const token of [strangerToken, 'otro', `${sandboxToken}&token=${strangerToken}`])
         for (const request of [get, requestsOf(app.url, null)]) {

@@ -72,7 +72,7 @@ describe('what the routes answer', () => {
     expect(new Set(next.data.periodos.map(({ estado }) => estado))).toEqual(new Set(['calculado']));
   });
 
-  test('upcoming due dates, by digit and of good taxpayers', async () => {
+  test('upcoming due dates by digit and for good taxpayers', async () => {
     const byDigit = upcomingAnswer.parse(await (await get('/id/v1/vencimientos/proximos?digito=3&limite=1')).json());
     expect(byDigit).toMatchObject({
       resumen: { digito: '3', buen_contribuyente: false, desde: '2026-11-27' },
@@ -81,7 +81,7 @@ describe('what the routes answer', () => {
     const good = '/id/v1/vencimientos/proximos?digito=3&buen_contribuyente=true&desde=2026-12-28&limite=24';
     const { resumen, data } = upcomingAnswer.parse(await (await get(good)).json());
     expect(resumen).toEqual({ digito: '3', buen_contribuyente: true, desde: '2026-12-28' });
-    // Due on the day itself; and fewer than asked for, since coverage ends with the periods of 2027.
+    // One is due on the day itself. There are fewer than asked for, since coverage ends with the periods of 2027.
     expect(data[0]).toEqual({ periodo: '2026-11', vence: '2026-12-28', estado: 'publicado', dias_restantes: 0 });
     expect(data.at(-1)).toMatchObject({ periodo: '2027-12', estado: 'calculado' });
     expect(data).toHaveLength(14);
@@ -112,7 +112,7 @@ describe('today is the date in Lima', () => {
 });
 
 describe('caching', () => {
-  test.each(routes)('%s: HEAD, and 304 to who has it', async (route) => {
+  test.each(routes)('%s: HEAD, and 304 for a current ETag', async (route) => {
     const first = await get(route);
     const etag = first.headers.get('etag')!;
     expect(first.status).toBe(200);
@@ -129,7 +129,7 @@ describe('caching', () => {
     expect(await (await get(route, { method: 'POST' })).json()).toMatchObject({ code: 'metodo_no_permitido' });
   });
 
-  test('a decree that is added changes the answer and the ETag, and no due date', async () => {
+  test('an added decree changes the answer and the ETag, but no due date', async () => {
     const dueDates = await (await get('/id/v1/vencimientos/proximos?digito=3')).json();
     const before = await get('/id/v1/calendario/2027-07-30?sector=publico');
     expect(await before.json()).toMatchObject({ data: { habil: true }, meta: { provisional: true } });
@@ -203,7 +203,7 @@ describe('what is refused', () => {
     }
   });
 
-  // A whole RUC holds, if it starts with 10, the number of a person's identity document.
+  // A RUC that starts with 10 contains the number of a person's identity document.
   test.each([
     'proximos?digito=20131312955',
     'proximos?digito=10990000013',
@@ -221,7 +221,7 @@ describe('what is refused', () => {
 });
 
 describe('tokens, while PostgreSQL does not answer', () => {
-  test.each(routes)('%s: none, a malformed one, the sandbox token, any well-formed one', async (route) => {
+  test.each(routes)('%s: no token, a malformed one, the sandbox token, any well-formed one', async (route) => {
     const withToken = (token: string | null) => requestsOf(app.url, token)(route);
     await expectProblem(await withToken(null), 'sin_token');
     await expectProblem(await withToken('pad_live_x'), 'token_invalido');

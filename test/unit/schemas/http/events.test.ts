@@ -19,7 +19,7 @@ function shown(field: FieldEvent, correccion: EventFacts['correccion'] = null) {
   return eventPayload.parse(JSON.parse(payloadOf(facts, 1)));
 }
 
-test('who enters or leaves a list: antes and despues are booleans', () => {
+test('a company enters or leaves a list: antes and despues are booleans', () => {
   const entered = shown({
     evento: 'ruc.agente_retencion_cambiado',
     campo: 'es_agente_retencion',
@@ -35,12 +35,12 @@ test('who enters or leaves a list: antes and despues are booleans', () => {
   });
 });
 
-test('the first filling of a name: antes is null', () => {
+test('a name is filled for the first time: antes is null', () => {
   const filled = shown({ evento: 'ruc.nombre_cambiado', campo: 'nombre', antes: null, despues: 'NUEVA S.A.C.' });
   expect([filled.datos.antes, filled.datos.despues]).toEqual([null, 'NUEVA S.A.C.']);
 });
 
-test('a correction names the edition that was wrong, and its event where it made one', () => {
+test('a correction names the wrong edition, and its event if it made one', () => {
   const field: FieldEvent = {
     evento: 'ruc.buen_contribuyente_cambiado',
     campo: 'es_buen_contribuyente',

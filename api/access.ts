@@ -1,0 +1,84 @@
+import type { Pool } from '../pipelines/runtime/postgres.ts';
+import { hasLists } from '../pipelines/watch/lists.ts';
+import {
+  type Caller,
+  type Identify,
+  type IdentifyReader,
+  type PlanName,
+  planRanks,
+  requirePlan,
+} from './accounts/callers.ts';
+import { accountSubject, addressSubject } from './metering/minute-limits.ts';
+import type { Access } from './operations.ts';
+import { fieldProblem } from './problems.ts';
+import type { ApiContext, ApiMiddleware } from './request.ts';
+
+export interface AccessDependencies {
+  identify: Identify;
+  identifyReader: IdentifyReader;
+  pool: Pool;
+  sandboxToken: string;
+}
+
+/** The first middleware of every operation, before anything of its input is read: token, then minute limit, then plan. */
+export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Access, ApiMiddleware>> {
+  const { identify, identifyReader, pool, sandboxToken } = dependencies;
+  return {
+    free: requireCaller(identify, 'free'),
+    micro: requireCaller(identify, 'micro'),
+    crecimiento: requireCaller(identify, 'crecimiento'),
+    // An account that lost the plan can still read what it has, and change nothing.
+    crecimiento_or_lists: requireCaller(identify, 'crecimiento', ({ accountId }) => hasLists(pool, accountId)),
+    calendar: requireReader(identifyReader),
+    calendar_feed: requireFeedReader(identifyReader, sandboxToken),
+  };
+}
+
+/** @param isExcepted whether a caller may go on although its plan is too low */
+function requireCaller(
+  identify: Identify,
+  plan: PlanName,
+  isExcepted: (caller: Caller) => Promise<boolean> = async () => false,
+): ApiMiddleware {
+  return async (context, next) => {
+    const caller = await identify(context.req.headers.authorization);
+    context.state.caller = caller;
+    await context.state.countRequest(accountSubject(caller));
+    if (caller.planRank < planRanks[plan] && !(await isExcepted(caller))) requirePlan(caller, plan);
+    return next();
+  };
+}
+
+/** The calendar is part of every plan and free of charge, so any token opens it. */
+function requireReader(identifyReader: IdentifyReader): ApiMiddleware {
+  return async (context, next) => {
+    await identify(context, identifyReader);
+    return next();
+  };
+}
+
+/**
+ * Calendar programs cannot send headers, so a feed takes the public sandbox token in its address. Any other token there is
+ * refused and its text repeated nowhere, since addresses end up in histories and logs of others.
+ */
+function requireFeedReader(identifyReader: IdentifyReader, sandboxToken: string): ApiMiddleware {
+  return async (context, next) => {
+    const { token } = context.query;
+    if (token === undefined) await identify(context, identifyReader);
+    else if (token === sandboxToken) await context.state.countRequest(addressSubject(context.ip));
+    else
+      throw fieldProblem(
+        'parametro_invalido',
+        'token',
+        'solo se admite el token de pruebas',
+        'token: en la dirección se admite solo el token de pruebas; un token propio va en la cabecera Authorization.',
+      );
+    return next();
+  };
+}
+
+async function identify(context: ApiContext, identifyReader: IdentifyReader): Promise<void> {
+  const caller = await identifyReader(context.req.headers.authorization);
+  if (caller !== null) context.state.caller = caller;
+  await context.state.countRequest(caller === null ? addressSubject(context.ip) : accountSubject(caller));
+}

@@ -1,0 +1,109 @@
+import { type Digit, digits } from '../schemas/http/calendar.ts';
+import { limaDay } from '../schemas/lima-time.ts';
+import { checkRuc, isCompany, maskRuc, type RucProblem, rucLength } from '../schemas/ruc.ts';
+import type { Caller } from './accounts/callers.ts';
+import { isDay } from './calendar/days.ts';
+import { ApiProblem, fieldProblem } from './problems.ts';
+
+/** Checks of single values that have an error code of their own, which a schema cannot give. */
+
+/** @throws ApiProblem ruc_formato, ruc_digito_verificador (which names the expected digit) */
+export function requireRuc(text: string): string {
+  const check = checkRuc(text);
+  if (check.ok) return check.ruc;
+  throw rucProblem(text, check);
+}
+
+/** Without a data-processing contract a natural person's RUC is refused, whether or not it exists. */
+export function requireContract(caller: Caller): string {
+  if (caller.contract !== null) return caller.contract;
+  throw contractRequired();
+}
+
+export function contractRequired(): ApiProblem {
+  return new ApiProblem(
+    'contrato_requerido',
+    'Los RUC de personas naturales se consultan solo con un contrato de tratamiento de datos vigente.',
+  );
+}
+
+/** The code that refuses a RUC in a watch list. Null: it is a company's. */
+export function refusalOfMember(text: string): 'ruc_formato' | 'ruc_digito_verificador' | 'solo_empresas' | null {
+  const check = checkRuc(text);
+  if (!check.ok) return check.problem === 'check_digit' ? 'ruc_digito_verificador' : 'ruc_formato';
+  return isCompany(text) ? null : 'solo_empresas';
+}
+
+/** @throws ApiProblem 422 solo_empresas, 400 ruc_formato, ruc_digito_verificador */
+export function requireCompany(text: string): string {
+  const ruc = requireRuc(text);
+  if (isCompany(ruc)) return ruc;
+  throw new ApiProblem('solo_empresas', 'Las listas admiten solo RUC de empresas (los que empiezan con 20).');
+}
+
+/** Says what is wrong with a text that should be a RUC. The text is masked where it is repeated. */
+export function rucProblem(text: string, problem: RucProblem): ApiProblem {
+  switch (problem.problem) {
+    case 'length':
+      return new ApiProblem(
+        'ruc_formato',
+        `El RUC tiene ${rucLength} dígitos; se recibieron ${problem.length} caracteres.`,
+      );
+    case 'characters':
+      return new ApiProblem('ruc_formato', 'El RUC se compone solo de dígitos, sin letras, guiones ni espacios.');
+    case 'prefix':
+      return new ApiProblem('ruc_formato', 'El RUC empieza con 10, 15, 16, 17 o 20.');
+    case 'check_digit':
+      return new ApiProblem(
+        'ruc_digito_verificador',
+        `El dígito verificador de ${maskRuc(text)} no es correcto: debería ser ${problem.expected}.`,
+        { encontrado: false },
+      );
+  }
+}
+
+/** @throws ApiProblem fecha_invalida */
+export function requireDay(text: string, campo: string): string {
+  if (isDay(text)) return text;
+  throw fieldProblem('fecha_invalida', campo, 'debe ser una fecha que exista, escrita AAAA-MM-DD');
+}
+
+/**
+ * A day that has begun in Lima.
+ * @throws ApiProblem fecha_invalida
+ */
+export function requirePastDay(text: string, campo: string, now: Date): string {
+  const day = requireDay(text, campo);
+  if (day <= limaDay(now)) return day;
+  throw fieldProblem('fecha_invalida', campo, 'no puede ser una fecha futura');
+}
+
+/** Whether the year is covered is another check. @throws ApiProblem parametro_invalido */
+export function requireYear(text: string): number {
+  if (/^[0-9]{4}$/.test(text)) return Number(text);
+  throw fieldProblem('parametro_invalido', 'anio', 'debe ser un año de cuatro dígitos');
+}
+
+type QueryValue = string | readonly string[] | undefined;
+
+/**
+ * Runs before anything else of a query is checked, so that no other problem can quote the value: a RUC that starts with 10
+ * contains the number of a person's identity document.
+ * @throws ApiProblem ruc_no_admitido
+ */
+export function refuseWholeRuc(digito: QueryValue): void {
+  if (![digito ?? []].flat().some((text) => text.length > 1)) return;
+  throw fieldProblem(
+    'ruc_no_admitido',
+    'digito',
+    'debe ser un solo dígito',
+    'digito: envíe solo el último dígito del RUC, nunca el RUC entero. El valor recibido no se guarda.',
+  );
+}
+
+/** @throws ApiProblem parametro_invalido */
+export function requireDigit(digito: QueryValue): Digit {
+  const digit = digits.find((each) => each === digito);
+  if (digit === undefined) throw fieldProblem('parametro_invalido', 'digito', 'debe ser un dígito de 0 a 9');
+  return digit;
+}

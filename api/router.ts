@@ -1,0 +1,90 @@
+import Router from '@koa/router';
+import type { z } from 'zod';
+import { type AccessDependencies, makeAccess } from './access.ts';
+import { type Answer, sendAnswer, type Validators } from './answers.ts';
+import { refuseWholeRuc } from './checks.ts';
+import { metered } from './metering/middleware.ts';
+import type { Meter } from './metering/types.ts';
+import { type Operation, type OperationName, type Operations, operations, type ParameterOf } from './operations.ts';
+import { methodNotAllowed } from './problems.ts';
+import {
+  type ApiContext,
+  type ApiMiddleware,
+  type ApiRouter,
+  parseBody,
+  parseInput,
+  type RequestState,
+  readBody,
+  refuseQuery,
+} from './request.ts';
+
+type OutputOf<O, Part extends 'query' | 'body'> =
+  O extends Record<Part, infer Schema extends z.ZodType> ? z.output<Schema> : undefined;
+
+/** A request, parsed by the operation's schemas. Texts of the path are not checked yet. */
+export interface RequestOf<Name extends OperationName> {
+  params: Readonly<Record<ParameterOf<Operations[Name]['path']>, string>>;
+  query: OutputOf<Operations[Name], 'query'>;
+  body: Operations[Name] extends { isBodyParsedByHandler: true } ? undefined : OutputOf<Operations[Name], 'body'>;
+}
+
+/** What the schema says of the answer, and what `sendAnswer` adds. */
+type ReplyOf<Name extends OperationName> = Operations[Name] extends { answer: infer Schema extends z.ZodType }
+  ? (Omit<z.input<Schema>, 'success'> & Partial<Validators>) | string
+  : undefined;
+
+export type Handler<Name extends OperationName> = (
+  request: RequestOf<Name>,
+  context: ApiContext,
+) => ReplyOf<Name> | Promise<ReplyOf<Name>>;
+
+/** One handler per operation. Factories in api/routes/ make them, each those of one area. */
+export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
+
+type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | string | undefined>;
+
+/** Name of the layers that refuse other methods. */
+export const otherMethods = 'other methods';
+
+/** Mounts the operations that have a handler, in the order of checks: token, minute limit, plan, body, query, handler. */
+export function makeRouter(
+  handlers: Partial<Handlers>,
+  dependencies: AccessDependencies & { meter: Meter },
+): ApiRouter {
+  const router: ApiRouter = new Router<RequestState>();
+  const access = makeAccess(dependencies);
+  const meter = metered(dependencies.meter);
+  const mount = ([name, operation]: [string, Operation]) => {
+    const path = operation.path.replace(/\{(\w+)\}/g, ':$1');
+    const before = [access[operation.access]];
+    if (operation.charge !== undefined) before.push(meter);
+    if (operation.body !== undefined) before.push(readBody);
+    router[operation.method](path, ...before, answering(operation, handlers[name as OperationName] as AnyHandler));
+    // The router adds HEAD to every GET.
+    if (operation.isGetOnly === true) router.stack.at(-1)!.methods = ['GET'];
+  };
+  const mounted = Object.entries<Operation>(operations).filter(([name]) => name in handlers);
+  const isFixed = ([, { path }]: [string, Operation]) => !path.includes('{');
+  // The router takes the first layer that fits, so fixed paths come before those with a parameter.
+  mounted.filter(isFixed).forEach(mount);
+  // `ruc/{ruc}` also fits `ruc/batch`: a GET there would be answered that "batch" is not a RUC.
+  if ('consultarLote' in handlers)
+    router.all(otherMethods, operations.consultarLote.path, ({ method }) => {
+      throw methodNotAllowed(method, ['POST']);
+    });
+  mounted.filter((each) => !isFixed(each)).forEach(mount);
+  return router;
+}
+
+function answering(operation: Operation, handler: AnyHandler): ApiMiddleware {
+  const { query, body, isBodyOptional, isBodyParsedByHandler, problems } = operation;
+  return async (context) => {
+    if (problems?.includes('ruc_no_admitido')) refuseWholeRuc(context.query.digito);
+    const request = {
+      params: context.params,
+      query: query === undefined ? refuseQuery(context) : parseInput(query, context.query),
+      body: body && !isBodyParsedByHandler ? parseBody(context, body, isBodyOptional) : undefined,
+    };
+    sendAnswer(context, operation, await handler(request, context));
+  };
+}
