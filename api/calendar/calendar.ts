@@ -47,7 +47,7 @@ const schedule = {
 };
 
 interface Metas {
-  /** `touched`: first and last day that a public-sector answer depends on; null for the general calendar. */
+  /** @param touched first and last day on which a public-sector answer depends; null for the general calendar */
   ofDays(covers: YearRange, touched: { first: string; last: string } | null): CalendarMeta;
   ofSchedule(covers: YearRange): ScheduleMeta;
 }
@@ -63,7 +63,7 @@ function makeMetas({ decrees, updatedAt }: CalendarData): Metas {
       provisional: touched !== null && (touched.first < complete.desde || touched.last > complete.hasta),
       actualizado_en: updatedAt.decrees,
     }),
-    // No decree moves a due date, so the schedule never depends on those still missing.
+    // No decree moves a due date, so missing decrees never make the schedule provisional.
     ofSchedule: (cubre) => ({
       ...schedule,
       cubre,
@@ -79,22 +79,22 @@ export interface DueDatesQuestion {
   goodTaxpayer: boolean;
   /** First due date wanted. */
   from: string;
-  /** The date in Lima: coverage ends with the year after it, or with the last published table. */
+  /** The date in Lima. Coverage ends with the year after it, or with the last published table. */
   today: string;
 }
 
-/** Every `data`, `resumen` and `meta` is ready to be sent. Days must exist (`isDay` of days.ts). */
+/** Answers whose `data`, `resumen` and `meta` are ready to be sent. Days must exist (`isDay` of days.ts). */
 export interface Calendar {
   holidaysOf(year: number): Answered<{ data: HolidayAnswer[]; meta: CalendarMeta }>;
   dayOf(date: string, sector: Sector): Answered<{ data: BusinessDayAnswer; meta: CalendarMeta }>;
-  /** `days`: 1 to 1,000. */
+  /** @param days 1 to 1,000 */
   deadline(from: string, days: number, sector: Sector): Answered<{ data: DeadlineAnswer; meta: CalendarMeta }>;
   dueDates(year: number, today: string): Answered<{ data: ScheduleAnswer; meta: ScheduleMeta }>;
   upcoming(
     question: DueDatesQuestion,
     limit: number,
   ): Answered<{ resumen: UpcomingSummary; data: UpcomingDueDate[]; meta: ScheduleMeta }>;
-  /** All due dates from a day to the end of coverage, ascending: what a feed lists. */
+  /** All due dates from a day to the end of coverage, ascending, for a feed. */
   dueDatesFrom(question: DueDatesQuestion): Answered<{ dueDates: DueDate[]; meta: ScheduleMeta }>;
   /** The years that each group of routes answers. */
   coverage(today: string): { days: YearRange; dueDates: YearRange };
@@ -103,7 +103,10 @@ export interface Calendar {
 type DayFunctions = Pick<Calendar, 'holidaysOf' | 'dayOf' | 'deadline'>;
 type DueDateFunctions = Pick<Calendar, 'dueDates' | 'upcoming' | 'dueDatesFrom'>;
 
-/** Pure: the same data give the same answers. What is computed of a year is kept, so a new calendar is made for new data. */
+/**
+ * Pure: the same data give the same answers. A calendar remembers the years that it computed, so new data need a new
+ * one.
+ */
 export function makeCalendar(data: CalendarData): Calendar {
   const holidayOn = makeHolidayOn(data.holidays);
   const schedule = makeSchedule(data.tables, holidayOn);
@@ -137,7 +140,7 @@ function dayFunctions(data: CalendarData, holidayOn: HolidayOn, metas: Metas): D
       const vence = toDate(counted.due);
       if (!isWithin(yearOf(vence), holidayYears)) return { ok: false, covers: holidayYears };
       const saltados = counted.skipped.map(({ day, reason }) => ({ fecha: toDate(day), motivo: reason }));
-      // `desde` itself is not counted: no decree about it can change the answer.
+      // `desde` is not counted, so no decree about that day can change the answer.
       const meta = metas.ofDays(holidayYears, touched(sector, toDate(toDayNumber(from) + 1), vence));
       return { ok: true, data: { desde: from, dias: days, sector, vence, saltados }, meta };
     },
@@ -174,9 +177,7 @@ function isWithin(year: number, { desde, hasta }: YearRange): boolean {
   return year >= desde && year <= hasta;
 }
 
-/** The calendar's facts under the API's names. */
-
-/** Holidays and non-working days of a year, ascending. A day that is both is a holiday: that one everybody keeps. */
+/** A year's holidays and non-working days, ascending. A day that is both is a holiday, because everybody keeps it. */
 function listedDays(
   year: number,
   { holidays }: CalendarData,

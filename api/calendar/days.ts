@@ -1,4 +1,4 @@
-/** Whole days, counted from 1970-01-01 (0) in UTC: no time zone, no hour, no summer time can shift them. */
+/** A day as the number of whole days since 1970-01-01 in UTC, so no time zone or daylight saving can shift it. */
 export type DayNumber = number;
 
 const dayMs = 86_400_000;
@@ -8,7 +8,7 @@ export function dayNumberOf(year: number, month: number, day: number): DayNumber
   return Date.UTC(year, month - 1, day) / dayMs;
 }
 
-/** @throws RangeError when the text is no day: callers check what comes from outside with `isDay`. */
+/** @throws RangeError when the text is no day; callers check input from outside with `isDay` first */
 export function toDayNumber(date: string): DayNumber {
   const number = Date.parse(`${date}T00:00:00Z`) / dayMs;
   if (!Number.isInteger(number)) throw new RangeError('not a day of the form YYYY-MM-DD');
@@ -19,11 +19,13 @@ export function toDate(day: DayNumber): string {
   return new Date(day * dayMs).toISOString().slice(0, 10);
 }
 
-/** YYYY-MM-DD and a day that exists: 2026-02-29 does not, nor does any of the year 0000, which PostgreSQL does not know either. */
+/**
+ * Whether the text is YYYY-MM-DD and an existing day. The year 0000 is refused, because PostgreSQL does not know it.
+ */
 export function isDay(text: string): boolean {
   if (!/^(?!0000)\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const time = Date.parse(`${text}T00:00:00Z`);
-  // The parser reads 30 February as 2 March.
+  // Date.parse reads 30 February as 2 March, hence the comparison.
   return !Number.isNaN(time) && toDate(time / dayMs) === text;
 }
 
@@ -35,7 +37,7 @@ export function yearOfDay(day: DayNumber): number {
   return new Date(day * dayMs).getUTCFullYear();
 }
 
-/** In Spanish, lower case. */
+/** The weekday in Spanish, in lower case. */
 export function weekdayOf(day: DayNumber): string {
   return weekdays[weekdayIndex(day)]!;
 }
@@ -44,7 +46,7 @@ export function isWeekend(day: DayNumber): boolean {
   return weekdayIndex(day) % 6 === 0;
 }
 
-// Day 0 was a Thursday; the double remainder keeps days before it right.
+// Day 0 was a Thursday. The second remainder makes days before it work.
 function weekdayIndex(day: DayNumber): number {
   return (((day + 4) % 7) + 7) % 7;
 }

@@ -3,11 +3,11 @@ import { type DayNumber, dayNumberOf, toDate } from './days.ts';
 import { type HolidayOn, isTaxBusinessDay } from './holidays.ts';
 import { type DueDateGroup, type DueDatesByGroup, dueDateGroups, type PublishedTable } from './types.ts';
 
-/** R.S. 000281-2022/SUNAT holds from the period of January 2023 on. */
+/** R.S. 000281-2022/SUNAT applies from the period of January 2023 on. */
 export const firstYearOfRule = 2023;
 export const ruleSource = 'R.S. 000281-2022/SUNAT, Anexo I';
 
-/** Which business day of the month after the period, by group (Anexo I; good taxpayers and UESP in the last column). */
+/** The business day of the following month on which each group is due (Anexo I; good taxpayers and UESP come last). */
 const ordinals: Readonly<Record<DueDateGroup, number>> = {
   '0': 11,
   '1': 12,
@@ -40,15 +40,15 @@ export function periodsOf(year: number): string[] {
   return Array.from({ length: 12 }, (_, month) => `${year}-${String(month + 1).padStart(2, '0')}`);
 }
 
-/** The first day of the month in which a period falls due, and that of the month after it. */
+/** The first day of the month in which a period falls due, and of the month after it. */
 export function dueMonthOf(period: string): { first: DayNumber; next: DayNumber } {
   const year = Number(period.slice(0, 4));
   const month = Number(period.slice(5));
-  // Months past December run on into the next year.
+  // Date.UTC carries months past December into the next year.
   return { first: dayNumberOf(year, month + 1, 1), next: dayNumberOf(year, month + 2, 1) };
 }
 
-/** What the rule gives for a year, by period. */
+/** A year's due dates by the rule, by period. */
 export function ruleDueDates(year: number, holidayOn: HolidayOn): PublishedTable['periods'] {
   return Object.fromEntries(periodsOf(year).map((period) => [period, ruleDueDatesOf(period, holidayOn)]));
 }

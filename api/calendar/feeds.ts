@@ -2,19 +2,19 @@ import ical, { type ICalCalendar, type ICalEventData, ICalEventTransparency } fr
 import type { Digit, HolidayAnswer } from '../../schemas/http/calendar.ts';
 import type { DueDate } from './types.ts';
 
-/** Feeds of RFC 5545. All events last a whole day and block nobody's time. */
+// iCalendar feeds (RFC 5545). All events last a whole day and do not block anyone's time.
 
-/** How often a calendar program is asked to come back. */
+/** How often a calendar program should read the feed again. */
 const refreshSeconds = 12 * 3_600;
-/** Part of every event's identity: once it is changed, every subscriber sees each event twice. */
+/** Part of every event's UID. If it changed, every subscriber would see each event twice. */
 const uidDomain = 'calendario.padron';
 
-/** `updatedAt`: when the data last changed; an event's stamp, so that the same data give the same bytes. */
+/** @param updatedAt when the data last changed; it is each event's stamp, so the same data give the same bytes */
 export function holidaysFeed(days: readonly HolidayAnswer[], updatedAt: string): string {
   const feed = emptyFeed('Feriados y días no laborables del Perú', 'Solo días de alcance nacional.');
   for (const { fecha, nombre, norma, tipo } of days) {
     const forWhom = tipo === 'feriado' ? 'Feriado nacional.' : 'Día no laborable para el sector público.';
-    // A holiday is its date: one that is kept on another day is another holiday, so its sequence stays 0.
+    // The date is part of the UID, so a holiday on another day is another event and the sequence stays 0.
     feed.createEvent({
       ...wholeDay(fecha, updatedAt),
       id: `${tipo}-${fecha}@${uidDomain}`,
@@ -54,7 +54,7 @@ export function dueDatesFeed({ digit, goodTaxpayer, dueDates, updatedAt, prorrog
   return textOf(feed);
 }
 
-/** Neither text may have a comma or a semicolon: the library escapes those of events alone. */
+/** Neither text may contain a comma or a semicolon, because the library escapes only those of events. */
 function emptyFeed(name: string, description: string): ICalCalendar {
   return ical({
     name,
@@ -64,12 +64,12 @@ function emptyFeed(name: string, description: string): ICalCalendar {
   });
 }
 
-/** The library leaves the last line open; RFC 5545 (section 3.4) ends it like every other. */
+/** The library leaves the last line open; RFC 5545 (section 3.4) ends every line. */
 function textOf(feed: ICalCalendar): string {
   return `${feed.toString()}\r\n`;
 }
 
-// Days are given as text: a Date would be an instant, which another time zone reads as another day.
+// The day is given as text, because a Date is an instant that another time zone reads as another day.
 function wholeDay(day: string, updatedAt: string): ICalEventData {
   return { start: day, allDay: true, stamp: new Date(updatedAt), transparency: ICalEventTransparency.TRANSPARENT };
 }

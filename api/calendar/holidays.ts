@@ -4,14 +4,14 @@ import { type DayNumber, dayNumberOf, isWeekend, toDayNumber, weekdayOf, yearOfD
 import type { Decree, Holiday } from './types.ts';
 
 /**
- * From 1995, the first whole year after Ley 26331 (June 1994) ended the moves to Monday; the end is a limit of reason.
- * Both years included.
+ * The years that are served, both included. 1995 is the first whole year after Ley 26331 (June 1994), which ended
+ * moving holidays to Mondays; the last year only keeps requests within reason.
  */
 export const holidayYears = { desde: 1995, hasta: 2199 } as const;
 
 export type HolidaysByDay = ReadonlyMap<DayNumber, Holiday>;
 
-/** The statutory holidays of any year, ascending. */
+/** The statutory holidays of a year, ascending. */
 export function holidaysIn(year: number, holidays: readonly Holiday[]): HolidaysByDay {
   const days = holidays
     .filter((holiday) => isKept(holiday, year))
@@ -19,7 +19,7 @@ export function holidaysIn(year: number, holidays: readonly Holiday[]): Holidays
   return new Map(days.sort(([one], [other]) => one - other));
 }
 
-/** Asks for a day's holiday; a year is computed once. */
+/** Returns a day's holiday; each year is computed once. */
 export type HolidayOn = (day: DayNumber) => Holiday | undefined;
 
 export function makeHolidayOn(holidays: readonly Holiday[]): HolidayOn {
@@ -35,7 +35,7 @@ export function makeHolidayOn(holidays: readonly Holiday[]): HolidayOn {
   };
 }
 
-/** For tax: Monday to Friday and no holiday. Decrees of non-working days do not count here, whatever they say of offices. */
+/** A business day for tax is Monday to Friday and no holiday. Decrees of non-working days have no effect on it. */
 export function isTaxBusinessDay(day: DayNumber, holidayOn: HolidayOn): boolean {
   return !isWeekend(day) && holidayOn(day) === undefined;
 }
@@ -51,12 +51,12 @@ function dayIn(year: number, { on }: Holiday): DayNumber {
   return dayNumberOf(year, easter.month, easter.day) + on.fromEasterDays;
 }
 
-/** Why a day does not count, as the API says it; null: it counts. */
+/** Why a day is no business day, in the API's words; null for a business day. */
 export type ReasonOf = (day: DayNumber, sector: Sector) => string | null;
 
 /**
- * Two calendars (TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII): both leave out weekends and
- * holidays, the public sector's also the non-working days.
+ * There are two calendars (TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII). Both leave out
+ * weekends and holidays; the public sector's also leaves out the decreed non-working days.
  */
 export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNumber, NonWorkingDay>): ReasonOf {
   return (day, sector) => {
@@ -70,11 +70,11 @@ export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNu
 
 export interface CountedDeadline {
   due: DayNumber;
-  /** Days not counted after the start and before `due`, ascending. */
+  /** Days between the start and `due` that do not count, ascending. */
   skipped: { day: DayNumber; reason: string }[];
 }
 
-/** Counts business days from the day after `from` (TUO Ley 27444 art. 144.1): the last one counted is the day due. */
+/** Counts business days from the day after `from` (TUO Ley 27444 art. 144.1); the last one counted is the due date. */
 export function countDays(from: DayNumber, days: number, sector: Sector, reasonOf: ReasonOf): CountedDeadline {
   const skipped: CountedDeadline['skipped'] = [];
   let due = from;
@@ -87,14 +87,14 @@ export function countDays(from: DayNumber, days: number, sector: Sector, reasonO
   return { due, skipped };
 }
 
-/** A public sector's non-working day with the decree that set it. */
+/** A non-working day of the public sector, with its decree. */
 export interface NonWorkingDay {
   date: string;
   name: string;
   decree: string;
 }
 
-/** Of decrees that name the same day the one loaded later. */
+/** Non-working days by day number. When two decrees name the same day, the one loaded later wins. */
 export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumber, NonWorkingDay> {
   return new Map(
     decrees.flatMap(({ decree, days }) =>
@@ -104,8 +104,9 @@ export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumbe
 }
 
 /**
- * The days for which all decrees are loaded, first and last included: the longest run of complete years, the later of two
- * as long, so that a year loaded far away from the others does not take these back. Without any, `hasta` precedes `desde`.
+ * The first and last day for which all decrees are loaded: the longest run of complete years, and the later of two
+ * equally long ones. A complete year far from the others therefore does not discard them. Without any, `hasta` precedes
+ * `desde`.
  */
 export function completeDays(decrees: readonly Decree[]): { desde: string; hasta: string } {
   const complete = new Set(decrees.map((decree) => decree.completesYear).filter((year) => year !== null));

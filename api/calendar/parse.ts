@@ -11,7 +11,7 @@ import {
   type PublishedTable,
 } from './types.ts';
 
-/** Days of one decree; the longest so far names eight. */
+/** Largest number of days in one decree; the longest so far names eight. */
 const maxDecreeDays = 60;
 
 const date = z
@@ -39,8 +39,8 @@ const tableFile = z.strictObject({
 });
 
 /**
- * A decree of non-working days as JSON: `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true,
- * "days": [{"date": "2026-07-27", "name": "…"}], "completesYear": 2026}`; `completesYear` may be left out.
+ * Parses a decree of non-working days: `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true,
+ * "days": [{"date": "2026-07-27", "name": "…"}], "completesYear": 2026}`; `completesYear` is optional.
  */
 export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<Decree> {
   const read = readJson(text, decreeFile);
@@ -56,9 +56,9 @@ export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<
 }
 
 /**
- * A published schedule as JSON: `{"year": 2027, "source": "…", "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …,
- * "4-5": …, "6-7": …, "8-9": …, "good_taxpayers": …}, … twelve}}`. Dates may differ from the rule (the tax authority decides)
- * but not break what every schedule keeps: business days of the month after the period, ascending by group.
+ * Parses a published schedule: `{"year": 2027, "source": "…", "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3":
+ * …, "4-5": …, "6-7": …, "8-9": …, "good_taxpayers": …}, … twelve}}`. Dates may differ from the rule, since the tax
+ * authority decides, but must be business days of the month after the period, ascending by group.
  */
 export function parseTable(text: string, holidays: readonly Holiday[]): Parsed<PublishedTable> {
   const read = readJson(text, tableFile);
@@ -94,7 +94,7 @@ function rowProblems(period: string, row: DueDatesByGroup | undefined, holidayOn
   });
 }
 
-/** Anexo II looks just like Anexo I and public sources do confuse them: it would put every due date a day early. */
+/** Anexo II looks like Anexo I, and public sources confuse them; it would put every due date a business day early. */
 function isRegistersSchedule({ year, periods }: PublishedTable, holidayOn: HolidayOn): boolean {
   if (year < firstYearOfRule) return false;
   const rule = ruleDueDates(year, holidayOn);

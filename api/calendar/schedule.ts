@@ -4,10 +4,10 @@ import { firstYearOfRule, periodsOf, ruleDueDates, ruleSource } from './due-date
 import type { HolidayOn } from './holidays.ts';
 import type { DueDate, DueDateGroup, DueDatesByGroup, PublishedTable } from './types.ts';
 
-/** The schedule is served from here on; earlier years only where operators' tables reach back from it without a gap. */
+/** First year that is served. Earlier years are served only when operators' tables reach back without a gap. */
 const firstYear = 2025;
 
-/** Periods and their due dates: a published table where there is one, the rule elsewhere. */
+/** Periods and their due dates, from a published table where there is one, else from the rule. */
 export interface Schedule {
   covered(today: string): YearRange;
   yearOf(year: number): readonly ScheduledPeriod[];
@@ -20,7 +20,7 @@ export interface ScheduledPeriod {
   state: DueDateState;
   source: string;
   dates: DueDatesByGroup;
-  /** The rule's dates, then each table's in the order of loading. */
+  /** The rule's dates, then those of each table in the order of loading. */
   history: readonly DueDatesByGroup[];
 }
 
@@ -49,8 +49,8 @@ export function makeSchedule(tables: readonly PublishedTable[], holidayOn: Holid
     yearOf: scheduleOf,
     from(from, group, today) {
       const { desde, hasta } = covered(today);
-      // In the first January the December before falls due, though its year is not covered: left out, the list would say
-      // that nothing is due. Before 2023 there is no rule for it.
+      // In the first covered January the December before falls due. Without it, the list would claim that nothing is
+      // due. Before 2023 there is no rule for that December.
       const periods = desde > firstYearOfRule ? [scheduleOf(desde - 1).at(-1)!] : [];
       for (let year = desde; year <= hasta; year += 1) periods.push(...scheduleOf(year));
       return periods.filter(({ dates }) => dates[group] >= from).map((period) => dueDateOf(period, group));

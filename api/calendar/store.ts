@@ -5,11 +5,11 @@ import { limaTime } from '../../schemas/lima-time.ts';
 import { type Calendar, makeCalendar } from './calendar.ts';
 import type { CalendarData, Decree, PublishedTable } from './types.ts';
 
-/** What an operator adds between releases, already judged by the parsers of `operator-files.ts`. */
+/** An operator's addition between releases, already checked by parse.ts. */
 export type NewAddition = { kind: 'decree'; value: Decree } | { kind: 'table'; value: PublishedTable };
 export type Addition = NewAddition & { id: number; addedBy: string; reason: string | null; addedAt: Date };
 
-/** Far more than decrees and tables of a century: more rows are a fault, and no process may grow by them. */
+/** More than a century of decrees and tables. More rows would be a fault, and must not fill a process's memory. */
 const maxAdditions = 10_000;
 
 interface AdditionRow {
@@ -22,8 +22,9 @@ interface AdditionRow {
 }
 
 /**
- * Repeatable: what stands already as the newest of its decree or year is not written again (`isNew` false). A later file
- * of the same decree replaces it; a later table of the same year wins over it, and both are kept.
+ * Stores an addition. Repeatable: when it equals the newest of its decree or year, nothing is written and `isNew` is
+ * false. A later file of the same decree replaces the earlier one; a later table of the same year wins, and both are
+ * kept.
  */
 export async function addToCalendar(
   pool: Pool,
@@ -33,7 +34,7 @@ export async function addToCalendar(
   const key = addition.kind === 'decree' ? addition.value.decree : String(addition.value.year);
   const document = JSON.stringify(addition.value);
   return inTransaction(pool, async (client) => {
-    // One addition at a time: two at once would both be the newest, and both new.
+    // One addition at a time: two equal ones at once would both be written as new.
     await client.query('LOCK TABLE calendar_addition IN SHARE ROW EXCLUSIVE MODE');
     const same = await newestIfSame(client, addition.kind, key, document);
     if (same !== null) return { id: same.id, isNew: false, addedAt: same.added_at };
@@ -58,7 +59,7 @@ async function newestIfSame(client: PoolClient, kind: string, key: string, docum
   return newest?.is_same ? newest : null;
 }
 
-/** All of them, in the order in which they were added. */
+/** All additions, in the order in which they were added. */
 export async function readAdditions(pool: Pool): Promise<Addition[]> {
   const { rows } = await pool.query<AdditionRow>({
     name: 'calendar-additions',
@@ -72,9 +73,9 @@ export async function readAdditions(pool: Pool): Promise<Addition[]> {
 }
 
 /**
- * The text made before for the same name and moment (data's version and date), else a new one. Writing a feed takes some
- * milliseconds, and all subscribers of a group get the same bytes all day. A new moment forgets the old one's, so no more
- * is held than there are names.
+ * Returns the text that was written for the same name and moment (the data's version and the date), or writes it.
+ * Writing a feed takes some milliseconds, and all subscribers of a group get the same bytes all day. A new moment drops
+ * the texts of the old one, so memory holds one text per name.
  */
 export type KeptText = (moment: string, name: string, write: () => string) => string;
 
@@ -93,31 +94,31 @@ export function makeKeptTexts(): KeptText {
   };
 }
 
-/** The calendar that is served at this moment. */
+/** The calendar that is served now. */
 export interface CurrentCalendar {
   calendar: Calendar;
-  /** Changes with the data, and with nothing else. */
+  /** A hash of the data. */
   version: string;
   updatedAt: CalendarData['updatedAt'];
 }
 
 export interface CalendarSource {
   current(): CurrentCalendar;
-  /** Reads once and goes on reading. Resolves when the first read ended, well or not, or after `startWaitMs`. */
+  /** Starts reading repeatedly. Resolves when the first read has ended, also by failing, or after `startWaitMs`. */
   start(): Promise<void>;
   stop(): void;
 }
 
 export interface CalendarSourceLimits {
-  /** From the end of one read to the start of the next. */
+  /** Pause between two reads. */
   pollMs: number;
-  /** A start does not wait longer for PostgreSQL: the release's own data serve. */
+  /** Longest wait for PostgreSQL at the start; after it the release's own data are served. */
   startWaitMs: number;
 }
 
 /**
- * The release's calendar with operators' additions, read anew all the time. When PostgreSQL does not answer, the last known
- * one serves without limit: a calendar without the newest decree is better than none, and `actualizado_en` says its age.
+ * The release's calendar with operators' additions, which are read again and again. While PostgreSQL does not answer,
+ * the last known calendar is served without a time limit: it is better than none, and `actualizado_en` states its age.
  */
 export function makeCalendarSource(
   shipped: CalendarData,
@@ -171,8 +172,8 @@ function describe(data: CalendarData): CurrentCalendar {
 }
 
 /**
- * The release's data with what operators added. A decree is replaced by a later file of the same number, so that a wrong
- * one can be put right; tables are all kept in the order of loading, since a feed counts how often a date has moved.
+ * The release's data with operators' additions. A later file of the same decree replaces it, so that a wrong one can be
+ * corrected. All tables are kept in the order of loading, because a feed counts how often a date has moved.
  */
 export function withAdditions(shipped: CalendarData, additions: readonly Addition[]): CalendarData {
   const decrees = new Map<string, Decree>();
@@ -182,7 +183,7 @@ export function withAdditions(shipped: CalendarData, additions: readonly Additio
   for (const addition of additions) {
     const addedAt = limaTime(addition.addedAt);
     if (addition.kind === 'decree') {
-      // Put at the end: of two decrees that name the same day the one loaded later wins.
+      // Deleting first moves it to the end: when two decrees name the same day, the one loaded later wins.
       decrees.delete(addition.value.decree);
       decrees.set(addition.value.decree, addition.value);
       updatedAt.decrees = later(updatedAt.decrees, addedAt);
@@ -194,7 +195,7 @@ export function withAdditions(shipped: CalendarData, additions: readonly Additio
   return { holidays: shipped.holidays, decrees: [...decrees.values()], tables, updatedAt };
 }
 
-// Both have the offset of Lima, so their order is that of their text.
+// Both texts have Lima's offset, so they sort as text.
 function later(one: string, other: string): string {
   return one > other ? one : other;
 }

@@ -5,11 +5,11 @@ import { inForce, type Sanction, sanctionsOf } from '../../schemas/sanctions.ts'
 import type { apiConfiguration } from '../config.ts';
 import { type CellsByRegister, recordRegisters } from '../queries/record.ts';
 
-/** The registers of bars from state contracting. They name suppliers by their RUC, among other ids. */
+/** The registers of bars from state contracting. They name suppliers by RUC or by another id. */
 export const barRegisters = ['sancionados', 'inhabilitaciones_judiciales', 'inhabilitaciones_administrativas'] as const;
 type BarRegister = (typeof barRegisters)[number];
 
-/** All that a supplier check looks at. */
+/** All registers that a supplier check reads. */
 export const supplierRegisters = [...recordRegisters, ...barRegisters] as const;
 
 /** A sanction and the register that names it. */
@@ -20,7 +20,7 @@ export interface NamedSanction extends Sanction {
 // The registers of bars have the same columns.
 const sanctionsAt = sancionados.columns.findIndex(({ name }) => name === 'sanciones');
 
-/** All sanctions that the registers hold of a supplier, the latest start first. */
+/** A supplier's sanctions in all registers, the latest start first. */
 export function sanctionsIn(cells: CellsByRegister): NamedSanction[] {
   const named = barRegisters.flatMap((fuente) =>
     sanctionsOf(cells[fuente]?.[sanctionsAt] ?? '[]').map((sanction) => ({ ...sanction, fuente })),
@@ -29,8 +29,8 @@ export function sanctionsIn(cells: CellsByRegister): NamedSanction[] {
 }
 
 /**
- * Whether the supplier is barred on `day`. A negative is a claim of the sources that were read: without one that is
- * required, or with a sanction whose days cannot be read, nothing is claimed.
+ * Whether the supplier is barred on `day`. "Not barred" is a claim about the sources that were read, so it is not made
+ * when a required source is missing or the days of a sanction cannot be read.
  * @param isMissing a required register of bars was never loaded
  */
 export function procurementResult(
@@ -50,21 +50,21 @@ export function shownBar(sanction: NamedSanction, day: string): Bar {
   return { desde, hasta, definitiva, vigente: inForce(sanction, day), resolucion, motivo: reasonOf(sanction), fuente };
 }
 
-/** A court's bar has no reason in the source but the court that ordered it. */
+/** The source gives no reason for a court's bar, so the court that ordered it is shown. */
 function reasonOf({ motivo, organo }: NamedSanction): string | null {
   if (motivo !== undefined && motivo !== '') return motivo;
   return organo === undefined || organo === '' ? null : `Mandato judicial: ${organo}`;
 }
 
-/** Where a supplier check begins to warn. Settings: SUPPLIER_… of api/config.ts. */
+/** The limits from which a supplier check warns: the settings SUPPLIER_… of api/config.ts. */
 export interface SupplierThresholds {
-  /** A check without one of these is not determined. */
+  /** When one of these is missing, the result is `no_determinado`. */
   required: readonly RegisterName[];
-  /** A change of the record this many days old, or newer, is told. */
+  /** Days for which a change of the record is reported. */
   recentChangeDays: number;
-  /** As long after its last day a bar is still told. */
+  /** Days for which an ended bar is still reported. */
   recentBarDays: number;
-  /** Data older than this are told as late. */
+  /** Age in days from which data are reported as late. */
   maxDataAgeDays: { daily: number; monthly: number; lists: number };
 }
 

@@ -14,13 +14,13 @@ import {
 import type { RecentChange } from './recent-changes.ts';
 import { type SupplierFacts, warningsOf } from './warnings.ts';
 
-/** All that a check is made of. */
+/** The input of a supplier check. */
 export interface CheckInput extends CurrentRows, Pick<SupplierFacts, 'record' | 'today' | 'givenDay'> {
   changes: readonly RecentChange[];
   lists: SupplierCheck['vigilado']['listas'];
 }
 
-/** The supplier check. Pure. */
+/** Makes the supplier check; pure. */
 export function supplierCheckOf(input: CheckInput, thresholds: SupplierThresholds): SupplierCheck {
   const { record, editions, cells, today, givenDay, changes, lists } = input;
   const sanctions = sanctionsIn(loadedOnly(cells, editions));
@@ -73,7 +73,7 @@ function listStanding(
   };
 }
 
-/** Rows of a first edition that is still being written are a part of it and say nothing. */
+/** Leaves out rows of a first edition that is still being written: they are incomplete and prove nothing. */
 function loadedOnly(cells: CurrentRows['cells'], editions: ServedRegisters): CurrentRows['cells'] {
   return Object.fromEntries(Object.entries(cells).filter(([name]) => editions[name as RegisterName] !== undefined));
 }
@@ -82,16 +82,16 @@ function isBarRegister(name: RegisterName): boolean {
   return (barRegisters as readonly RegisterName[]).includes(name);
 }
 
-/** The record and what the lists and bars say, all of one read. */
+/** The record, the lists and the bars of a supplier, from one read. */
 export type FoundSupplier = CurrentRows & { record: FoundRecord };
 
 /** @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible */
 export type FindSupplier = (ruc: string) => Promise<FoundSupplier>;
 
-export function makeFindSupplier(parts: FindRecordDependencies): FindSupplier {
-  const read = makeReadCurrentRows(parts, supplierRegisters);
+export function makeFindSupplier(dependencies: FindRecordDependencies): FindSupplier {
+  const read = makeReadCurrentRows(dependencies, supplierRegisters);
   return async (ruc) => {
     const { editions, cells } = await read(ruc);
-    return { editions, cells, record: recordFound(ruc, editions, cells, parts) };
+    return { editions, cells, record: recordFound(ruc, editions, cells, dependencies) };
   };
 }

@@ -1,17 +1,20 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
-/** How long a supplier check can be asked for again. */
+/** Years for which a supplier check can be read again. */
 const keptYears = 5;
 
-/** The evidence of a check: its exact answer. */
+/** The evidence of a check is its exact answer. */
 export interface SupplierCheckEvidence {
-  /** A UUID, which stands in the answer. */
+  /** A UUID that is part of the answer. */
   id: string;
   accountId: number;
   answer: string;
 }
 
-/** Written before the answer is sent: dying between them leaves a check that nobody got, never an answer without its evidence. */
+/**
+ * Stores a check before its answer is sent. If the process dies in between, a check is stored that nobody got, but no
+ * answer lacks its evidence.
+ */
 export async function keepCheck(pool: Pool, { id, accountId, answer }: SupplierCheckEvidence): Promise<void> {
   await pool.query({
     name: 'supplier-check-keep',
@@ -21,7 +24,7 @@ export async function keepCheck(pool: Pool, { id, accountId, answer }: SupplierC
   });
 }
 
-/** The answer as it was sent; null: no such check of this account, or its years are over. */
+/** The answer as it was sent; null when the account has no such check, or its years are over. */
 export async function readCheck(pool: Pool, accountId: number, id: string): Promise<string | null> {
   const { rows } = await pool.query<{ answer: string }>({
     name: 'supplier-check-read',

@@ -4,30 +4,35 @@ import { storeUnavailable } from '../problems.ts';
 import type { FindHistory } from '../queries/history.ts';
 import type { RegisterChanges } from '../queries/register-changes.ts';
 
-/** A change of the daily register that a check tells: of a watched value, or that the RUC appeared (`campo` is ruc). */
+/**
+ * A change in the daily register that a check reports: of a watched value, or the RUC's appearance (`campo` is ruc).
+ */
 export interface RecentChange {
   fechaDato: string;
-  campo: (typeof toldFields)[number];
+  campo: (typeof reportedFields)[number];
   antes: string | null;
   despues: string | null;
 }
 
-const toldFields = ['ruc', 'nombre', 'estado', 'condicion'] as const;
+const reportedFields = ['ruc', 'nombre', 'estado', 'condicion'] as const;
 
 /** Newest first. @param since the first day (YYYY-MM-DD) that counts */
 export type FindRecentChanges = (ruc: string, since: string) => Promise<RecentChange[]>;
 
-export interface RecentChangesParts {
+export interface RecentChangesDependencies {
   past: PastEditions;
   changes: RegisterChanges;
   findHistory: FindHistory;
 }
 
-/** More than all registers together can say of one RUC within the days that count as recent. */
+/** More entries than all registers can have of one RUC within the recent days. */
 const maxEntries = 500;
 
-/** Most RUCs did not change lately, which the names of their changes tell in one query; only then the changes are read. */
-export function makeFindRecentChanges({ past, changes, findHistory }: RecentChangesParts): FindRecentChanges {
+/**
+ * Most RUCs did not change lately, so a small query for the keys of changes comes first; rows are read only when
+ * needed.
+ */
+export function makeFindRecentChanges({ past, changes, findHistory }: RecentChangesDependencies): FindRecentChanges {
   return async (ruc, since) => {
     const keys = await changes.keys(ruc).catch((error: unknown) => {
       throw storeUnavailable(error);
@@ -40,12 +45,14 @@ export function makeFindRecentChanges({ past, changes, findHistory }: RecentChan
   };
 }
 
-/** Corrections are this service's, not the taxpayer's: they and what they undid are left out. */
+/**
+ * Leaves out corrections and the changes that they undid: they are this service's faults, not the taxpayer's changes.
+ */
 export function recentChangesIn(entries: readonly HistoryEntry[], since: string): RecentChange[] {
   const undone = new Set(entries.flatMap(undoneBy));
   return entries.flatMap((entry) => {
     const { registro, fecha_dato, operacion, antes, despues, correccion } = entry;
-    const campo = toldFields.find((name) => name === entry.campo);
+    const campo = reportedFields.find((name) => name === entry.campo);
     if (registro !== 'padron_reducido' || campo === undefined || operacion === 'baja') return [];
     if (fecha_dato < since || correccion !== null || undone.has(placeOf(entry, fecha_dato))) return [];
     return [{ fechaDato: fecha_dato, campo, antes: textOf(antes), despues: textOf(despues) }];

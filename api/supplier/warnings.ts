@@ -6,20 +6,20 @@ import { isDay, toDate, toDayNumber } from '../calendar/days.ts';
 import { maxAgeDays, type NamedSanction, type SupplierThresholds, supplierRegisters } from './bars.ts';
 import type { RecentChange } from './recent-changes.ts';
 
-/** What is known of a supplier when it is judged. Days are YYYY-MM-DD. */
+/** The facts by which a supplier is judged. Days are YYYY-MM-DD. */
 export interface SupplierFacts {
   record: TaxpayerRecord;
   sanctions: readonly NamedSanction[];
   changes: readonly RecentChange[];
-  /** The date of each register's data; a register that was never loaded is left out. */
+  /** The date of each register's data, without registers that were never loaded. */
   dates: Readonly<Partial<Record<RegisterName, string>>>;
   /** The date in Lima. */
   today: string;
-  /** The day at which the caller wants bars judged; null: none was given. */
+  /** The day for which the caller wants bars judged, or null. */
   givenDay: string | null;
 }
 
-/** In the order of the codes in schemas/http/supplier.ts. Pure. */
+/** The warnings in the order of their codes in schemas/http/supplier.ts; pure. */
 export function warningsOf(facts: SupplierFacts, thresholds: SupplierThresholds): Warning[] {
   return [
     ...statusWarnings(facts.record),
@@ -30,7 +30,7 @@ export function warningsOf(facts: SupplierFacts, thresholds: SupplierThresholds)
   ];
 }
 
-// Annulled and disqualified inscriptions are as little in business as cancelled ones, and have no code of their own.
+// Annulled and disqualified taxpayers are as inactive as cancelled ones, and have no code of their own.
 const notActive = /^(BAJA|ANUL|INHABILITADO)/;
 
 function statusWarnings({ estado, condicion }: TaxpayerRecord): Warning[] {
@@ -53,7 +53,7 @@ function barWarnings({ sanctions, today, givenDay }: SupplierFacts, { recentBarD
   const barredToday = sanctions.filter((sanction) => inForce(sanction, today) === true);
   const barredThen = givenDay === null ? [] : sanctions.filter((sanction) => inForce(sanction, givenDay) === true);
   const oldest = toDate(toDayNumber(today) - recentBarDays);
-  // While another bar is in force the one that is over adds nothing.
+  // An ended bar adds nothing while another one is in force.
   const over = barredToday.length > 0 ? [] : sanctions.filter((each) => endedBetween(each, oldest, today));
   return [
     ...barredToday.map((each) =>
@@ -80,7 +80,7 @@ function barWarnings({ sanctions, today, givenDay }: SupplierFacts, { recentBarD
   ];
 }
 
-/** It was in force on its last day, which is on `oldest` or later and before `today`. */
+/** Whether the bar was in force on its last day, and that day lies from `oldest` to the day before `today`. */
 function endedBetween(sanction: NamedSanction, oldest: string, today: string): boolean {
   const { hasta } = sanction;
   return hasta !== null && isDay(hasta) && hasta >= oldest && hasta < today && inForce(sanction, hasta) === true;
@@ -100,7 +100,7 @@ function changeWarning({ fechaDato, campo, antes, despues }: RecentChange): Warn
   return warning('cambio_reciente', campo === 'nombre' ? 'info' : 'atencion', mensaje);
 }
 
-/** Late data of a source that is required are a reason to look again; of another they are to be known. */
+/** Late data of a required source are `atencion`, because they may hide a bar; those of other sources are `info`. */
 function dateWarnings({ dates, today }: SupplierFacts, thresholds: SupplierThresholds): Warning[] {
   return supplierRegisters.flatMap((name) => {
     const fechaDato = dates[name];
@@ -113,7 +113,7 @@ function dateWarnings({ dates, today }: SupplierFacts, thresholds: SupplierThres
   });
 }
 
-// Never more than info: that a required source is missing is what `no_determinado` says.
+// These are never more than `info`, because the result `no_determinado` already says that a required source is missing.
 function missingWarnings({ dates }: SupplierFacts): Warning[] {
   return supplierRegisters
     .filter((name) => dates[name] === undefined)

@@ -21,7 +21,7 @@ function national(decree: string, dates: readonly string[], completesYear: numbe
 
 /**
  * The decrees of national non-working days, from the official gazette. Days of Lima and Callao alone (14 to 16 November
- * 2024) are not here: only national days exist in this calendar. 2020 and 2021 are known in part, so they complete nothing.
+ * 2024) are left out, because this calendar has only national days. The decrees of 2020 and 2021 are incomplete.
  */
 const decrees: readonly Decree[] = [
   national('D.S. 197-2019-PCM, modificado por D.S. 125-2020-PCM', ['2020-10-09', '2020-12-31'], null),
@@ -52,7 +52,7 @@ const decrees: readonly Decree[] = [
 
 const decreeLaw = 'D. Leg. 713, art. 6';
 
-/** In the list of the Decreto Legislativo of November 1991, so kept from the next year on. */
+/** A holiday in the list of the Decreto Legislativo of November 1991, which is kept from 1992 on. */
 function of1991(name: string, on: Holiday['on'], exceptions: Holiday['exceptions'] = []): Holiday {
   return { name, law: decreeLaw, on, firstYear: 1992, lastYear: null, exceptions };
 }
@@ -62,8 +62,8 @@ function since(firstYear: number, name: string, law: string, month: number, day:
 }
 
 /**
- * The national statutory holidays, 16 since 2024. Easter Sunday is not in the law. A law that ends one gives it its last
- * year here; a norm that cancels a single one is an exception.
+ * The national statutory holidays, 16 since 2024. Easter Sunday is not in the law. A law that ends a holiday sets its
+ * last year here; a norm that cancels one year's holiday is an exception.
  */
 export const holidays: readonly Holiday[] = [
   of1991('Año Nuevo', { month: 1, day: 1 }),
@@ -84,7 +84,7 @@ export const holidays: readonly Holiday[] = [
   of1991('Navidad del Señor', { month: 12, day: 25 }),
 ];
 
-/** Month and day of each group, in the order of `dueDateGroups`; the twelve periods from January on. */
+/** One period's month and day for each group, in the order of `dueDateGroups`. */
 type Row = readonly [string, string, string, string, string, string, string];
 
 function table(year: number, source: string, rows: readonly Row[]): PublishedTable {
@@ -128,7 +128,7 @@ const tables: readonly PublishedTable[] = [
   ]),
 ];
 
-/** What a release carries; what operators load comes after it. Whoever changes a list here changes its moment too. */
+/** The data of this release; operators' additions come after it. When a list here changes, change its time too. */
 export const shippedCalendar: CalendarData = {
   holidays,
   decrees,

@@ -90,18 +90,17 @@ describe('a day', () => {
     ['2026-11-28', 'general', false, 'sábado', 'sábado'],
     ['2026-11-29', 'publico', false, 'domingo', 'domingo'],
     ['2026-12-08', 'general', false, 'Inmaculada Concepción', 'martes'],
-    // A holiday on a Sunday says the holiday.
+    // For a holiday on a Sunday the reason is the holiday.
     ['2026-06-07', 'general', false, 'Batalla de Arica y Día de la Bandera', 'domingo'],
     ['2026-04-05', 'general', false, 'domingo', 'domingo'],
-    // calendar 8.7, 8.8: non-working for the public sector, a business day for tax.
+    // A decreed day is non-working for the public sector and a business day for tax.
     ['2026-07-27', 'general', true, null, 'lunes'],
     ['2026-07-27', 'publico', false, 'Día no laborable para el sector público', 'lunes'],
-    // calendar 8.12
     ['2025-05-02', 'general', true, null, 'viernes'],
     ['2025-05-02', 'publico', false, 'Día no laborable para el sector público', 'viernes'],
     ['2025-12-26', 'publico', false, 'Día no laborable para el sector público', 'viernes'],
     ['2024-07-27', 'publico', false, 'Día no laborable para el sector público', 'sábado'],
-    // Named by one source alone, so left out; and the summit, which was of Lima and Callao alone.
+    // One day is named by a single source; the summit's days were for Lima and Callao only. Both are left out.
     ['2025-04-04', 'publico', true, null, 'viernes'],
     ['2024-11-14', 'publico', true, null, 'jueves'],
     ['2020-07-29', 'general', true, null, 'miércoles'],

@@ -5,7 +5,6 @@ import { answered, calendar } from './answers.ts';
 const deadline = (from: string, days: number, sector: Sector = 'general') =>
   answered(calendar.deadline(from, days, sector)).data;
 
-// calendar 6
 describe('a deadline', () => {
   it('of five days from Monday 27 July 2026 is the same in both calendars', () => {
     for (const sector of ['general', 'publico'] as const) {
@@ -57,7 +56,7 @@ describe('a deadline', () => {
       let before = '2026-11-27';
       for (let days = 1; days <= 1_000; days += 1) {
         const { vence } = deadline('2026-11-27', days, sector);
-        // One day from the deadline of days − 1 is the deadline of days.
+        // One day counted from the deadline of days − 1 gives the deadline of days.
         expect(vence).toBe(deadline(before, 1, sector).vence);
         before = vence;
       }
@@ -71,7 +70,7 @@ describe('a deadline', () => {
     expect(provisional('2026-12-30', 1, 'publico')).toBe(false);
     expect(provisional('2026-12-30', 2, 'publico')).toBe(true);
     expect(provisional('2026-12-30', 2, 'general')).toBe(false);
-    // The start itself is not counted.
+    // The start day is not counted.
     expect(provisional('2021-12-31', 1, 'publico')).toBe(false);
     expect(provisional('2021-12-30', 1, 'publico')).toBe(true);
   });

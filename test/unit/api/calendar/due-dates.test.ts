@@ -11,7 +11,6 @@ const holidayOn = makeHolidayOn(shippedCalendar.holidays);
 const rule = (year: number) => ruleDueDates(year, holidayOn);
 
 describe('the rule of R.S. 000281-2022', () => {
-  // calendar 2
   it.each([2023, 2025, 2026])('gives the published table of %i cell by cell', (year) => {
     const published = knownDueDates(year);
     expect(Object.values(published).flatMap((row) => Object.values(row))).toHaveLength(84);
@@ -97,7 +96,7 @@ describe('published tables', () => {
     expect(revisions([first, first])[0]).toEqual(['2027-03', 1]);
     expect(revisions([first, second])[0]).toEqual(['2027-03', 2]);
     expect(revisions([first, second])[1]).toEqual(['2027-04', 0]);
-    // Back on the first date it has moved once more: a calendar program must not keep the second.
+    // A return to the first date is one more move, or calendar programs would keep the second date.
     expect(revisions([first, second, first])[0]).toEqual(['2027-03', 3]);
   });
 

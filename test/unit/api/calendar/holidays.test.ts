@@ -30,10 +30,9 @@ describe('statutory holidays', () => {
   });
 
   it.each([
-    // calendar 8.1
     ['2026-08-06', true],
     ['2026-12-09', true],
-    // calendar 8.2: first years
+    // The first year of each new holiday.
     ['2022-08-06', true],
     ['2021-08-06', false],
     ['2021-12-09', false],
@@ -42,22 +41,21 @@ describe('statutory holidays', () => {
     ['2024-06-07', true],
     ['2022-07-23', false],
     ['2023-07-23', true],
-    // calendar 8.4
     ['2026-06-07', true],
     ['2026-06-29', true],
     ['2026-06-08', false],
-    // calendar 4: D.U. 081-2020
+    // D.U. 081-2020 cancelled this holiday.
     ['2019-07-29', true],
     ['2020-07-28', true],
     ['2020-07-29', false],
     ['2021-07-29', true],
-    // calendar 8.5: Easter Sunday, Holy Saturday, Epiphany, 24 June, Mother's Day
+    // Easter Sunday, Holy Saturday, Epiphany, 24 June and Mother's Day are no holidays.
     ['2026-04-05', false],
     ['2026-04-04', false],
     ['2026-01-06', false],
     ['2026-06-24', false],
     ['2026-05-10', false],
-    // 8 December stays on its Sunday
+    // 8 December stays on its Sunday.
     ['2030-12-08', true],
   ])('%s: %s', (day, expected) => {
     expect(isHoliday(day)).toBe(expected);
@@ -75,7 +73,7 @@ describe('statutory holidays', () => {
     [2026, '04-02', '04-03'],
     [2027, '03-25', '03-26'],
     [2028, '04-13', '04-14'],
-    // Earliest and latest Easter that these two centuries hold: 23 March and 25 April.
+    // The earliest and the latest Easter of these two centuries are 23 March and 25 April.
     [2008, '03-20', '03-21'],
     [2038, '04-22', '04-23'],
   ])('Holy Week of %i: %s and %s', (year, thursday, friday) => {

@@ -89,7 +89,7 @@ describe('a published table', () => {
     expect(problemsOf(read({ year: 2026 })).join('\n')).toContain('period 2026-01 is missing');
   });
 
-  // calendar 2, contradictory sources
+  // Public sources contradict each other here.
   it('that is the schedule of the registers (Anexo II) is refused by name', () => {
     const holidayOn = makeHolidayOn(holidays);
     const dayBefore = (date: string) => {

@@ -63,7 +63,8 @@ function check({ estado = 'ACTIVO', condicion = 'HABIDO', missing = [], dates = 
   return supplierCheck.parse(made);
 }
 
-const told = (made: ReturnType<typeof check>) => made.advertencias.map(({ codigo, severidad }) => [codigo, severidad]);
+const warningsIn = (made: ReturnType<typeof check>) =>
+  made.advertencias.map(({ codigo, severidad }) => [codigo, severidad]);
 
 test('nothing to say: every part claims it, on its date', () => {
   const made = check();
@@ -92,13 +93,13 @@ test.each([
       ['suspension_temporal', 'atencion'],
     ],
   ],
-  // `-` is unknown and not NO HABIDO; other conditions are no warning.
+  // `-` is unknown rather than NO HABIDO, and other conditions make no warning.
   ['ACTIVO', '-', []],
   ['ACTIVO', 'PENDIENTE', []],
   ['OTROS OBLIGADOS', 'POR VERIFICAR', []],
 ] as const)('%s, %s', (estado, condicion, warnings) => {
   const made = check({ estado, condicion });
-  expect(told(made)).toEqual(warnings);
+  expect(warningsIn(made)).toEqual(warnings);
   expect(made.resultado).toBe(warnings.length === 0 ? 'sin_observaciones' : 'con_observaciones');
 });
 
@@ -120,7 +121,7 @@ describe('bars', () => {
 
   test('in force on its last day, with its term; over on the next', () => {
     const made = check({ bars: [{ ...barred, motivo: 'TEXTO' }] });
-    expect(told(made)).toEqual([['inhabilitado_vigente', 'grave']]);
+    expect(warningsIn(made)).toEqual([['inhabilitado_vigente', 'grave']]);
     expect(made.contrataciones_estado).toMatchObject({
       resultado: 'inhabilitado',
       sanciones: [
@@ -128,14 +129,14 @@ describe('bars', () => {
       ],
     });
     const next = check({ bars: [{ ...barred, hasta: '2026-11-25' }] });
-    expect(told(next)).toEqual([['inhabilitacion_reciente', 'atencion']]);
+    expect(warningsIn(next)).toEqual([['inhabilitacion_reciente', 'atencion']]);
     expect(next.contrataciones_estado.resultado).toBe('sin_sancion_vigente');
   });
 
-  // Annulled bars end before they start; definitive ones have no end.
+  // An annulled bar ends before it starts, and a definitive one has no end.
   test('an annulled bar was never in force; a definitive one is without end; a future one is not yet', () => {
     const annulled = check({ bars: [{ desde: '2026-05-02', hasta: '2026-05-01' }] });
-    expect([annulled.contrataciones_estado.resultado, told(annulled)]).toEqual(['sin_sancion_vigente', []]);
+    expect([annulled.contrataciones_estado.resultado, warningsIn(annulled)]).toEqual(['sin_sancion_vigente', []]);
     const definitive = check({ bars: [{ desde: '1999-01-01', hasta: null }] });
     expect(definitive.contrataciones_estado.sanciones[0]).toMatchObject({ definitiva: true, vigente: true });
     expect(definitive.advertencias[0]!.mensaje).toContain('sin fecha de fin');
@@ -146,27 +147,27 @@ describe('bars', () => {
     ]);
   });
 
-  test('a day that was given judges the bars; one in force today is told too', () => {
+  test('a day that was given judges the bars; one in force today is reported too', () => {
     const old = { desde: '2024-01-01', hasta: '2024-12-31' };
     const made = check({ bars: [old], givenDay: '2024-06-01' });
-    expect(told(made)).toEqual([['inhabilitado_en_fecha', 'grave']]);
+    expect(warningsIn(made)).toEqual([['inhabilitado_en_fecha', 'grave']]);
     expect(made.contrataciones_estado).toMatchObject({ resultado: 'inhabilitado', evaluado_al: '2024-06-01' });
     const both = check({ bars: [old, barred], givenDay: '2024-06-01' });
-    expect(told(both)).toEqual([
+    expect(warningsIn(both)).toEqual([
       ['inhabilitado_vigente', 'grave'],
       ['inhabilitado_en_fecha', 'grave'],
     ]);
-    // Not in force on that day, though it is today.
+    // The bar is in force today, but not on that day.
     expect(check({ bars: [barred], givenDay: '2025-01-01' }).contrataciones_estado.resultado).toBe(
       'sin_sancion_vigente',
     );
   });
 
-  test('over for longer than the threshold is not told; while another bar is in force neither', () => {
-    expect(told(check({ bars: [{ desde: '2024-01-01', hasta: '2025-11-25' }] }))).toEqual([]);
-    expect(told(check({ bars: [{ desde: '2024-01-01', hasta: '2025-11-26' }] }))).toHaveLength(1);
+  test('over for longer than the threshold is not reported; while another bar is in force neither', () => {
+    expect(warningsIn(check({ bars: [{ desde: '2024-01-01', hasta: '2025-11-25' }] }))).toEqual([]);
+    expect(warningsIn(check({ bars: [{ desde: '2024-01-01', hasta: '2025-11-26' }] }))).toHaveLength(1);
     const both = check({ bars: [{ desde: '2024-01-01', hasta: '2026-11-01' }], courtBars: [barred] });
-    expect(told(both)).toEqual([['inhabilitado_vigente', 'grave']]);
+    expect(warningsIn(both)).toEqual([['inhabilitado_vigente', 'grave']]);
   });
 
   test('bars of all registers of the RUC count, the latest first; a court is named as the reason', () => {
@@ -181,22 +182,22 @@ describe('bars', () => {
   });
 });
 
-// A source that was not there is never "no".
+// A missing source must never read as "no".
 describe('not determined', () => {
   test('a required source that was never loaded: neither yes nor no, and which one it is', () => {
     const made = check({ missing: ['sancionados'] });
     expect([made.resultado, made.contrataciones_estado.resultado]).toEqual(['no_determinado', 'no_determinado']);
-    expect(told(made)).toEqual([['fuente_no_cargada', 'info']]);
+    expect(warningsIn(made)).toEqual([['fuente_no_cargada', 'info']]);
     expect(check({ missing: ['padron_mensual'] })).toMatchObject({
       resultado: 'no_determinado',
       contrataciones_estado: { resultado: 'no_figura' },
     });
   });
 
-  test('a source that is not required is told and changes nothing', () => {
+  test('a source that is not required is reported and changes nothing', () => {
     const made = check({ missing: ['inhabilitaciones_judiciales', 'inhabilitaciones_administrativas'] });
     expect([made.resultado, made.contrataciones_estado.resultado]).toEqual(['sin_observaciones', 'no_figura']);
-    expect(told(made)).toEqual([
+    expect(warningsIn(made)).toEqual([
       ['fuente_no_cargada', 'info'],
       ['fuente_no_cargada', 'info'],
     ]);
@@ -214,15 +215,15 @@ describe('not determined', () => {
   });
 });
 
-// Data that look fresh and are not.
-test('late data are told by register; only those of a required one are an observation', () => {
+// Late data must not look fresh.
+test('late data are reported by register; only those of a required one are an observation', () => {
   const made = check({ dates: { padron_reducido: '2026-11-22', inhabilitaciones_judiciales: '2026-01-01' } });
-  expect(told(made)).toEqual([
+  expect(warningsIn(made)).toEqual([
     ['dato_atrasado', 'atencion'],
     ['dato_atrasado', 'info'],
   ]);
   expect(made.advertencias[0]!.mensaje).toContain('tienen 4 días, más de los 3 previstos');
-  expect(told(check({ dates: { padron_reducido: '2026-11-23', padron_mensual: '2026-09-01' } }))).toEqual([]);
+  expect(warningsIn(check({ dates: { padron_reducido: '2026-11-23', padron_mensual: '2026-09-01' } }))).toEqual([]);
 });
 
 test('recent changes: of state an observation, of name and presence to be known', () => {
@@ -232,7 +233,7 @@ test('recent changes: of state an observation, of name and presence to be known'
     { fechaDato: '2026-11-18', campo: 'ruc', antes: null, despues: ruc },
   ] as const;
   const made = check({ changes });
-  expect(told(made)).toEqual([
+  expect(warningsIn(made)).toEqual([
     ['cambio_reciente', 'atencion'],
     ['cambio_reciente', 'info'],
     ['cambio_reciente', 'info'],

@@ -15,8 +15,8 @@ function entry(
   return { ...base, fecha_dato, campo, antes, despues, ...more };
 }
 
-test('watched values and appearing, from the first day on; other fields, registers and leaving are not told', () => {
-  const told = recentChangesIn(
+test('watched values and appearing, from the first day on; other fields, registers and leaving are not reported', () => {
+  const reported = recentChangesIn(
     [
       entry('2026-11-26', 'condicion', 'HABIDO', 'NO HABIDO'),
       entry('2026-11-25', 'direccion', null, 'AV. X'),
@@ -28,7 +28,7 @@ test('watched values and appearing, from the first day on; other fields, registe
     ],
     '2026-11-20',
   );
-  expect(told.map(({ fechaDato, campo }) => [fechaDato, campo])).toEqual([
+  expect(reported.map(({ fechaDato, campo }) => [fechaDato, campo])).toEqual([
     ['2026-11-26', 'condicion'],
     ['2026-11-23', 'ruc'],
     ['2026-11-20', 'nombre'],
@@ -37,7 +37,7 @@ test('watched values and appearing, from the first day on; other fields, registe
 
 test('a correction and what it undid are this service’s, not the taxpayer’s; what it did not undo stays', () => {
   const correccion = { edicion: 7, fecha_dato: '2026-11-25' };
-  const told = recentChangesIn(
+  const reported = recentChangesIn(
     [
       entry('2026-11-26', 'estado', 'BAJA', 'ACTIVO', { correccion }),
       entry('2026-11-25', 'estado', 'ACTIVO', 'BAJA'),
@@ -45,7 +45,9 @@ test('a correction and what it undid are this service’s, not the taxpayer’s;
     ],
     '2026-11-01',
   );
-  expect(told).toEqual([{ fechaDato: '2026-11-24', campo: 'estado', antes: 'SUSPENSIÓN TEMPORAL', despues: 'ACTIVO' }]);
+  expect(reported).toEqual([
+    { fechaDato: '2026-11-24', campo: 'estado', antes: 'SUSPENSIÓN TEMPORAL', despues: 'ACTIVO' },
+  ]);
 });
 
 test('changes are read only where the names of a RUC’s changes say that one is recent', async () => {
