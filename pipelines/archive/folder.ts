@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, copyFile, link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { makeDurableFolder, moveIntoPlace, syncToDisk, writeWholeFile } from '../runtime/durable-files.ts';
 import {
   type Archive,
-  ArchiveError,
   notFound,
   type ObjectName,
   objectKey,
@@ -14,11 +13,9 @@ import {
   type TextStore,
   textKey,
 } from './archive.ts';
-import { IncomingFolder, isMissing, sha256OfFile } from './local-copies.ts';
+import { checkHash, IncomingFolder, isMissing, readOnly } from './local-copies.ts';
 
-const readOnly = 0o444;
-
-/** The archive as a folder: `<root>/<register>/<kind>/<sha256>`, files being written in `<root>/incoming`. */
+/** The archive as a folder: objects in `<root>/<register>/<kind>/<sha256>`, unfinished files in `<root>/incoming`. */
 export class FolderArchive implements Archive {
   readonly #root: string;
   readonly #incoming: IncomingFolder;
@@ -36,10 +33,7 @@ export class FolderArchive implements Archive {
       await rm(file, { force: true });
       return 'already_there';
     }
-    const found = await sha256OfFile(file);
-    if (found !== name.sha256) {
-      throw new ArchiveError('hash_mismatch', `${basename(file)} should have hash ${name.sha256}, but has ${found}`);
-    }
+    await checkHash(file, name.sha256);
     await makeDurableFolder(dirname(target));
     await chmod(file, readOnly);
     try {
@@ -93,7 +87,7 @@ export class FolderArchive implements Archive {
   }
 }
 
-/** Texts as files of a folder. */
+/** The text store as a folder. */
 export class FolderTexts implements TextStore {
   readonly #root: string;
 
@@ -108,7 +102,7 @@ export class FolderTexts implements TextStore {
     await writeFile(incoming, text);
     await syncToDisk(incoming);
     try {
-      // Dying before this line leaves a file that nobody reads; the link gives it its name only if that is still free.
+      // A link, unlike a rename, fails where the name is taken. A death before it leaves a file that nobody reads.
       await link(incoming, target);
       await syncToDisk(dirname(target));
       return 'stored';

@@ -1,34 +1,35 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, readdir, rm, stat, utimes } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { makeDurableFolder, writeWholeFile } from '../runtime/durable-files.ts';
 import { ArchiveError } from './archive.ts';
 
-export interface CopyLimits {
-  /** Beyond so much the copies that were asked for longest ago go. */
+interface CopyLimits {
+  /** When the copies exceed this size, those that were requested longest ago are removed. */
   maxBytes: number;
-  /** A copy that was asked for since is never removed: somebody may be about to open it. */
+  /** A copy that was requested within this time is never removed: a caller may be about to open it. */
   minAgeMs: number;
 }
 
-export const copyLimits: CopyLimits = { maxBytes: 16 * 2 ** 30, minAgeMs: 6 * 3_600_000 };
-const readOnly = 0o444;
+const defaultLimits: CopyLimits = { maxBytes: 16 * 2 ** 30, minAgeMs: 6 * 3_600_000 };
+/** The mode of archived files: they are never changed. */
+export const readOnly = 0o444;
 
-/** Verified local copies of remote objects, by key; all of them can be fetched again. */
+/** Verified local copies of remote objects, by key. Each can be fetched again. */
 export class LocalCopies {
   readonly #folder: string;
   readonly #limits: CopyLimits;
 
-  constructor(folder: string, limits: CopyLimits = copyLimits) {
+  constructor(folder: string, limits = defaultLimits) {
     this.#folder = folder;
     this.#limits = limits;
   }
 
   /**
-   * Path of the object's copy; `fetch` writes it to the path that it is given where there is none yet.
-   * @throws ArchiveError `hash_mismatch` when the fetched bytes are not those of the name
+   * Path of the object's copy. When there is none yet, `fetch` writes the object to the path that it receives.
+   * @throws ArchiveError `hash_mismatch` when the fetched bytes do not have this hash
    */
   async of(key: string, sha256: string, fetch: (path: string) => Promise<void>): Promise<string> {
     const path = join(this.#folder, key);
@@ -44,8 +45,7 @@ export class LocalCopies {
     // for the object. A temporary file that a dead process leaves is removed with the oldest copies.
     await writeWholeFile(path, `${path}.${randomUUID()}`, async (incoming) => {
       await fetch(incoming);
-      const found = await sha256OfFile(incoming);
-      if (found !== sha256) throw new ArchiveError('hash_mismatch', `${key} holds bytes with hash ${found}`);
+      await checkHash(incoming, sha256, key);
       await chmod(incoming, readOnly);
     });
     return path;
@@ -61,25 +61,32 @@ export class LocalCopies {
     const files = await Promise.all(
       paths.map(async (path) => {
         const found = await stat(path).catch(() => null);
-        return { path, bytes: found?.size ?? 0, askedAt: found?.mtimeMs ?? 0 };
+        return { path, bytes: found?.size ?? 0, requestedAt: found?.mtimeMs ?? 0 };
       }),
     );
     let bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    for (const file of files.sort((one, other) => one.askedAt - other.askedAt)) {
-      if (bytes <= this.#limits.maxBytes || Date.now() - file.askedAt < this.#limits.minAgeMs) return;
+    for (const file of files.sort((one, other) => one.requestedAt - other.requestedAt)) {
+      if (bytes <= this.#limits.maxBytes || Date.now() - file.requestedAt < this.#limits.minAgeMs) return;
       await rm(file.path, { force: true });
       bytes -= file.bytes;
     }
   }
 }
 
-/** Chunks of this size keep hashing near the disk's speed. */
+/** Chunks of this size hash at nearly the disk's speed. */
 const readChunkBytes = 1024 * 1024;
 
 export async function sha256OfFile(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file, { highWaterMark: readChunkBytes }), hash);
   return hash.digest('hex');
+}
+
+/** @throws ArchiveError `hash_mismatch`, which names the file as `name` */
+export async function checkHash(file: string, sha256: string, name = basename(file)): Promise<void> {
+  const found = await sha256OfFile(file);
+  if (found === sha256) return;
+  throw new ArchiveError('hash_mismatch', `${name} should have hash ${sha256}, but has ${found}`);
 }
 
 /** The local folder of files that are still being written. */

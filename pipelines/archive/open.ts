@@ -5,9 +5,9 @@ import { FolderArchive, FolderTexts } from './folder.ts';
 
 /**
  * The archive at ARCHIVE_URL: `file:///folder`, or `s3://bucket/prefix?region=…&endpoint=…&path_style=1`.
- * `workDir` holds what can be fetched again: files being written and local copies of objects on S3. The client of S3 is
- * loaded only where it is used: it takes a third of a second and 40 MB.
- * @throws ArchiveError `name_invalid` for an address that is none
+ * `workDir` holds what can be fetched again: unfinished files and local copies of the objects on S3. The S3 client is
+ * imported only when it is used, because it takes a third of a second and 40 MB.
+ * @throws ArchiveError `name_invalid` for an address that is neither
  */
 export async function openArchive(archiveUrl: string, workDir: string): Promise<Archive> {
   if (archiveUrl.startsWith('file:')) return new FolderArchive(fileURLToPath(archiveUrl));

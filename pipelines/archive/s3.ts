@@ -1,6 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import {
@@ -22,18 +21,18 @@ import {
   type TextStore,
   textKey,
 } from './archive.ts';
-import { IncomingFolder, type LocalCopies, sha256OfFile } from './local-copies.ts';
+import { checkHash, IncomingFolder, type LocalCopies } from './local-copies.ts';
 
-/** Parts in flight bound the memory of an upload: `partsInFlight` × `partBytes`. 10,000 parts are the protocol's most. */
+/** An upload takes `partsInFlight` × `partBytes` of memory. The protocol allows at most 10,000 parts. */
 const partBytes = 16 * 2 ** 20;
 const partsInFlight = 3;
 const limits = { connectTimeoutMs: 5_000, requestTimeoutMs: 60_000, attempts: 5 } as const;
 
-export interface S3Bucket extends S3Address {
+interface S3Bucket extends S3Address {
   client: S3Client;
 }
 
-/** Credentials come from the environment by the client's own order (AWS_ACCESS_KEY_ID, …); they are never in the address. */
+/** The client takes its credentials from the environment (AWS_ACCESS_KEY_ID, …). The address never holds any. */
 export function openS3Bucket(archiveUrl: string): S3Bucket {
   const address = s3AddressOf(archiveUrl);
   const client = new S3Client({
@@ -46,7 +45,7 @@ export function openS3Bucket(archiveUrl: string): S3Bucket {
   return { ...address, client };
 }
 
-/** The archive as a bucket: objects `<prefix>/<register>/<kind>/<sha256>`; files being written and copies are local. */
+/** The archive as a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. Unfinished files and copies are local. */
 export class S3Archive implements Archive {
   readonly #bucket: S3Bucket;
   readonly #copies: LocalCopies;
@@ -58,16 +57,13 @@ export class S3Archive implements Archive {
     this.#incoming = new IncomingFolder(incomingFolder);
   }
 
-  /** Two that put the same name put the same bytes, so neither needs to be refused. */
+  /** Two processes that put the same name put the same bytes, so neither needs to be refused. */
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
     if ((await this.size(name)) !== null) {
       await rm(file, { force: true });
       return 'already_there';
     }
-    const found = await sha256OfFile(file);
-    if (found !== name.sha256) {
-      throw new ArchiveError('hash_mismatch', `${basename(file)} should have hash ${name.sha256}, but has ${found}`);
-    }
+    await checkHash(file, name.sha256);
     const { client, bucket } = this.#bucket;
     await guard('put', () =>
       new Upload({
@@ -77,7 +73,7 @@ export class S3Archive implements Archive {
         queueSize: partsInFlight,
       }).done(),
     );
-    // An object appears whole or not at all. Dying here leaves the local file: the repeat finds the object and removes it.
+    // A bucket shows an object whole or not at all. A death here leaves the local file, which the repeat removes.
     const { size } = await stat(file);
     const stored = await this.size(name);
     if (stored !== size) throw new ArchiveError('hash_mismatch', `${objectKey(name)} has ${stored} of ${size} bytes`);
@@ -126,7 +122,7 @@ export class S3Archive implements Archive {
   }
 }
 
-/** Texts as objects `<prefix>/<root>/<folder>/<file>`. */
+/** The text store as a bucket: texts are objects `<prefix>/<root>/<folder>/<file>`. */
 export class S3Texts implements TextStore {
   readonly #bucket: S3Bucket;
   readonly #root: string;
@@ -137,7 +133,7 @@ export class S3Texts implements TextStore {
   }
 
   async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
-    // Two at once would both store; texts are compared by whoever put them, and the first writer's is read back then.
+    // Two processes that put at once both write. Both have the id from one registry, so they write the same schema.
     if ((await this.read(folder, file)) !== null) return 'already_there';
     const { client, bucket } = this.#bucket;
     const command = new PutObjectCommand({ Bucket: bucket, Key: this.#key(folder, file), Body: text });
@@ -175,9 +171,9 @@ interface S3Address {
   /** Empty, or ends with a slash. */
   prefix: string;
   region: string;
-  /** Of a store that is not Amazon's; null: the region's own. */
+  /** Address of a store that is not Amazon's. Null stands for Amazon's endpoint in the region. */
   endpoint: string | null;
-  /** The bucket stands in the path instead of the host name. */
+  /** Whether requests name the bucket in the path instead of the host name. */
   pathStyle: boolean;
 }
 
@@ -207,11 +203,11 @@ function wrong(what: string): ArchiveError {
   return new ArchiveError('name_invalid', `ARCHIVE_URL ${what}`);
 }
 
-/** Answers that no repeat changes: an operator has to look at credentials, bucket or policy. */
+/** A repeat does not change these answers: an operator has to check credentials, bucket and policy. */
 const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
 
 /**
- * Runs a call of the client, which repeats by itself what may pass. Null where the object is not there.
+ * Runs a call of the client, which itself retries transient failures. Null when there is no such object.
  * @throws ArchiveError `refused`, `unavailable`
  */
 async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {
@@ -221,10 +217,10 @@ async function guard<Result>(what: string, call: () => Promise<Result>): Promise
     const { name, $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
     const status = $metadata?.httpStatusCode;
     if (name === 'NoSuchKey' || (name === 'NotFound' && status === 404)) return null;
-    // The client's error carries the request with its signature: only name and status are told, and no cause.
-    const told = `the archive's store answered ${what} with ${status ?? 'nothing'} (${name ?? 'unknown'})`;
+    // The client's error carries the signed request, so our error gets only its name and status, and no cause.
+    const answer = `the archive's store answered ${what} with ${status ?? 'nothing'} (${name ?? 'unknown'})`;
     const refused = name === 'NoSuchBucket' || name === 'CredentialsProviderError' || refusals.has(status ?? 0);
-    if (refused) throw new ArchiveError('refused', `${told}: check credentials, bucket and policy`);
-    throw new ArchiveError('unavailable', told);
+    if (refused) throw new ArchiveError('refused', `${answer}: check credentials, bucket and policy`);
+    throw new ArchiveError('unavailable', answer);
   }
 }

@@ -1,11 +1,9 @@
 import type { RegisterName } from '../../schemas/registers.ts';
-import type { Pool, PoolClient } from '../runtime/postgres.ts';
+import type { PoolClient, Queryable } from '../runtime/postgres.ts';
 import { DecisionError } from './decisions.ts';
 import { findEdition } from './editions.ts';
 
-export type CorrectionState = 'pedida' | 'comparada' | 'publicando' | 'publicada' | 'rechazada';
-
-/** A row of `correction`, named as in the database: an operator's order to undo an edition, and what became of it. */
+/** A row of `correction`, named as in the database: an operator's order to undo an edition, and its outcome. */
 export interface Correction {
   id: number;
   register: RegisterName;
@@ -14,7 +12,7 @@ export interface Correction {
   requested_by: string;
   reason: string | null;
   requested_at: Date;
-  state: CorrectionState;
+  state: 'pedida' | 'comparada' | 'publicando' | 'publicada' | 'rechazada';
   state_reason: string | null;
   state_at: Date;
   compare_result: Record<string, unknown> | null;
@@ -22,10 +20,8 @@ export interface Correction {
   edition: number | null;
 }
 
-type Queryable = Pick<Pool | PoolClient, 'query'>;
-
 /**
- * Notes the order. It becomes the register's next edition once no other edition is on its way.
+ * Records the order. It becomes the register's next edition once no other edition is in progress.
  * @throws DecisionError `edition_unknown`, `already_corrected`, `not_correctable`
  */
 export async function requestCorrection(
@@ -40,7 +36,7 @@ export async function requestCorrection(
     const why = 'it wrote rows that nothing stood before, so there is nothing to go back to';
     throw new DecisionError('not_correctable', `edition ${number} of ${register} cannot be undone: ${why}`);
   }
-  // Two orders at once: the second finds the first one's row and waits for its commit.
+  // When two operators order it at once, the second INSERT waits for the first one's commit and then does nothing.
   const { rows } = await client.query<Correction>(
     `INSERT INTO correction (register, corrects, requested_by, reason) VALUES ($1, $2, $3, $4)
      ON CONFLICT (register, corrects) WHERE state <> 'rechazada' DO NOTHING RETURNING *`,
@@ -55,7 +51,7 @@ export async function findCorrection(database: Queryable, id: number): Promise<C
   return rows[0] ?? null;
 }
 
-/** The order to undo this edition that stands, or the last refused one; null when nobody gave any. */
+/** The order to undo this edition: the one in force, else the last refused one. Null when there was none. */
 export async function correctionOf(
   database: Queryable,
   register: RegisterName,
@@ -68,7 +64,7 @@ export async function correctionOf(
   return rows[0] ?? null;
 }
 
-/** Orders that are still to become an edition, oldest first. */
+/** The oldest order that has not become an edition yet. */
 export async function nextCorrection(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM correction WHERE register = $1 AND state IN ('pedida', 'comparada') ORDER BY id LIMIT 1`,
@@ -89,7 +85,7 @@ export async function recordCorrectionComparison(
   );
 }
 
-/** Ends an order that cannot be carried out; it may be given again. */
+/** Ends an order that cannot be carried out. The operator may give it again. */
 export async function refuseCorrection(database: Queryable, id: number, reason: string): Promise<void> {
   await database.query(
     `UPDATE correction SET state = 'rechazada', state_reason = $2, state_at = now()
@@ -99,8 +95,8 @@ export async function refuseCorrection(database: Queryable, id: number, reason: 
 }
 
 /**
- * Whether these bytes were an edition that an operator has undone, and not taken back into the state since: neither was the
- * undoing undone, nor did the bytes become a later edition.
+ * Whether an operator has undone the edition that these bytes became, and the bytes have not come back since: the
+ * correction was not undone itself, and the bytes did not become a later edition.
  */
 export async function isReverted(database: Queryable, register: RegisterName, sha256: string): Promise<boolean> {
   const { rows } = await database.query<{ found: boolean }>(

@@ -3,7 +3,7 @@ import type { PoolClient } from '../runtime/postgres.ts';
 import { type Edition, findEdition, forgetEditionsFrom } from './editions.ts';
 import { findPublication, type Publication } from './publications.ts';
 
-export type DecisionErrorCode =
+type DecisionErrorCode =
   | 'publication_unknown'
   | 'state_forbids'
   | 'date_missing'
@@ -12,7 +12,7 @@ export type DecisionErrorCode =
   | 'already_corrected'
   | 'not_correctable';
 
-/** An operator's decision that cannot be taken as things stand. */
+/** The current state does not allow an operator's decision. */
 export class DecisionError extends Error {
   override name = 'DecisionError';
   readonly code: DecisionErrorCode;
@@ -24,14 +24,14 @@ export class DecisionError extends Error {
   }
 }
 
-export interface Decision {
+interface Decision {
   by: string;
   reason: string | null;
 }
 
 /**
- * Takes a publication out of quarantine: it is verified and compared again, with today's head; its gates are recorded
- * and no longer stop it. `fechaDato` gives a date to one that came without.
+ * Takes a publication out of quarantine. It is verified again and compared with today's head; its gates are recorded but
+ * no longer stop it. `fechaDato` dates a publication that came without a date.
  * @throws DecisionError
  */
 export async function approvePublication(
@@ -67,9 +67,9 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 }
 
 /**
- * Has an edition published once more whose rows did not all arrive in the state: with its ends forgotten it is open work
- * (`editionsBeyond`), and readers take its repeated rows as one. Only one that waits to be materialised: no later one exists
- * then. Repeatable.
+ * Requests that an edition be produced once more because some of its rows did not arrive in the state. Without its end
+ * offsets it counts as lost (`editionsBeyond`), and readers take its repeated rows as one. Only an edition that waits to
+ * be materialised qualifies: no later edition exists yet. Repeatable.
  * @throws DecisionError `edition_unknown`, `state_forbids`
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {

@@ -1,5 +1,5 @@
 import type { RegisterName } from '../../schemas/registers.ts';
-import type { Pool, PoolClient } from '../runtime/postgres.ts';
+import type { Pool, PoolClient, Queryable } from '../runtime/postgres.ts';
 
 /** A row of `edition`, named as in the database. */
 export interface Edition {
@@ -20,8 +20,6 @@ export interface Edition {
   materializada_at: Date | null;
   avisada_at: Date | null;
 }
-
-type Queryable = Pick<Pool | PoolClient, 'query'>;
 
 /** Newest first. */
 export async function listEditions(
@@ -47,7 +45,7 @@ export async function findEdition(
   return rows[0] ?? null;
 }
 
-/** The oldest edition that has not come all the way (published, materialised, notified). */
+/** The oldest edition that is not yet published, materialised and notified. */
 export async function oldestUnfinishedEdition(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ number: number }>(
     'SELECT number FROM edition WHERE register = $1 AND avisada_at IS NULL ORDER BY number LIMIT 1',
@@ -57,8 +55,8 @@ export async function oldestUnfinishedEdition(database: Queryable, register: Reg
 }
 
 /**
- * Names of the change files up to `last` from the last full edition on: one that wrote every row of the register (the first,
- * a re-baseline). Folded in order they are the state.
+ * The change files of the editions up to `last`, from the last full edition on. A full edition (the first one, or a
+ * re-baseline) wrote every row of the register, so these files folded in order are the state.
  */
 export async function changeFilesFromLastFull(
   database: Queryable,
@@ -75,7 +73,7 @@ export async function changeFilesFromLastFull(
   return rows;
 }
 
-/** The publication that the state of an edition stands on: its own, or for a correction the last one before it. */
+/** The publication under an edition's state: its own, or for a correction the last one before it. */
 export async function publicationUnder(
   database: Queryable,
   register: RegisterName,
@@ -89,14 +87,14 @@ export async function publicationUnder(
   return rows[0] ?? null;
 }
 
-/** Counts of the last editions that were differences, newest first: what is normal for this register. */
+/** Counts of the last editions that show a normal day of this register, newest first. */
 export async function recentCounts(
   database: Queryable,
   register: RegisterName,
   maxEditions: number,
 ): Promise<Record<string, unknown>[]> {
   const { rows } = await database.query<{ counts: Record<string, unknown> }>(
-    // A full edition is everything at once and corrections are no publications: neither tells what a day brings.
+    // Full editions write every row, and corrections have no publication: neither shows what a normal day brings.
     `SELECT counts FROM edition WHERE register = $1 AND number > 1 AND corrects IS NULL
        AND COALESCE((counts->>'baseline')::bigint, 0) = 0 ORDER BY number DESC LIMIT $2`,
     [register, maxEditions],
@@ -104,7 +102,7 @@ export async function recentCounts(
   return rows.map((row) => row.counts);
 }
 
-/** Every change is in Kafka: then also the publication, or the correction, is `publicada`. Set once; repeatable. */
+/** Records that Kafka has every change; the publication, or the correction, becomes `publicada` too. Repeatable. */
 export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
   await client.query(
     'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
@@ -123,7 +121,7 @@ export async function recordPublished(client: PoolClient, register: RegisterName
   );
 }
 
-/** The state in ClickHouse is this edition's. Set once; repeatable. */
+/** Records that the state in ClickHouse is this edition's. Set once; repeatable. */
 export async function recordMaterialised(database: Queryable, register: RegisterName, number: number): Promise<void> {
   await database.query(
     `UPDATE edition SET materializada_at = now()
@@ -132,7 +130,7 @@ export async function recordMaterialised(database: Queryable, register: Register
   );
 }
 
-/** Every notice of this edition is written. Set once: from here on the edition is never told again. */
+/** Records that every event of this edition is written. Set once: from then on nobody is notified of it again. */
 export async function recordNotified(database: Queryable, register: RegisterName, number: number): Promise<void> {
   await database.query(
     `UPDATE edition SET avisada_at = now()
@@ -141,21 +139,21 @@ export async function recordNotified(database: Queryable, register: RegisterName
   );
 }
 
-/** What a reader of stored rows needs to know of the edition that wrote them. None of it ever changes. */
+/** What a reader of stored rows needs to know about the edition that wrote them. None of it ever changes. */
 export interface EditionFacts {
   register: RegisterName;
   number: number;
-  /** YYYY-MM-DD: the day of its first publication, or of the head that it corrected. */
+  /** YYYY-MM-DD: the date of its publication's data, or of the head that it corrected. */
   fechaDato: string;
   /** The number of the edition that it undoes. */
   corrects: number | null;
-  /** What the cells of its rows hold, in order: a later release may have other columns. */
+  /** The columns of its rows' cells, in order. A later release may have others. */
   columns: readonly string[];
-  /** It wrote every row of the register (the first edition, a re-baseline): rows without a change, which history does not have. */
+  /** Whether it wrote every row of the register. Unchanged rows of such an edition are not in the history. */
   isFull: boolean;
 }
 
-/** In any order; numbers that do not exist are left out. */
+/** Facts in any order. Editions that do not exist are left out. */
 export async function editionFacts(
   pool: Pool,
   wanted: readonly { register: RegisterName; number: number }[],
@@ -173,13 +171,13 @@ export async function editionFacts(
 /** Where an edition ends in one partition of its changes topic. */
 export interface EditionPartition {
   partition: number;
-  /** The edition's changes in it, each counted once. */
+  /** Number of the edition's changes in this partition, each counted once. */
   rows: number;
   /** The offset after the edition's last record. */
   end_offset: number;
 }
 
-/** By partition, in order; empty before the edition is published. */
+/** The ends in order of partition. Empty until the edition has been produced. */
 export async function editionPartitions(
   database: Queryable,
   register: RegisterName,
@@ -193,7 +191,7 @@ export async function editionPartitions(
   return rows;
 }
 
-/** Notes where an edition ends. A repeat only raises: what an earlier run noted may be waited for already. */
+/** Records where an edition ends. A repeat only raises the offsets: a reader may already wait for the recorded ones. */
 export async function recordEditionPartitions(
   database: Queryable,
   register: RegisterName,
@@ -216,8 +214,8 @@ export async function recordEditionPartitions(
 }
 
 /**
- * Published editions whose end the log no longer has, oldest first: `logEnds` (by partition) lies below what was noted, or
- * nothing is noted any more (forgetEditionsFrom). They are to be published again in this order.
+ * Published editions whose end the log has lost, oldest first, which is the order to produce them again. An edition is
+ * lost when a log end lies below its recorded end, or when its recorded ends were deleted (`forgetEditionsFrom`).
  */
 export async function editionsBeyond(
   database: Queryable,
@@ -238,8 +236,8 @@ export async function editionsBeyond(
 }
 
 /**
- * The log lost the end of this edition, so it lost all later ones. Called before the first is published again: once new
- * records stand there, the log's end says nothing about what is missing before it.
+ * Deletes the recorded ends of this edition and of all later ones, because a log that lost this one lost them all. Call it
+ * before the first of them is produced again: the log then grows, and its end no longer shows what is missing.
  */
 export async function forgetEditionsFrom(database: Queryable, register: RegisterName, edition: number): Promise<void> {
   await database.query('DELETE FROM edition_partition WHERE register = $1 AND edition >= $2', [register, edition]);

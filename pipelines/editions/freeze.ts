@@ -4,38 +4,38 @@ import { findCorrection } from './corrections.ts';
 import { type Head, readHead } from './heads.ts';
 import { findPublication, type Publication } from './publications.ts';
 
-/** What a comparison made: the base it compared with and the files it left in the archive. */
+/** The result of a comparison: the base that it compared with, and the files that it left in the archive. */
 export interface FrozenDifference {
   baseEdition: number;
-  /** Number written into every record of the change file: baseEdition + 1. */
+  /** The number in every record of the change file: baseEdition + 1. */
   edition: number;
   detectedAt: Date;
   changeFileSha256: string;
   overlaySha256: string | null;
-  /** How the rows were read, and their columns in order: as the change file has them, whichever release freezes it. */
+  /** Parser and columns of the change file, whichever release freezes it. */
   parserVersion: number;
   columns: readonly string[];
   changes: number;
   counts: Record<string, unknown>;
 }
 
-export type FreezeResult =
+type FreezeResult =
   | { outcome: 'frozen'; edition: number }
-  /** `paused`: an operator has paused the register since it was compared. */
+  /** `paused`: an operator paused the register after the comparison. */
   | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
 /**
- * `comparada → publicando`, the point of no return, in one transaction: the head is locked and must be the base that the
- * difference names, and be materialised; the edition gets its number and its change file for good; the head moves. From
- * here publishing reads nothing but that change file. A death before the commit leaves the publication `comparada`;
- * after it, a repeat finds the edition and returns it.
+ * Moves a publication from `comparada` to `publicando`, the point of no return, in one transaction. The head is locked; it
+ * must be materialised and the base of the difference. Then the edition gets its number and its change file for good, and
+ * the head moves. From here on, publishing reads only that change file. A death before the commit leaves the publication
+ * `comparada`; after the commit, a repeat finds the edition and returns it.
  */
 export function freezeEdition(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
     const found = await findPublication(client, id);
     if (found === null) return { outcome: 'not_compared', edition: null };
     const head = await readHead(client, found.register, true);
-    // Read again under the lock: another attempt may have frozen it while this one waited.
+    // Read again under the lock, because another attempt may have frozen it while this one waited.
     const publication = await findPublication(client, id);
     if (publication?.edition != null) return { outcome: 'frozen', edition: publication.edition };
     if (publication?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
@@ -52,8 +52,8 @@ export function freezeEdition(pool: Pool, id: number, difference: FrozenDifferen
 }
 
 /**
- * The same for an operator's correction. It has no publication: the head's dates are its dates, and the head goes on naming
- * the publication that it stands on. A pause does not stop it, since undoing is what a pause is often for.
+ * Does the same for an operator's correction. A correction has no publication: it takes the head's dates, and the head
+ * keeps naming its publication. A pause does not stop it, because registers are often paused in order to undo an edition.
  */
 export function freezeCorrection(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
@@ -81,9 +81,9 @@ export function freezeCorrection(pool: Pool, id: number, difference: FrozenDiffe
   });
 }
 
-/** Where an edition comes from: a publication, or the edition that it undoes. */
+/** What an edition is made from: a publication, or the edition that it undoes. */
 interface Origin {
-  /** Of the publication. */
+  /** The publication's id; null for a correction. */
   id: number | null;
   register: RegisterName;
   corrects?: number;

@@ -1,28 +1,28 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
-import type { Pool, PoolClient } from '../runtime/postgres.ts';
+import type { Queryable } from '../runtime/postgres.ts';
 import { isReverted } from './corrections.ts';
 import type { PublicationState } from './publications.ts';
 
-/** When a register is late. A limit that is left out does not apply. No calendar of business days: a clock. */
-export interface LatenessLimits {
-  /** Since the official site was last asked with success. */
+/** When a register counts as late, in hours and days of the clock, not business days. A missing limit does not apply. */
+interface LatenessLimits {
+  /** Hours since the official site last answered. */
   maxProbeAgeHours: number;
-  /** Since what is on its way began. */
+  /** Hours since the oldest unfinished work began. */
   maxOpenHours: number;
-  /** Since the newest publication's own time. */
+  /** Hours since the newest publication's own time. */
   maxPublicationAgeHours?: number;
-  /** Since the end of the month that the data are of. */
+  /** Days since the end of the data's month. */
   maxDaysAfterMonth?: number;
-  /** Since the date of the data. */
+  /** Days since the data's date. */
   maxDataAgeDays?: number;
 }
 
-// Lists change when somebody resolves something, so their age says little and the probe says most.
+// A list changes only when an authority decides a case, so the age of its data says little.
 const list: LatenessLimits = { maxProbeAgeHours: 24, maxOpenHours: 6, maxDataAgeDays: 45 };
 
 export const latenessByRegister: Readonly<Record<RegisterName, LatenessLimits>> = {
-  // Published at about 02:40 every day, and asked for until 08:30: late when a whole morning brought nothing.
+  // Published at about 02:40 every day and probed until 08:30: late when a whole morning brought nothing.
   padron_reducido: { maxProbeAgeHours: 24, maxOpenHours: 6, maxPublicationAgeHours: 36 },
   padron_mensual: { maxProbeAgeHours: 24, maxOpenHours: 6, maxDaysAfterMonth: 45 },
   agentes_retencion: list,
@@ -32,91 +32,73 @@ export const latenessByRegister: Readonly<Record<RegisterName, LatenessLimits>> 
   inhabilitaciones_administrativas: list,
 };
 
-/** What is known of a register's head. */
-export interface DatedHead {
-  /** Date of the data, YYYY-MM-DD; null before the first edition. */
-  fechaDato: string | null;
-  publishedAt: Date | null;
-  /** When the official site last answered. */
-  probedAt: Date | null;
-  /** Since when the oldest publication, correction or edition is on its way; null while nothing is. */
-  openSince: Date | null;
-}
+export type DatedHead = Pick<RegisterFreshness, 'fecha_dato' | 'published_at' | 'probed_at' | 'open_since'>;
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** Why a register is late, for an operator; empty while it is not. Pure. */
+/** Why a register is late, for an operator. Empty while it is not. */
 export function lateness(head: DatedHead, limits: LatenessLimits, now: Date): string[] {
   const reasons: string[] = [];
-  if (head.fechaDato === null) reasons.push('it has no edition yet');
-  if (head.probedAt === null) reasons.push('its official site has never answered');
-  else
-    reasons.push(
-      ...over('its official site last answered', hoursSince(head.probedAt, now), limits.maxProbeAgeHours, 'h'),
-    );
-  // A step that fails again and again ends in no state: this says that something stands still.
-  if (head.openSince !== null) {
-    reasons.push(...over('what is on its way began', hoursSince(head.openSince, now), limits.maxOpenHours, 'h'));
+  const add = (what: string, value: number, limit: number | undefined, unit: string) => {
+    if (limit !== undefined && value > limit) {
+      reasons.push(`${what} ${Math.floor(value)} ${unit} ago (at most ${limit})`);
+    }
+  };
+  const hoursSince = (time: Date) => (now.getTime() - time.getTime()) / hourMs;
+  if (head.fecha_dato === null) reasons.push('it has no edition yet');
+  if (head.probed_at === null) reasons.push('its official site has never answered');
+  else add('its official site last answered', hoursSince(head.probed_at), limits.maxProbeAgeHours, 'h');
+  // A step that fails again and again never reaches a final state. This limit reports that the work does not advance.
+  if (head.open_since !== null) {
+    add('what is on its way began', hoursSince(head.open_since), limits.maxOpenHours, 'h');
   }
-  if (head.publishedAt !== null) {
-    const hours = hoursSince(head.publishedAt, now);
-    reasons.push(...over('its newest publication came out', hours, limits.maxPublicationAgeHours, 'h'));
+  if (head.published_at !== null) {
+    add('its newest publication came out', hoursSince(head.published_at), limits.maxPublicationAgeHours, 'h');
   }
-  if (head.fechaDato !== null) {
-    const today = Date.parse(limaDay(now));
-    const days = (today - Date.parse(head.fechaDato)) / dayMs;
-    reasons.push(...over('its data are of', days, limits.maxDataAgeDays, 'days'));
-    const daysAfterMonth = (today - endOfMonth(head.fechaDato)) / dayMs;
-    reasons.push(...over('the month of its data ended', daysAfterMonth, limits.maxDaysAfterMonth, 'days'));
+  if (head.fecha_dato !== null) {
+    const daysSince = (time: number) => (Date.parse(limaDay(now)) - time) / dayMs;
+    add('its data are of', daysSince(Date.parse(head.fecha_dato)), limits.maxDataAgeDays, 'days');
+    add('the month of its data ended', daysSince(endOfMonth(head.fecha_dato)), limits.maxDaysAfterMonth, 'days');
   }
   return reasons;
 }
 
-function over(what: string, value: number, limit: number | undefined, unit: string): string[] {
-  return limit === undefined || value <= limit ? [] : [`${what} ${Math.floor(value)} ${unit} ago (at most ${limit})`];
-}
-
-function hoursSince(time: Date, now: Date): number {
-  return (now.getTime() - time.getTime()) / hourMs;
-}
-
-/** The last day of the month of a date, as milliseconds. */
+/** The last day of a date's month, as milliseconds. */
 function endOfMonth(day: string): number {
   const [year, month] = day.split('-').map(Number);
   return Date.UTC(year!, month!, 0);
 }
 
-/** One register at a glance, named as in the database. */
+/** How current one register is, named as in the database. */
 export interface RegisterFreshness {
   register: RegisterName;
-  /** 0: nothing yet. */
+  /** 0 before the first edition. */
   edition: number;
+  /** Date of the data, YYYY-MM-DD; null before the first edition. */
   fecha_dato: string | null;
   published_at: Date | null;
+  /** When the official site last answered. */
   probed_at: Date | null;
   paused_at: Date | null;
   paused_by: string | null;
   paused_reason: string | null;
   /** Rows of the head's state. */
   rows: number | null;
-  /** The oldest edition that is not published, materialised and notified. */
+  /** The oldest edition that is not yet published, materialised and notified. */
   on_its_way: number | null;
-  /** Since when anything is that nobody holds back: a publication, a correction or an edition. */
+  /** When the oldest unfinished publication, correction or edition began that no operator holds back. */
   open_since: Date | null;
   /** Publications that wait for an operator. */
   quarantined: number;
   last_publication: { id: number; state: PublicationState; fecha_dato: string | null } | null;
   last_reconciliation: { edition: number; checked_at: string; equal: boolean; differences: number } | null;
-  /** Why it is late; empty while it is not. */
+  /** Why it is late. Empty while it is not. */
   late: string[];
 }
 
-/** All registers in their order, also those that nothing is known of. */
-export async function readFreshness(
-  database: Pick<Pool | PoolClient, 'query'>,
-  now: Date = new Date(),
-): Promise<RegisterFreshness[]> {
+/** All registers in their fixed order, including those without any row. */
+export async function readFreshness(database: Queryable, now: Date = new Date()): Promise<RegisterFreshness[]> {
   const { rows } = await database.query<Omit<RegisterFreshness, 'late'>>(
     `SELECT wanted.register, COALESCE(head.edition, 0) AS edition, head.fecha_dato, head.published_at, head.probed_at,
        head.paused_at, head.paused_by, head.paused_reason, (edition.counts->>'stateRows')::bigint AS rows,
@@ -137,21 +119,16 @@ export async function readFreshness(
      ORDER BY wanted.place`,
     [registerNames],
   );
-  return rows.map((row) => ({ ...row, late: latenessOf(row, now) }));
-}
-
-function latenessOf(row: Omit<RegisterFreshness, 'late'>, now: Date): string[] {
-  const { fecha_dato: fechaDato, published_at: publishedAt, probed_at: probedAt, open_since: openSince } = row;
-  return lateness({ fechaDato, publishedAt, probedAt, openSince }, latenessByRegister[row.register], now);
+  return rows.map((row) => ({ ...row, late: lateness(row, latenessByRegister[row.register], now) }));
 }
 
 /**
- * The site still has the bytes `sha256` and now says that they are the data of `fechaDato`: where they are the head's, the
- * register's date moves forward, and with it the publication's, which look-ups read. No edition is made, and the time of
- * publication stays that of the bytes. Bytes that an operator has undone confirm nothing. True if it moved.
+ * Call this when the site still has the bytes `sha256` and now dates them `fechaDato`. If they are the head's bytes, the
+ * register's date moves forward, and so does the publication's, which look-ups read. No edition is made, and the time of
+ * publication stays. Bytes that an operator has undone confirm nothing. True if the date moved.
  */
 export async function confirmDate(
-  database: Pick<Pool | PoolClient, 'query'>,
+  database: Queryable,
   register: RegisterName,
   sha256: string,
   fechaDato: string,
@@ -172,19 +149,19 @@ export async function confirmDate(
 }
 
 /** A comparison of the state in ClickHouse with the archive. */
-export interface Reconciliation {
+interface Reconciliation {
   register: RegisterName;
   edition: number;
   equal: boolean;
   /** Rows of the state. */
   rows: number;
   differences: number;
-  /** Counts by part, and the first differences; natural persons masked. */
+  /** Counts by kind of check, and the first differences, with natural persons masked. */
   detail: Record<string, unknown>;
 }
 
 export async function recordReconciliation(
-  database: Pick<Pool | PoolClient, 'query'>,
+  database: Queryable,
   { register, edition, equal, rows, differences, detail }: Reconciliation,
 ): Promise<void> {
   await database.query(

@@ -1,13 +1,13 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { SourceDate } from '../registers/module.ts';
 import { sameVersion, type Validators } from '../registers/site.ts';
-import type { Pool, PoolClient } from '../runtime/postgres.ts';
+import type { PoolClient, Queryable } from '../runtime/postgres.ts';
 
 export const openStates = ['detectada', 'descargada', 'verificada', 'comparada', 'publicando'] as const;
 export const finalStates = ['publicada', 'en_cuarentena', 'rechazada', 'repetida', 'sustituida'] as const;
 export type PublicationState = (typeof openStates)[number] | (typeof finalStates)[number];
 
-export interface GateRecord {
+interface GateRecord {
   gate: string;
   value: number | string | null;
   limit: number | string | null;
@@ -15,7 +15,7 @@ export interface GateRecord {
   text: string;
 }
 
-/** A row of `publication`, named as in the database, with what became of its edition. Dates are text, times are Date. */
+/** A row of `publication`, named as in the database, with its edition's progress. Dates are text, times are Date. */
 export interface Publication {
   id: number;
   register: RegisterName;
@@ -23,7 +23,7 @@ export interface Publication {
   fecha_dato: string | null;
   published_at: Date | null;
   validators: { etag?: string | null; last_modified?: string | null };
-  /** Where it was found; null in rows older than this column. */
+  /** The address that it came from. Null in rows older than this column. */
   url: string | null;
   bytes: number | null;
   rows: number | null;
@@ -36,7 +36,7 @@ export interface Publication {
   compare_result: Record<string, unknown> | null;
   detected_at: Date;
   downloaded_at: Date | null;
-  /** When the retention took its bytes out of the archive; null: they are there, or never were. */
+  /** When the retention removed its bytes from the archive. Null: they are there, or never were. */
   removed_at: Date | null;
   state_at: Date;
   edition: number | null;
@@ -45,7 +45,7 @@ export interface Publication {
   avisada_at: Date | null;
 }
 
-/** Written into decided_by by `approve`: gates that an operator has overruled are recorded and do not stop it. */
+/** Whether an operator has approved it. The gates of an approved publication are recorded but do not stop it. */
 export function isApproved(publication: Publication): boolean {
   return publication.decided_by !== null && publication.state !== 'rechazada';
 }
@@ -53,8 +53,6 @@ export function isApproved(publication: Publication): boolean {
 const selectPublication = `
   SELECT publication.*, edition.number AS edition, edition.publicada_at, edition.materializada_at, edition.avisada_at
   FROM publication LEFT JOIN edition ON edition.publication_id = publication.id`;
-
-type Queryable = Pick<Pool | PoolClient, 'query'>;
 
 export async function findPublication(database: Queryable, id: number): Promise<Publication | null> {
   const { rows } = await database.query<Publication>(`${selectPublication} WHERE publication.id = $1`, [id]);
@@ -76,9 +74,9 @@ export async function listPublications(
 }
 
 /**
- * The row of the version that a probe has just seen at `url`: the known one, or a new one in state `detectada`. `isNew` says
- * that its bytes are still to be had. What another address had is another version, whatever its validators. A detected
- * version that the site has replaced before we took it becomes `sustituida`.
+ * Finds the row of the version that a probe has just seen at `url`, or inserts one in state `detectada`. `isNew` means
+ * that its bytes are still to be downloaded. A file at another address is another version, whatever its validators. A
+ * detected version that the site replaced before we downloaded it becomes `sustituida`.
  */
 export async function detectPublication(
   client: PoolClient,
@@ -88,19 +86,14 @@ export async function detectPublication(
 ): Promise<{ id: number; isNew: boolean; sha256: string | null }> {
   // One probe of a register at a time: two at once would both insert.
   await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
-  const { rows } = await client.query<VersionRow>(
-    `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS last_modified
-     FROM publication WHERE register = $1 ORDER BY id DESC LIMIT $2`,
-    [register, knownVersions],
-  );
+  const rows = await lastVersions(client, register, knownVersions);
   const isThere = (row: VersionRow) => row.url === null || row.url === url;
-  const isVersion = (row: VersionRow) =>
-    isThere(row) && sameVersion({ etag: row.etag, lastModified: row.last_modified }, version);
-  // Each waiting one that the site still has, or that never had a validator to know it by, is gone on with.
+  const isVersion = (row: VersionRow) => isThere(row) && sameVersion(row, version);
+  // A waiting version is resumed when the site still has it, or when no validator could tell it from this one.
   const waiting = rows.find(
     (row) =>
       row.state === 'detectada' &&
-      (isVersion(row) || (isThere(row) && row.etag === null && row.last_modified === null && version.etag === null)),
+      (isVersion(row) || (isThere(row) && row.etag === null && row.lastModified === null && version.etag === null)),
   );
   const known = waiting ?? rows.find(isVersion);
   await client.query(
@@ -119,41 +112,44 @@ export async function detectPublication(
   return { id: inserted.rows[0]!.id, isNew: true, sha256: null };
 }
 
-/** How many of the last versions a probe recognises; a site switches back by a few days at most. */
+/** How many of the last versions a probe recognises. A site goes back by a few days at most. */
 const knownVersions = 60;
 
-interface VersionRow {
+interface VersionRow extends Validators {
   id: number;
   state: PublicationState;
   sha256: string | null;
   url: string | null;
-  etag: string | null;
-  last_modified: string | null;
+}
+
+/** Newest first. */
+async function lastVersions(database: Queryable, register: RegisterName, count: number): Promise<VersionRow[]> {
+  const { rows } = await database.query<VersionRow>(
+    `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS "lastModified"
+     FROM publication WHERE register = $1 ORDER BY id DESC LIMIT $2`,
+    [register, count],
+  );
+  return rows;
 }
 
 export interface KnownVersion {
-  /** Where it was found; null in rows older than this column. */
+  /** The address that it came from. Null in rows older than this column. */
   url: string | null;
   /** Null until it is downloaded. */
   sha256: string | null;
-  /** What a conditional probe sends. Null for one that is still to be downloaded: it must be found again. */
+  /** What a conditional probe sends. Null while it is not downloaded: the probe must then find it again. */
   validators: Validators | null;
 }
 
 /** The version that was detected last; null when none was. */
 export async function lastKnownVersion(database: Queryable, register: RegisterName): Promise<KnownVersion | null> {
-  const { rows } = await database.query<VersionRow>(
-    `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS last_modified
-     FROM publication WHERE register = $1 ORDER BY id DESC LIMIT 1`,
-    [register],
-  );
-  const [row] = rows;
+  const [row] = await lastVersions(database, register, 1);
   if (row === undefined) return null;
-  const validators = row.state === 'detectada' ? null : { etag: row.etag, lastModified: row.last_modified };
-  return { url: row.url, sha256: row.sha256, validators };
+  const { url, sha256, state, etag, lastModified } = row;
+  return { url, sha256, validators: state === 'detectada' ? null : { etag, lastModified } };
 }
 
-export interface DownloadedFacts {
+interface DownloadedFacts {
   sha256: string;
   bytes: number;
   version: Validators;
@@ -161,8 +157,9 @@ export interface DownloadedFacts {
 }
 
 /**
- * `detectada → descargada`, once the archive holds the bytes. When these bytes with this date are known already, the
- * detected row goes and the known one learns the new validators, so that one publication is one row.
+ * Moves a publication from `detectada` to `descargada`, or with a `problem` to `en_cuarentena`, once the archive holds its
+ * bytes. If a row with these bytes and this date exists, the detected row is deleted and that one takes the new
+ * validators, so that one publication is one row.
  */
 export async function recordDownload(
   client: PoolClient,
@@ -205,7 +202,7 @@ export async function recordDownload(
   return { id, known: false };
 }
 
-/** What a comparison found, for the gates and for operators; the state becomes `comparada`. */
+/** Records what a comparison found, for the gates and for operators. The state becomes `comparada`. */
 export async function recordComparison(
   database: Queryable,
   id: number,
@@ -223,7 +220,7 @@ export async function recordGates(database: Queryable, id: number, gates: readon
   await database.query('UPDATE publication SET gates = $2 WHERE id = $1', [id, JSON.stringify(gates)]);
 }
 
-/** Moves a publication from one of `from` to `to`; false when it stands elsewhere by now (then nothing was changed). */
+/** Moves a publication from one of the states `from` to `to`. False when it is in another state: nothing changes then. */
 export async function movePublication(
   database: Queryable,
   id: number,
@@ -236,7 +233,7 @@ export async function movePublication(
   return rowCount === 1;
 }
 
-/** Archived publications on their way, oldest first: the order in which they become editions. */
+/** The oldest archived publication in progress: publications become editions in order of their own time. */
 export async function nextPublication(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM publication WHERE register = $1 AND state IN ('descargada', 'verificada', 'comparada')
@@ -246,7 +243,7 @@ export async function nextPublication(database: Queryable, register: RegisterNam
   return rows[0]?.id ?? null;
 }
 
-/** A version that was seen so long ago and is still not downloaded: its `fetch` has died or given up. */
+/** Whether a version was detected this long ago and is still not downloaded: its `fetch` died or gave up. */
 export async function hasAbandonedDownload(
   database: Queryable,
   register: RegisterName,

@@ -3,13 +3,13 @@ import type { Archive } from '../archive/archive.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { openStates } from './publications.ts';
 
-/** Publications removed in one transaction: the register's lock is held meanwhile. */
+/** Objects removed in one transaction, which holds the register's lock. */
 const maxRemovals = 50;
 
 /**
- * Removes raw publications that were downloaded more than `days` ago from the archive, and notes it. Kept are the bytes
- * that the register's head stands on (verification and a re-baseline read them) and those of a publication that is not
- * decided yet. Resolves with how many objects went; call it again until that is 0.
+ * Removes raw publications that were downloaded more than `days` ago from the archive, and records it. It keeps the bytes
+ * under the register's head, which verification and a re-baseline read, and those of publications that are not decided
+ * yet. Resolves with the number of removed objects; call it again until that is 0.
  */
 export function removeOldPublications(
   pool: Pool,
@@ -18,11 +18,11 @@ export function removeOldPublications(
   days: number,
 ): Promise<number> {
   return inTransaction(pool, async (client) => {
-    // A fetch makes its row under this lock before it archives anything, so no bytes can come back while they go.
+    // A fetch inserts its row under this lock before it archives bytes, so none can come back while we remove them.
     await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
     const hashes = await removable(client, register, days);
     for (const sha256 of hashes) await archive.remove({ register, kind: 'publications', sha256 });
-    // Dying before the commit: bytes are gone that the catalogue still names; the repeat removes nothing and notes it.
+    // A death before the commit leaves the catalogue naming removed bytes. The repeat then only records the removal.
     await client.query('UPDATE publication SET removed_at = now() WHERE register = $1 AND sha256 = ANY ($2)', [
       register,
       hashes,
@@ -31,7 +31,7 @@ export function removeOldPublications(
   });
 }
 
-/** Several publications may be of the same bytes: those go when none of them is needed. */
+/** Several publications may have the same bytes. The bytes are removable when no publication needs them. */
 async function removable(client: PoolClient, register: RegisterName, days: number): Promise<string[]> {
   const { rows } = await client.query<{ sha256: string }>(
     `SELECT p.sha256 FROM publication p JOIN register_head head USING (register)

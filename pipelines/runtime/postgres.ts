@@ -2,6 +2,9 @@ import { Pool, type PoolClient, types } from 'pg';
 
 export type { Pool, PoolClient };
 
+/** For functions that run one statement, inside a transaction or outside one. */
+export type Queryable = Pick<Pool | PoolClient, 'query'>;
+
 // bigint columns hold ids, counts and offsets far below 2^53; dates stay text (YYYY-MM-DD), never a local midnight.
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** What any archive must do; each store is one entry: the address of an empty archive. */
+/** Each entry gives the address of an empty archive. Every store must pass the same tests. */
 const stores: Record<string, (folder: string) => Promise<string>> = {
   folder: async (folder) => pathToFileURL(join(folder, 'archive')).href,
   bucket: () => {
@@ -76,7 +76,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     expect(bytes.equals(await contentOf(nameOf(bytes)))).toBe(true);
   });
 
-  it('refuses bytes that are not those of the name, and names nothing', async () => {
+  it('refuses bytes that do not have the hash of the name, and stores nothing', async () => {
     const wrong = nameOf(Buffer.from('other'));
     const source = await fileWith(Buffer.from('these'));
     await expect(archive.put(wrong, source)).rejects.toMatchObject({ code: 'hash_mismatch', retryable: false });
@@ -90,7 +90,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     expect(await archive.size(nameOf(bytes, 'overlays'))).toBeNull();
   });
 
-  it('says what is not there', async () => {
+  it('reports an object that is not there', async () => {
     const name = nameOf(Buffer.from('nothing'));
     expect(await archive.size(name)).toBeNull();
     await expect(archive.localFile(name)).rejects.toMatchObject({ code: 'not_found' });
@@ -106,7 +106,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     await expect(archive.size(name as ObjectName)).rejects.toMatchObject({ code: 'name_invalid' });
   });
 
-  it('gives a file being written the same path again, for this and a later process', async () => {
+  it('gives an unfinished file the same path again, in this and a later process', async () => {
     const path = await archive.incomingFile('padron_reducido-7.part');
     await writeFile(path, 'half');
     const later = await (await openArchive(address, join(folder, 'work'))).incomingFile('padron_reducido-7.part');
@@ -114,7 +114,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     await expect(archive.incomingFile('../x')).rejects.toMatchObject({ code: 'name_invalid' });
   });
 
-  it('discards only what nobody touched for long', async () => {
+  it('discards only unfinished files that were not touched for long', async () => {
     const hour = 3_600_000;
     const old = await archive.incomingFile('old.part');
     const fresh = await archive.incomingFile('fresh.part');
@@ -127,7 +127,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     await expect(stat(old)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('discards nothing where nothing was ever written', async () => {
+  it('discards nothing when nothing was ever written', async () => {
     expect(await archive.discardIncoming(0)).toBe(0);
     expect(await readdir(folder)).toEqual([]);
   });
@@ -145,7 +145,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     expect(bytes.equals(await readFile(await other.localFile(nameOf(bytes))))).toBe(true);
   });
 
-  it('removes raw publications and nothing else, as often as it is told', async () => {
+  it('removes raw publications and nothing else, and removes repeatedly without an error', async () => {
     const bytes = randomBytes(100);
     for (const kind of ['publications', 'changes'] as const)
       await archive.put(nameOf(bytes, kind), await fileWith(bytes));
@@ -158,7 +158,7 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     expect(await archive.size(nameOf(bytes, 'changes'))).toBe(100);
   });
 
-  it('keeps small texts, the first one that was put, and lists them', async () => {
+  it('keeps the first text that was put under a name, and lists the texts', async () => {
     const texts = await openTexts(address);
     expect(await texts.list('subject')).toEqual([]);
     expect(await texts.read('subject', '1.avsc')).toBeNull();

@@ -9,7 +9,7 @@ import { openArchive } from '../../../pipelines/archive/open.ts';
 import { openS3Bucket } from '../../../pipelines/archive/s3.ts';
 import { type ObjectStore, startObjectStore } from '../../support/engines/object-store.ts';
 
-/** What only a store beyond the network can do wrong. */
+// Faults that only a store on the network can have.
 let server: ObjectStore;
 let folder: string;
 let address: string;
@@ -35,14 +35,14 @@ async function putBytes(bytes: Buffer) {
   return (await openArchive(address, join(folder, 'work'))).put(nameOf(bytes), file);
 }
 
-it('an object of several parts comes back byte for byte', async () => {
+it('returns an object of several parts byte for byte', async () => {
   const bytes = randomBytes(40 * 2 ** 20 + 7);
   expect(await putBytes(bytes)).toBe('stored');
   const archive = await openArchive(address, join(folder, 'elsewhere'));
   expect(bytes.equals(await readFile(await archive.localFile(nameOf(bytes))))).toBe(true);
 });
 
-it('bytes that were changed in the store are not taken, and no copy of them stays', async () => {
+it('refuses bytes that were changed in the store, and keeps no copy of them', async () => {
   const bytes = Buffer.from('the right bytes');
   const { client, bucket } = openS3Bucket(address);
   const Key = `padron_reducido/changes/${nameOf(bytes).sha256}`;
@@ -53,7 +53,7 @@ it('bytes that were changed in the store are not taken, and no copy of them stay
   client.destroy();
 });
 
-it('a bucket that is not there is refused with what to check, and without the request', async () => {
+it('refuses a missing bucket with what to check, and without the signed request', async () => {
   const archive = await openArchive(address.replace('s3://faults', 's3://absent'), join(folder, 'work'));
   const put = writeFile(join(folder, 'source'), 'x').then(() =>
     archive.put(nameOf(Buffer.from('x')), join(folder, 'source')),
@@ -63,7 +63,7 @@ it('a bucket that is not there is refused with what to check, and without the re
   expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/Signature|Credential|padron-tests/);
 });
 
-it('a store that does not answer is worth another try', async () => {
+it('reports a store that does not answer as retryable', async () => {
   const away = `s3://faults/?region=us-east-1&path_style=1&endpoint=${encodeURIComponent('http://127.0.0.1:9')}`;
   const archive = await openArchive(away, join(folder, 'work'));
   await expect(archive.size(nameOf(Buffer.from('x')))).rejects.toMatchObject({ code: 'unavailable', retryable: true });

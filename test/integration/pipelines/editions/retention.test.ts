@@ -47,7 +47,7 @@ async function publication(text: string, state: string, ageDays: number): Promis
 }
 const isKept = async (sha256: string) => (await archive.size({ register, kind: 'publications', sha256 })) !== null;
 
-test('old bytes go, and the catalogue says when; what the register stands on, or nobody has decided, stays', async () => {
+test('removes old bytes and records when, but keeps those under the head and those not decided yet', async () => {
   const old = await publication('old', 'publicada', 40);
   const oldAgain = await publication('seen again', 'sustituida', 40);
   await publication('seen again', 'repetida', 3);
@@ -64,7 +64,7 @@ test('old bytes go, and the catalogue says when; what the register stands on, or
   expect(await removeOldPublications(pool, archive, register, 30)).toBe(0);
 });
 
-test('a death between removing and noting is made up for by the next run', async () => {
+test('a death between the removal and its record is repaired by the next run', async () => {
   const lost = await publication('lost', 'rechazada', 50);
   const dying: Pick<Archive, 'remove'> = {
     async remove(name) {
@@ -81,7 +81,7 @@ test('a death between removing and noting is made up for by the next run', async
   expect(rows).toEqual([{ noted: true }]);
 });
 
-test('while a publication is on its way nothing goes: it may be of the same bytes', async () => {
+test('removes nothing while a publication is in progress, because it may have the same bytes', async () => {
   const old = await publication('another old one', 'publicada', 45);
   await pool.query(`INSERT INTO publication (register, state) VALUES ($1, 'detectada')`, [register]);
   expect(await removeOldPublications(pool, archive, register, 30)).toBe(0);

@@ -25,7 +25,7 @@ it('fetches once', async () => {
   expect(fetched).toEqual(['r/changes/a']);
 });
 
-it('beyond its bytes the ones asked for longest ago go, but none that somebody may be about to open', async () => {
+it('removes the copies requested longest ago when they are too large, but none that may be about to be opened', async () => {
   const hour = 3_600_000;
   const copies = new LocalCopies(folder, { maxBytes: 250, minAgeMs: hour });
   const ages = { first: 4, second: 2, third: 3, fresh: 0 };
@@ -34,11 +34,11 @@ it('beyond its bytes the ones asked for longest ago go, but none that somebody m
     await utimes(await copy(copies, key, key.padEnd(100)), then, then);
   }
   await copy(copies, 'new', 'new');
-  // Of 400 bytes the oldest two had to go; asking for `second` makes it young.
+  // Of 400 bytes the oldest two had to go: `first` and `third`.
   expect((await readdir(folder)).sort()).toEqual(['fresh', 'new', 'second']);
 });
 
-it('a fetch that fails leaves nothing', async () => {
+it('leaves nothing when a fetch fails', async () => {
   const copies = new LocalCopies(folder);
   const broken = copies.of('key', sha256('whole'), async (path) => {
     await writeFile(path, 'half');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { s3AddressOf } from '../../../../pipelines/archive/s3.ts';
 
-it('reads bucket, prefix and where the store is', () => {
+it('reads the bucket, the prefix and the address of the store', () => {
   expect(s3AddressOf('s3://padron-archive')).toEqual({
     bucket: 'padron-archive',
     prefix: '',
@@ -24,7 +24,7 @@ it.each([
   ['s3://key:secret@b/prefix', /holds credentials/],
   ['s3://b/prefix?regoin=x', /a parameter other than/],
   ['s3://b/prefix?endpoint=ftp://x', /an endpoint that is not/],
-])('refuses %s without repeating it', (address, text) => {
+])('refuses %s and does not print its credentials', (address, text) => {
   expect(() => s3AddressOf(address)).toThrow(text);
   expect(() => s3AddressOf(address)).not.toThrow(/secret/);
 });
