@@ -4,7 +4,7 @@ import { finished } from 'node:stream/promises';
 import { Option } from 'commander';
 import { replayIntoKafka, writeNdjson, writeParquet } from '../../pipelines/replay/export.ts';
 import { type Bound, type SelectedEdition, selectEditions } from '../../pipelines/replay/plan.ts';
-import { toldChanges } from '../../pipelines/replay/publication-check.ts';
+import { exportedChanges } from '../../pipelines/replay/publication-check.ts';
 import { ReplayError } from '../../pipelines/replay/types.ts';
 import { archiveBlock, databaseBlock, kafkaBlock } from '../../pipelines/runtime/config.ts';
 import { writeWholeFile } from '../../pipelines/runtime/durable-files.ts';
@@ -96,7 +96,7 @@ async function replay(context: CommandContext, options: ReplayOptions, editions:
   const total = editions.reduce((sum, { changes }) => sum + changes, 0);
   const progress = new ProgressLine((text) => context.note(text));
   const report = (rows: number) => progress.report(`${register} into ${into}`, rows, total);
-  if (into === 'parquet') return await writeParquet(register, toldChanges(editions), out!, report, signal);
+  if (into === 'parquet') return await writeParquet(register, exportedChanges(editions), out!, report, signal);
   if (into === 'kafka') {
     const config = context.configuration(kafkaBlock);
     const stream = {
@@ -108,7 +108,7 @@ async function replay(context: CommandContext, options: ReplayOptions, editions:
     };
     return await replayIntoKafka(stream, editions, report, signal);
   }
-  const write = (to: Writable) => writeNdjson(toldChanges(editions), to, report, signal);
+  const write = (to: Writable) => writeNdjson(exportedChanges(editions), to, report, signal);
   if (out === undefined) return await write(context.output);
   return await writeWholeFile(out, `${out}.partial`, async (partial) => {
     const file = createWriteStream(partial);

@@ -1,5 +1,5 @@
 import { rebuild } from '../../pipelines/replay/rebuild.ts';
-import type { ListedDifference, PartReport, VerifyReport } from '../../pipelines/replay/types.ts';
+import type { CheckReport, ListedDifference, VerifyReport } from '../../pipelines/replay/types.ts';
 import { type VerifyOutcome, verifyRegister } from '../../pipelines/replay/verify.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { archiveBlock, clickhouseBlock, databaseBlock } from '../../pipelines/runtime/config.ts';
@@ -81,7 +81,7 @@ function linesOf(found: Verified): string[] {
 }
 
 function partsOf({ state, names, history, publication }: VerifyReport): string[] {
-  const line = (name: string, { missing, extra, differs }: PartReport) =>
+  const line = (name: string, { missing, extra, differs }: CheckReport) =>
     `  ${name}: ${missing} missing, ${extra} that should not be there, ${differs} with another row`;
   return [
     line('state', state),

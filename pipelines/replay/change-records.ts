@@ -7,15 +7,15 @@ import { BlockCursor, layoutOf } from '../changes/record-bytes.ts';
 import { type EditionFile, ReplayError } from './types.ts';
 
 /**
- * Walks the records of one change file in their order, without making objects: `step` within a block, `nextBlock` between
- * blocks. What it found of a record stands in its fields until the next step.
+ * Reads the records of one change file in order, without an object per record. `nextBlock` moves to the next block, `step`
+ * to the next record of the block; the record's values are in the fields until the next step.
  */
 export class ChangeRecords extends BlockCursor {
-  /** Columns of a row, as this file's own schema has them. */
+  /** The columns of a row in this file's own schema. */
   readonly columns: readonly string[];
-  /** The key under which the row stands in ClickHouse. */
+  /** The row's key in ClickHouse. */
   stateKey = 0;
-  /** What the file is sorted by: a RUC's number, or the bytes of a supplier's id as a string of as many characters. */
+  /** The file's sort key: a RUC as a number, or a supplier's id as a string with one character per byte. */
   order: number | string = -1;
   records = 0;
   readonly #edition: number;
@@ -34,11 +34,11 @@ export class ChangeRecords extends BlockCursor {
     this.edition = this.#edition;
   }
 
-  /** `text`: keys are ordered as text. @throws ReplayError `change_file_damaged` */
+  /** `text`: the file's keys are sorted as text, not as numbers. @throws ReplayError `change_file_damaged` */
   static async open({ path, edition }: EditionFile, text: boolean): Promise<ChangeRecords> {
     const file = await damagedAs(edition, () => openChangeFile(path));
     try {
-      if (file.header.edition !== edition) throw damaged(edition, 'says that it is of another edition');
+      if (file.header.edition !== edition) throw damaged(edition, 'names another edition');
       return new ChangeRecords(file, file.schema, text);
     } catch (error) {
       await file.close();
@@ -46,13 +46,13 @@ export class ChangeRecords extends BlockCursor {
     }
   }
 
-  /** A cursor at the cells of the record's `before` or `after`; the same one each time. */
+  /** A cursor at the cells of the record's `before` or `after`. Each call moves the same cursor. */
   cellsAt(position: number): AvroCursor {
     this.#cells.reset(this.bytes, position, this.at);
     return this.#cells;
   }
 
-  /** False: the file has ended. */
+  /** False at the end of the file. */
   async nextBlock(): Promise<boolean> {
     for (;;) {
       const { done, value } = await damagedAs(this.#edition, () => this.#blocks.next());
@@ -63,7 +63,7 @@ export class ChangeRecords extends BlockCursor {
     }
   }
 
-  /** Reads the next record of the block; false: the block has ended. @throws ReplayError `change_file_damaged` */
+  /** Reads the next record of the block. False at the block's end. @throws ReplayError `change_file_damaged` */
   step(): boolean {
     try {
       if (!this.next()) return false;
@@ -92,12 +92,12 @@ export class ChangeRecords extends BlockCursor {
       this.order = ruc;
       this.stateKey = ruc;
     }
-    // A repeated key as well: a fold would take either of two rows.
+    // A repeated key is refused too: a fold could take either of the two rows.
     if (previous !== -1 && !(previous < this.order)) throw damaged(this.#edition, 'is not in the order of its keys');
   }
 }
 
-/** Eleven digits as a number, or -1. */
+/** The eleven digits at a position as a number; -1 when they are not digits. */
 function digitsAt(bytes: Uint8Array, at: number): number {
   let number = 0;
   for (let digit = 0; digit < rucLength; digit += 1) {

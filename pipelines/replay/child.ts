@@ -12,7 +12,7 @@ export type VerifyMessage =
   | { kind: 'result'; report: VerifyReport }
   | { kind: 'error'; code: string; message: string; retryable: boolean };
 
-/** The buffers of blocks and ranges lie outside the heap. */
+// The heap limit is low because the buffers of blocks and ranges are outside the heap.
 const runVerification = inOwnProcess({
   url: new URL('./main.ts', import.meta.url),
   maxHeapMb: 384,
@@ -20,9 +20,8 @@ const runVerification = inOwnProcess({
 });
 
 /**
- * Compares the state and the history in ClickHouse with the archive's change files, and the state with its publication, in
- * a process of its own. Repairs nothing. On abort the child is killed and its end awaited.
- * @throws ReplayError of the child, `verify_crashed` when it ended without an answer; the signal's reason
+ * Runs `verify` in a child process. When the signal aborts, the child is killed and its end awaited.
+ * @throws ReplayError of the child, or `verify_crashed` when it ended without an answer; the signal's reason
  */
 export async function verifyInChild(
   input: VerifyInput,
@@ -34,10 +33,10 @@ export async function verifyInChild(
     (message) => report((message as Extract<VerifyMessage, { kind: 'progress' }>).progress),
     signal,
   );
-  const told = answer as Exclude<VerifyMessage, { kind: 'progress' }> | null;
-  if (told?.kind === 'result') return told.report;
-  if (told?.kind === 'error')
-    throw new ReplayError(told.code as ReplayErrorCode, told.message, { retryable: told.retryable });
+  const last = answer as Exclude<VerifyMessage, { kind: 'progress' }> | null;
+  if (last?.kind === 'result') return last.report;
+  if (last?.kind === 'error')
+    throw new ReplayError(last.code as ReplayErrorCode, last.message, { retryable: last.retryable });
   const why = /heap out of memory/.test(complaint) ? 'its heap was full' : end;
   throw new ReplayError('verify_crashed', `the verifying process ended without an answer: ${why}`, {
     retryable: true,

@@ -6,12 +6,12 @@ import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { writeWholeFile } from '../runtime/durable-files.ts';
 import { type ProduceDependencies, replayEdition } from '../stream/produce.ts';
 import type { SelectedEdition } from './plan.ts';
-import type { ToldChange } from './publication-check.ts';
+import type { ExportedChange } from './publication-check.ts';
 import { ReplayError } from './types.ts';
 
-/** One JSON object a line; waits for a slow reader and leaves the stream open. `report` gets the lines given so far. */
+/** Writes one JSON object per line, waits for a slow reader, and leaves the stream open. `report` gets the lines so far. */
 export async function writeNdjson(
-  batches: AsyncIterable<readonly ToldChange[]>,
+  batches: AsyncIterable<readonly ExportedChange[]>,
   out: Writable,
   report: (rows: number) => void,
   signal: AbortSignal,
@@ -28,18 +28,18 @@ export async function writeNdjson(
   return rows;
 }
 
-function lineOf(change: ToldChange): unknown {
+function lineOf(change: ExportedChange): unknown {
   return { ...change, detected_at: new Date(change.detected_at).toISOString() };
 }
 
-/** Rows that are held until they are written as one group of columns. */
+/** Rows that are collected in memory and then written as one group of columns. */
 const rowsPerGroup = 50_000;
 
 type Cell = string | number | bigint | Date | null;
 
 interface ParquetColumn {
   element: SchemaElement;
-  read(change: ToldChange): Cell;
+  read(change: ExportedChange): Cell;
 }
 
 const required = { repetition_type: 'REQUIRED' } as const;
@@ -47,8 +47,8 @@ const optional = { repetition_type: 'OPTIONAL' } as const;
 const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const;
 
 /**
- * Flat and typed: edition, op, ruc, fecha_dato (date), detected_at (timestamp), corrects, then each column of the register twice,
- * `before_…` and `after_…`; null where there is no row.
+ * The columns are edition, op, ruc, fecha_dato (date), detected_at (timestamp) and corrects, then each column of the
+ * register twice, as `before_…` and `after_…`. These are null when there is no row.
  */
 function columnsOf(register: RegisterName): ParquetColumn[] {
   const sides = (['before', 'after'] as const).flatMap((side) =>
@@ -82,54 +82,46 @@ function columnsOf(register: RegisterName): ParquetColumn[] {
 /** Writes the changes as one Parquet file, group by group, whole or not at all. */
 export function writeParquet(
   register: RegisterName,
-  batches: AsyncIterable<readonly ToldChange[]>,
-  path: string,
-  report: (rows: number) => void,
-  signal: AbortSignal,
-): Promise<number> {
-  return writeWholeFile(path, `${path}.partial`, (partial) => writeGroups(register, batches, partial, report, signal));
-}
-
-async function writeGroups(
-  register: RegisterName,
-  batches: AsyncIterable<readonly ToldChange[]>,
+  batches: AsyncIterable<readonly ExportedChange[]>,
   path: string,
   report: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<number> {
   const columns = columnsOf(register);
-  const file = openSync(path, 'w');
-  try {
-    const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)];
-    const writer = new ParquetWriter({ writer: new OpenFileWriter(file), schema, createdBy: 'padron' });
-    let held: ToldChange[] = [];
-    let rows = 0;
-    const flush = () => {
-      const columnData = columns.map(({ element, read }) => ({
-        name: element.name,
-        data: held.map(read),
-        // One entry per page would be kept in memory until the end of the file.
-        offsetIndex: false,
-      }));
-      writer.write({ columnData, rowGroupSize: rowsPerGroup });
-      rows += held.length;
-      held = [];
-      report(rows);
-    };
-    for await (const changes of batches) {
-      signal.throwIfAborted();
-      held.push(...changes);
-      if (held.length >= rowsPerGroup) flush();
+  return writeWholeFile(path, `${path}.partial`, async (partial) => {
+    const file = openSync(partial, 'w');
+    try {
+      const schema = [{ name: 'root', num_children: columns.length }, ...columns.map(({ element }) => element)];
+      const writer = new ParquetWriter({ writer: new OpenFileWriter(file), schema, createdBy: 'padron' });
+      let group: ExportedChange[] = [];
+      let rows = 0;
+      const flush = () => {
+        const columnData = columns.map(({ element, read }) => ({
+          name: element.name,
+          data: group.map(read),
+          // The writer would keep an entry per page in memory until the end of the file.
+          offsetIndex: false,
+        }));
+        writer.write({ columnData, rowGroupSize: rowsPerGroup });
+        rows += group.length;
+        group = [];
+        report(rows);
+      };
+      for await (const changes of batches) {
+        signal.throwIfAborted();
+        group.push(...changes);
+        if (group.length >= rowsPerGroup) flush();
+      }
+      if (group.length > 0) flush();
+      writer.finish();
+      return rows;
+    } finally {
+      closeSync(file);
     }
-    if (held.length > 0) flush();
-    writer.finish();
-    return rows;
-  } finally {
-    closeSync(file);
-  }
+  });
 }
 
-/** The library's own file writer opens the file anew for every megabyte; this one holds it and empties its buffer into it. */
+/** Keeps the file open. The library's own file writer opens it again for every megabyte. */
 class OpenFileWriter extends ByteWriter {
   readonly #file: number;
 
@@ -138,7 +130,7 @@ class OpenFileWriter extends ByteWriter {
     this.#file = file;
   }
 
-  /** Called after each group. */
+  /** The library calls this after each group. */
   flush(): void {
     const bytes = this.getBytes();
     for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
@@ -151,25 +143,26 @@ class OpenFileWriter extends ByteWriter {
 }
 
 /**
- * Sends these editions into the register's changes topic once more, oldest first, each record with the header `replay`. All of
- * them are looked at before the first is sent. Dying half way leaves some of them twice in the topic, which readers take as one.
+ * Sends these editions into the register's changes topic once more, oldest first, each record with the header `replay`. All
+ * editions are checked before the first is sent. A death half way leaves some records twice in the topic, which readers
+ * take as one.
  * @throws ReplayError `edition_not_notified`; StreamError
  */
 export async function replayIntoKafka(
-  parts: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
   editions: readonly SelectedEdition[],
   report: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<number> {
   const early = editions.find(({ notified }) => !notified);
   if (early !== undefined) {
-    const what = `edition ${early.edition} of ${early.register} is on its way: replay it once its notices are written`;
+    const what = `edition ${early.edition} of ${early.register} is in progress: replay it once its events are written`;
     throw new ReplayError('edition_not_notified', what, { retryable: true });
   }
   let sent = 0;
   for (const { register, edition, path } of editions) {
     const input = { register, edition, changeFile: path };
-    const done = await replayEdition(parts, input, ({ rows }) => report(sent + rows), signal);
+    const done = await replayEdition(dependencies, input, ({ rows }) => report(sent + rows), signal);
     sent += done.rows;
     report(sent);
   }

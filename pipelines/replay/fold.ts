@@ -8,13 +8,13 @@ import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import { ChangeRecords } from './change-records.ts';
 import { type EditionFile, ReplayError } from './types.ts';
 
-/** Records between two looks at the clock and the signal. */
-const recordsPerLook = 1 << 14;
+/** How many records pass between two reports and checks of the signal. */
+const recordsPerReport = 1 << 14;
 
 /**
- * Streams the state that these change files add up to, in key order: for every key its newest record, deleted ones too
- * (`op` is `disappears`). The first file must be one that wrote every row. Each file is sorted, so a merge holds one block of
- * each and nothing else. The record is valid until `take` returns, or the promise it returned is settled.
+ * Streams the state that these change files make, in key order: the newest record of every key, including deletions (`op`
+ * is `disappears`). The first file must have written every row. Each file is sorted, so the merge holds only one block of
+ * each. A record is valid until `take` returns or its promise settles.
  * @throws ReplayError `change_file_damaged`, `too_many_files`; the signal's reason
  */
 export async function fold(
@@ -35,13 +35,13 @@ export async function fold(
       const pending = take(top);
       if (pending !== undefined) await pending;
       const { order } = top;
-      // Older records of the same key are what the newest has replaced.
+      // Skip older records of the same key: the newest has replaced them.
       do {
         const reading = heap.advance();
         if (reading !== undefined) await reading;
         records += 1;
       } while (heap.top()?.order === order);
-      if (records % recordsPerLook === 0) {
+      if (records % recordsPerReport === 0) {
         options.signal?.throwIfAborted();
         options.report?.(records);
       }
@@ -52,13 +52,13 @@ export async function fold(
   }
 }
 
-/** Files by their current record: the smallest key first, of equal keys the newest edition. */
+/** A heap of files by their current record: the smallest key first, and the newest edition first among equal keys. */
 class RecordHeap {
   readonly #files: ChangeRecords[] = [];
 
   async add(file: ChangeRecords): Promise<void> {
     this.#files.push(file);
-    if (await moveOn(file)) this.#raise(this.#files.length - 1);
+    if (await toNextBlock(file)) this.#raise(this.#files.length - 1);
     else await this.#drop(this.#files.length - 1);
   }
 
@@ -66,7 +66,7 @@ class RecordHeap {
     return this.#files[0];
   }
 
-  /** Moves the top file to its next record. A promise where it has to read. */
+  /** Moves the top file to its next record. Returns a promise only when the file must be read for it. */
   advance(): Promise<void> | undefined {
     if (!this.#files[0]!.step()) return this.#advanceBlock();
     this.#lower(0);
@@ -78,7 +78,7 @@ class RecordHeap {
   }
 
   async #advanceBlock(): Promise<void> {
-    if (!(await moveOn(this.#files[0]!))) await this.#drop(0);
+    if (!(await toNextBlock(this.#files[0]!))) await this.#drop(0);
     if (this.#files.length > 0) this.#lower(0);
   }
 
@@ -119,15 +119,15 @@ function isBefore(one: ChangeRecords, other: ChangeRecords): boolean {
   return one.order < other.order || (one.order === other.order && one.edition > other.edition);
 }
 
-/** To the first record of the next block; false at the file's end. */
-async function moveOn(file: ChangeRecords): Promise<boolean> {
+/** Moves to the first record of the next block. False at the end of the file. */
+async function toNextBlock(file: ChangeRecords): Promise<boolean> {
   return (await file.nextBlock()) && file.step();
 }
 
-/** Of one insert: as large as what the consumers fetch at once. */
+/** An insert is as large as what the consumers fetch at once. */
 const maxInsertRows = 50_000;
 const maxInsertBytes = 32 * 1024 * 1024;
-/** Words only come and never go, so there is no second table of them. */
+/** Words are only ever added, so a rebuild needs no second table of them. */
 export const wordTable = 'company_word';
 
 interface Message {
@@ -137,10 +137,10 @@ interface Message {
 }
 
 /**
- * Inserts an edition's change file into tables of history, names and state, the way the consumers do with the same records
- * from Kafka: history first, rows straight from Avro bytes. Repeatable: the same rows replace themselves.
- * An edition of a release with other columns gets the rows that it got then. `withNames` is false before the last edition that
- * wrote every row: names that another parser read would never be marked.
+ * Inserts an edition's change file into the tables of history, names and state, as the consumers do with the same records
+ * from Kafka: history first, rows straight from Avro bytes. Repeatable, because the same rows replace themselves. An
+ * edition of a release with other columns gets the rows that it got then. Pass `withNames` as false for editions before
+ * the last full one: another parser read their names, and nothing would ever mark those as deleted.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(
@@ -172,7 +172,7 @@ export async function loadEdition(
   }
 }
 
-/** The records as values of the topic: five bytes that nobody reads here, then the record as the file has it. */
+/** The records as values of the topic: a five-byte header that is not read here, then the record as in the file. */
 async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
   const header = Buffer.alloc(headerBytes);
   let messages: Message[] = [];

@@ -7,23 +7,24 @@ import { type Differences, type RangeRows, RowRanges, SortedRows } from './row-r
 import { everyKey, type StoredRows } from './stored.ts';
 import { type EditionFile, type Meter, maxSupplierRows, type VerifyInput, type VerifyLimits } from './types.ts';
 
-interface HistoryParts {
+interface HistoryDependencies {
   differences: Differences;
   meter: Meter;
   limits: VerifyLimits;
 }
 
 /**
- * The changes in ClickHouse against the records of the change files, edition by edition: one query over all of history,
- * one reading of each file, a second one only of editions that differ. Baselines are no history.
+ * Compares the changes in ClickHouse with the records of the change files, edition by edition. One query reads all of the
+ * history, and each file is read once; only editions that differ are read again to list their rows. Baseline records are
+ * not in the history.
  */
 export async function checkHistory(
   input: VerifyInput,
   stored: StoredRows,
-  parts: HistoryParts,
+  dependencies: HistoryDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const { differences, meter } = parts;
+  const { differences, meter } = dependencies;
   const text = registers[input.register].key === 'supplier';
   meter.begin(
     'history',
@@ -33,7 +34,7 @@ export async function checkHistory(
   let read = 0;
   for (const file of input.changeFiles) {
     const sum = new FingerprintSum();
-    // A first edition has millions of rows and no history.
+    // A first edition has millions of rows, all baselines, so its file need not be read.
     if (file.changes > file.baseline) {
       await eachChange(file, text, signal, (_record, hash) => void sum.add(hash.xx, hash.crc));
     }
@@ -44,9 +45,9 @@ export async function checkHistory(
     found.delete(file.edition);
     const expected = sum.sum();
     if (there === undefined ? expected.rows === 0 : isSame(expected, there) && there.contradictory === 0) continue;
-    await listEdition(file, text, stored, parts, signal);
+    await listEdition(file, text, stored, dependencies, signal);
   }
-  // Rows of editions that do not exist; those of a later one are on their way.
+  // What is left belongs to editions that do not exist. A later edition's rows are being written and do not count.
   for (const edition of found.keys()) {
     if (edition > input.edition) continue;
     for (const { key } of await stored.historyRowsOf(edition, everyKey)) differences.add('extra', key, edition);
@@ -57,7 +58,7 @@ async function listEdition(
   file: EditionFile,
   text: boolean,
   stored: StoredRows,
-  { differences, limits }: HistoryParts,
+  { differences, limits }: HistoryDependencies,
   signal: AbortSignal,
 ): Promise<void> {
   const ranges = new RowRanges(limits.maxRangeRows, async (expected: RangeRows) => {
@@ -69,7 +70,7 @@ async function listEdition(
     sorted.add(record.stateKey, hash.xx, hash.crc);
     return undefined;
   });
-  await sorted?.giveTo(ranges);
+  await sorted?.addTo(ranges);
   await ranges.end();
 }
 

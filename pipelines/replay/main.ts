@@ -6,8 +6,8 @@ import { ReplayError } from './types.ts';
 import { verify } from './verify.ts';
 
 /**
- * The verifying process: one job as a JSON line on standard input, then progress and one answer as JSON lines on standard
- * output. The parent keeps standard input open; when it closes (the parent died), so does this process.
+ * The verifying process reads one job as a JSON line from standard input, then writes progress and one answer as JSON lines
+ * to standard output. The parent keeps standard input open. When it closes, the parent has died and this process ends.
  */
 const count = z.number().int().nonnegative();
 const jobSchema = z.object({
@@ -42,7 +42,7 @@ lines.once('line', async (line) => {
     );
     say({ kind: 'result', report });
   } catch (error) {
-    say({ kind: 'error', ...toldOf(error) });
+    say({ kind: 'error', ...answerFor(error) });
     process.exitCode = 1;
   }
   process.stdin.destroy();
@@ -50,15 +50,10 @@ lines.once('line', async (line) => {
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
 
-/** An engine's own text may quote a row: only its code and the kind of failure are told. */
-function toldOf(error: unknown): { code: string; message: string; retryable: boolean } {
+/** An engine's own message may quote a row, so the answer has only its code, its kind and where it was thrown. */
+function answerFor(error: unknown): { code: string; message: string; retryable: boolean } {
   if (error instanceof ReplayError) return { code: error.code, message: error.message, retryable: error.retryable };
-  const { code, type, name, retryable } = error as {
-    code?: unknown;
-    type?: unknown;
-    name?: unknown;
-    retryable?: unknown;
-  };
+  const { code, type, name, retryable } = error as Record<'code' | 'type' | 'name' | 'retryable', unknown>;
   const places = error instanceof Error ? (error.stack ?? '').split('\n').filter((one) => /^\s+at /.test(one)) : [];
   const kind = [code, type ?? name].filter(Boolean).join(' ');
   return {

@@ -11,9 +11,9 @@ const firstCompany = 20_000_000_000;
 const lastCompany = 20_999_999_999;
 
 /**
- * The index of names against the companies of the state, which it meets in the order of their RUCs: each has its row with
- * today's folding and nobody else has one. A name without letters and digits has none. Which edition wrote a row is not
- * compared.
+ * Compares the index of names with the companies of the state, which arrive in the order of their RUCs. Each company must
+ * have its row with today's folding, and no other row may exist. A name without letters and digits has no row. The edition
+ * that wrote a row is not compared.
  */
 export class NameCheck {
   readonly #stored: StoredNames;
@@ -29,8 +29,8 @@ export class NameCheck {
     this.#ranges = new RowRanges(limits.maxRangeRows, (expected) => this.#compare(expected));
   }
 
-  /** A live row of the state. A promise as RowRanges.add gives one. */
-  meet(record: ChangeRecords): Promise<void> | undefined {
+  /** Takes a live row of the state. Returns a promise when RowRanges.add does. */
+  take(record: ChangeRecords): Promise<void> | undefined {
     const ruc = record.stateKey;
     if (ruc < firstCompany || ruc > lastCompany) return undefined;
     const text = nameTextOf(ruc, readSearchedCells(record.cellsAt(record.afterAt)));
@@ -40,7 +40,7 @@ export class NameCheck {
     return this.#ranges.add(ruc, this.#hash.xx, this.#hash.crc);
   }
 
-  /** Once all rows were met. */
+  /** Call this after the last row of the state. */
   async end(): Promise<void> {
     await this.#ranges.end();
     const lost = await this.#stored.companiesWithLostWords(this.#limits.maxRangeRows);
@@ -54,7 +54,7 @@ export class NameCheck {
   }
 }
 
-/** What StoredNames has ClickHouse hash; null: such a name has no row. Texts of the register hold no line end. */
+/** The text that StoredNames hashes in ClickHouse. Null when such a name has no row. The cells contain no line ends. */
 function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
   const { base, form, enie } = foldName(nombre);
   if (base === '') return null;
@@ -63,14 +63,14 @@ function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: Searched
   return [ruc, base, form, searchedWords(base), enie, standing, length, estado, condicion, ubigeo].join('\n');
 }
 
-/** The text that NameCheck hashes. */
+/** The same text as `nameTextOf`. */
 const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
   estado, condicion, ubigeo)`;
 
-/** What a row is about in the table's order: a name of a company at a place. It is live at one place, and at no other any longer. */
+/** The table's sort key: a company's name at a place in the order of results. Only one place of a company is live. */
 const place = 'standing, length, ruc, name';
 
-/** The newest row of each place, where it is live. In the table's own order, but for the sort. */
+/** The newest row of each place, if it is live. All but the last sort follows the table's own order. */
 const liveNames = `
   SELECT * FROM (
     SELECT ${place}, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
@@ -83,15 +83,14 @@ const liveNames = `
     GROUP BY ${place}, version ORDER BY ${place}, version DESC LIMIT 1 BY ${place}
   ) WHERE deleted = 0`;
 
-/** By company. One that is live at two places contradicts itself. */
+/** One row per company. A company that is live at two places is contradictory. */
 const namesByCompany = `
   SELECT ruc, min(xx) AS xx, min(crc) AS crc, count() > 1 OR max(contradictory) AS contradictory
   FROM (${liveNames}) GROUP BY ruc`;
 
 /**
- * The index of names as ClickHouse has it, from edition `since` on, the last one that wrote every row: what is older and was not
- * written again is what another parser read, and stands for nothing. A range of RUCs is not one of the table's order: each question
- * reads all of it.
+ * The index of names in ClickHouse from edition `since` on, the last one that wrote every row. Older rows that were not
+ * written again were read by another parser and are ignored. The table is not sorted by RUC, so every query reads all of it.
  */
 export class StoredNames {
   readonly #clickhouse: ClickHouseClient;
@@ -114,13 +113,12 @@ export class StoredNames {
     return { rows: Number(names), xx: BigInt(xx_sum), crc: BigInt(crc_sum), contradictory: Number(unclear) };
   }
 
-  /** By RUC. */
   async rows(range: KeyRange): Promise<StoredRow[]> {
     const query = `SELECT ruc, xx, crc, contradictory FROM (${namesByCompany}) ORDER BY ruc`;
     return storedRowsOf(await this.#query(query, { table: this.#tables.names, ...range }));
   }
 
-  /** Companies with a word that the vocabulary lacks: its ends and its typing errors would not be found. */
+  /** Companies with a word that the vocabulary lacks: a search by its ending or with a typing error would miss them. */
   async companiesWithLostWords(maxCompanies: number): Promise<number[]> {
     const found = await this.#query<{ ruc: string }>(
       `SELECT DISTINCT ruc FROM (

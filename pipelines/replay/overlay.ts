@@ -10,16 +10,16 @@ interface OverlayEntry {
   row: Record<string, string> | null;
 }
 
-/** Stands for "the publication has the key and the state does not". */
+/** Marks a key that the publication has and the state has not. */
 const absent = 'absent';
 
 /**
- * The rows in which a state differs from its publication on purpose: by key a hash of the row that the state must have. Met by
- * the state's rows first, then asked for each difference between state and publication.
+ * The rows in which a state differs from its publication on purpose, as a hash by key of the row that the state must have.
+ * First `take` receives the state's rows; then `explains` is asked about each difference between state and publication.
  */
 export class ExpectedOverlay {
   readonly #rows = new Map<number, string>();
-  readonly #met = new Set<number>();
+  readonly #taken = new Set<number>();
   readonly #wrong: number[] = [];
 
   /** @throws ReplayError `overlay_too_large`, `change_file_damaged` */
@@ -47,21 +47,21 @@ export class ExpectedOverlay {
     return this.#rows.size;
   }
 
-  /** A row of the state. */
-  meet(record: ChangeRecords, hash: RowHash): void {
+  /** Takes a row of the state. */
+  take(record: ChangeRecords, hash: RowHash): void {
     const expected = this.#rows.get(record.stateKey);
     if (expected === undefined) return;
-    this.#met.add(record.stateKey);
+    this.#taken.add(record.stateKey);
     if (expected !== hash.ofCells(record, record.afterAt)) this.#wrong.push(record.stateKey);
   }
 
-  /** Once all rows of the state were met: keys whose row in the state is not the overlay's. */
+  /** Keys whose row in the state is not the overlay's. Call this after the last row of the state. */
   contradicted(): number[] {
-    const gone = [...this.#rows].filter(([key, row]) => row !== absent && !this.#met.has(key)).map(([key]) => key);
+    const gone = [...this.#rows].filter(([key, row]) => row !== absent && !this.#taken.has(key)).map(([key]) => key);
     return [...this.#wrong, ...gone];
   }
 
-  /** Whether a difference from the state to the publication is one that the overlay names. */
+  /** Whether the overlay names this difference between the state and the publication. */
   explains(record: ChangeRecords, hash: RowHash): boolean {
     const row = record.beforeAt < 0 ? absent : hash.ofCells(record, record.beforeAt);
     return this.#rows.get(record.stateKey) === row;
@@ -72,7 +72,7 @@ function keyOf(register: RegisterName, id: string): number {
   return registers[register].key === 'ruc' && id.length === rucLength ? Number(id) : stateKeyOf(id);
 }
 
-/** As the state's rows are written. */
+/** The text of a row as it is written into the state. */
 function textOf(row: Record<string, string>): string {
   return JSON.stringify(Object.values(row));
 }

@@ -17,18 +17,18 @@ import type { Meter, PublicationInput, VerifyInput } from './types.ts';
 const scratchPrefix = 'verify-';
 
 /**
- * The state against its publication: the register's own engine compares the publication with the head once more, and whatever
- * it finds must stand in the overlay with the state's row. It works in a scratch folder on links to the head's working files,
- * since a comparison sweeps its folder and would take from the next edition what it is about to read. Dying leaves the
- * folder, which a later run removes.
+ * Compares the state with its publication: the register's own engine compares the publication with the head once more, and
+ * every difference that it finds must be in the overlay with the state's row. The comparison sweeps its folder and could
+ * remove what the next edition is about to read, so it works in a scratch folder on links to the head's working files. A
+ * death leaves that folder, which a later run removes.
  */
 export async function checkPublication(
   input: VerifyInput,
   publication: PublicationInput,
-  parts: { differences: Differences; overlay: ExpectedOverlay; meter: Meter },
+  dependencies: { differences: Differences; overlay: ExpectedOverlay; meter: Meter },
   signal: AbortSignal,
 ): Promise<void> {
-  const { differences, overlay, meter } = parts;
+  const { differences, overlay, meter } = dependencies;
   const head = input.changeFiles.at(-1)!;
   const scratch = await linkedWorkDir(publication.workDir, input.register);
   try {
@@ -50,7 +50,7 @@ export async function checkPublication(
       while (await records.nextBlock()) {
         while (records.step()) {
           if (overlay.explains(records, hash)) continue;
-          // A row that only the publication has is missing from the state, one that only the state has is extra.
+          // A row only in the publication is missing from the state; a row only in the state is extra.
           const kind = records.beforeAt < 0 ? 'missing' : records.afterAt < 0 ? 'extra' : 'differs';
           differences.add(kind, records.stateKey, null);
         }
@@ -81,7 +81,7 @@ async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, 
   }
 }
 
-/** Working files have their final names only once they are whole and are never changed, so links to them are enough. */
+/** A working file with its final name is complete and never changes, so a link to it is enough. */
 async function linkedWorkDir(workDir: string, register: string): Promise<string> {
   await mkdir(workDir, { recursive: true });
   const names = await readdir(workDir);
@@ -95,14 +95,14 @@ async function linkedWorkDir(workDir: string, register: string): Promise<string>
   const scratch = await mkdtemp(join(workDir, scratchPrefix));
   const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.[a-z]+$`);
   for (const name of names.filter((one) => finished.test(one))) {
-    // The next comparison may have swept it since: then it is rebuilt in the scratch folder.
+    // A comparison may have swept the file meanwhile. It is then rebuilt in the scratch folder.
     await link(join(workDir, name), join(scratch, name)).catch(() => {});
   }
   return scratch;
 }
 
-/** One change as it is handed to people who query. */
-export interface ToldChange {
+/** One change as `padron replay` exports it. */
+export interface ExportedChange {
   edition: number;
   op: Operation;
   ruc: string;
@@ -116,21 +116,22 @@ export interface ToldChange {
   corrects: number | null;
 }
 
-type Recorded = Omit<ToldChange, 'fecha_dato'>;
+type Recorded = Omit<ExportedChange, 'fecha_dato'>;
 
 /**
- * The changes of these editions in the order of their files, decoded by the schema that each file carries: columns are those
- * of its own day.
+ * The changes of these editions in the order of their files. Each file carries its own schema, so a change has the columns
+ * that its release had.
  * @throws ReplayError `change_file_damaged`
  */
-export async function* toldChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ToldChange[]> {
+export async function* exportedChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ExportedChange[]> {
   for (const { path, fechaDato } of editions) {
     const file = await openChangeFile(path);
     try {
       for await (const records of file.decodedBlocks<Recorded>()) {
-        yield records.map(({ edition, op, ruc, before, after, detected_at, corrects }) => ({
-          ...{ edition, op, ruc, before, after, fecha_dato: fechaDato, detected_at, corrects },
-        }));
+        yield records.map((record) => {
+          const { edition, op, ruc, before, after, detected_at, corrects } = record;
+          return { edition, op, ruc, before, after, fecha_dato: fechaDato, detected_at, corrects };
+        });
       }
     } finally {
       await file.close();

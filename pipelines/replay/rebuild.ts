@@ -5,15 +5,15 @@ import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import { verifyInChild } from './child.ts';
 import { loadEdition } from './fold.ts';
-import { inputAt, type PlanParts, servingTables } from './plan.ts';
+import { inputAt, type PlanDependencies, servingTables } from './plan.ts';
 import { type FoldedEditions, Shadow, shadowTables } from './shadow.ts';
 import { ReplayError, type VerifyInput } from './types.ts';
 
-export interface RebuildParts extends PlanParts {
+interface RebuildDependencies extends PlanDependencies {
   clickhouse: ClickHouseClient;
 }
 
-export interface TablesProgress {
+interface RebuildProgress {
   phase: 'recover' | 'copy' | 'load' | 'verify' | 'exchange';
   register: RegisterName | null;
   edition: number | null;
@@ -21,37 +21,37 @@ export interface TablesProgress {
   totalRows: number;
 }
 
-export interface RebuiltRegister {
+interface RebuiltRegister {
   register: RegisterName;
   edition: number;
   rows: number;
 }
 
 /**
- * Makes state, history and names of these registers anew from their change files, beside the serving tables, proves the new ones
- * against the archive, and exchanges them. Registers without an edition are left out; all others are copied as they are
- * served. Look-ups go on; consumers go on. Read README.md of this folder for what a death at each step leaves.
+ * Rebuilds state, history and names of these registers from their change files in shadow tables, verifies these against
+ * the archive, and exchanges them with the serving tables. Registers without an edition are left out, and the rows of all
+ * others are copied. Look-ups and consumers continue. The README of this folder says what a death at each step leaves.
  * @throws ReplayError `edition_on_its_way`, `already_running`, `shadow_differs`; the signal's reason
  */
 export async function rebuild(
-  parts: RebuildParts,
+  dependencies: RebuildDependencies,
   wanted: readonly RegisterName[],
-  report: (progress: TablesProgress) => void,
+  report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
 ): Promise<RebuiltRegister[]> {
-  return await alone(parts.pool, async () => {
-    const shadow = new Shadow(parts.clickhouse);
+  return await alone(dependencies.pool, async () => {
+    const shadow = new Shadow(dependencies.clickhouse);
     report({ phase: 'recover', register: null, edition: null, rows: 0, totalRows: 0 });
     await shadow.recover();
-    const inputs = await inputsOf(parts, wanted);
+    const inputs = await inputsOf(dependencies, wanted);
     if (inputs.length === 0) return [];
-    const folded = await foldedEditions(parts.pool, inputs);
+    const folded = await foldedEditions(dependencies.pool, inputs);
     try {
       await shadow.create(folded);
-      await fillShadow(parts, shadow, inputs, report, signal);
-      const rebuilt = await proveShadow(inputs, report, signal);
+      await fillShadow(dependencies, shadow, inputs, report, signal);
+      const rebuilt = await verifyShadow(inputs, report, signal);
       report({ phase: 'exchange', register: null, edition: null, rows: 0, totalRows: 0 });
-      // An edition that began meanwhile: without this a look-up would miss its rows from the exchange to the next step.
+      // Copy the rows of an edition that began meanwhile. Without this, look-ups would miss them after the exchange.
       await shadow.carryOver(folded, servingTables, shadowTables);
       await shadow.exchange();
       await shadow.awaitInserts();
@@ -59,8 +59,8 @@ export async function rebuild(
       await shadow.drop();
       return rebuilt;
     } catch (error) {
-      // The exchange may have happened or not: either way this puts late rows where they are served, and only then drops
-      // what is left. Where it fails as well, the next run begins with it.
+      // Whether the exchange happened or not, this copies late rows into the serving tables before it drops the shadow.
+      // When it fails too, the next run begins with it.
       await shadow.recover().catch(() => {});
       throw error;
     }
@@ -68,10 +68,10 @@ export async function rebuild(
 }
 
 async function fillShadow(
-  parts: RebuildParts,
+  dependencies: RebuildDependencies,
   shadow: Shadow,
   inputs: readonly VerifyInput[],
-  report: (progress: TablesProgress) => void,
+  report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
 ): Promise<void> {
   if (inputs.length < registerNames.length) {
@@ -82,22 +82,22 @@ async function fillShadow(
     const totalRows = changeFiles.reduce((sum, { changes }) => sum + changes, 0);
     let rows = 0;
     for (const file of changeFiles) {
-      const told = (more: number) => {
+      const reportMore = (more: number) => {
         rows += more;
         report({ phase: 'load', register, edition: file.edition, rows, totalRows });
       };
-      // Every edition, not only from the last full one on: a row that disappeared long ago must stay newer than the record
-      // that a replay of the topic would bring again.
+      // Editions before the last full one are loaded too. Otherwise a replay of the topic would bring back rows that
+      // disappeared before it.
       const withNames = file.edition >= lastFull;
-      await loadEdition(parts.clickhouse, shadowTables, register, file, withNames, told, signal);
+      await loadEdition(dependencies.clickhouse, shadowTables, register, file, withNames, reportMore, signal);
     }
   }
 }
 
-/** A shadow that is not what the archive says is never served. */
-async function proveShadow(
+/** Throws when the shadow tables differ from the archive, so that they are never served. */
+async function verifyShadow(
   inputs: readonly VerifyInput[],
-  report: (progress: TablesProgress) => void,
+  report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
 ): Promise<RebuiltRegister[]> {
   const rebuilt: RebuiltRegister[] = [];
@@ -118,25 +118,25 @@ async function proveShadow(
 }
 
 /**
- * An edition that is published and not materialised is rebuilt too: the shadow has its rows, and consumers write the same ones
- * meanwhile. It is the way out where the state will never have as many of them as the catalogue says.
+ * A head that is published but not materialised is rebuilt too: the shadow gets its rows, and consumers write the same ones
+ * meanwhile. Nothing else helps when the state will never have as many rows as the catalogue says.
  */
-async function inputsOf(parts: RebuildParts, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
+async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];
   for (const register of wanted) {
-    const head = await readHead(parts.pool, register);
+    const head = await readHead(dependencies.pool, register);
     if (head.edition === 0) continue;
-    const edition = await findEdition(parts.pool, register, head.edition);
+    const edition = await findEdition(dependencies.pool, register, head.edition);
     if (edition!.publicada_at === null) {
-      const what = `edition ${head.edition} of ${register} is on its way: rebuild once it is published`;
+      const what = `edition ${head.edition} of ${register} is being published: rebuild when that has ended`;
       throw new ReplayError('edition_on_its_way', what, { retryable: true });
     }
-    inputs.push(await inputAt(parts, register, head.edition));
+    inputs.push(await inputAt(dependencies, register, head.edition));
   }
   return inputs;
 }
 
-/** Of registers that are copied: what is complete before the copy begins. Later rows are carried over with the others. */
+/** Up to which edition the shadow holds each register. A copied register has what is materialised when the copy begins. */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(
     'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register',
@@ -147,7 +147,7 @@ async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promi
   return folded;
 }
 
-/** One rebuild at a time: two would drop each other's tables. The lock ends with its connection. */
+/** Only one rebuild may run: two would drop each other's tables. The lock ends with its connection. */
 async function alone<Result>(pool: Pool, work: () => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
   try {

@@ -1,12 +1,15 @@
 import { crc32 } from 'node:zlib';
+import xxhash from 'xxhash-wasm';
 import { skipVarint } from '../changes/avro.ts';
 import { RowBinaryWriter } from '../consumers/row-binary.ts';
 import type { ChangeRecords } from './change-records.ts';
 
+const { h32Raw } = await xxhash();
+
 /**
- * Two hashes of 32 bits of a row that ClickHouse has as well (xxHash32, CRC32). Rows are compared by key on both, sets of rows
- * by their count and the sums of both, which no order changes. One altered row goes unseen with probability 2⁻⁶⁴, and so do
- * several in one range, unless somebody chooses them for it: this finds damage, not forgery.
+ * Two 32-bit hashes of a row that ClickHouse can compute as well: xxHash32 and CRC32. Two rows of one key are compared by
+ * both hashes; two sets of rows by their count and the sums of both hashes, which do not depend on the order. One altered
+ * row stays unseen with probability 2⁻⁶⁴, and so do several rows of a range. This finds damage, not forgery.
  */
 export class RowHash {
   xx = 0;
@@ -14,7 +17,7 @@ export class RowHash {
   readonly #texts = new RowBinaryWriter(64 * 1024);
   #bytes = Buffer.alloc(64 * 1024);
 
-  /** Of a state row: `stateText` of sql.ts. */
+  /** Hashes a state row: the bytes are those of `stateText` in stored.ts. */
   ofState(record: ChangeRecords): void {
     const texts = this.#texts;
     texts.clear();
@@ -26,7 +29,7 @@ export class RowHash {
     this.#hash(bytes, skipVarint(bytes, 0), bytes.length);
   }
 
-  /** Of a history row: `historyText` of sql.ts. */
+  /** Hashes a history row: the bytes are those of `historyText` in stored.ts. */
   ofHistory(record: ChangeRecords, opNumber: number): void {
     let at = this.#appendText(record, record.beforeAt, 0);
     at = this.#appendText(record, record.afterAt, at);
@@ -42,14 +45,14 @@ export class RowHash {
     this.#hash(this.#bytes, 0, at);
   }
 
-  /** Of any text: a row of an overlay, as `ofState` without key and version, or a row of names. */
+  /** Hashes a text: a row of the name index, or the cells of an overlay's row as `ofCells` hashes them. */
   ofText(text: string): string {
     const bytes = Buffer.from(text, 'utf8');
     this.#hash(bytes, 0, bytes.length);
     return `${this.xx}.${this.crc}`;
   }
 
-  /** The same of a record's cells. */
+  /** Hashes a record's cells alone, without key and version. */
   ofCells(record: ChangeRecords, cellsAt: number): string {
     const end = this.#appendText(record, cellsAt, 0);
     this.#hash(this.#bytes, 0, end);
@@ -70,68 +73,20 @@ export class RowHash {
 
   #append(bytes: Buffer, start: number, at: number): number {
     const end = at + bytes.length - start;
-    // Room for the mark of a missing row as well.
+    // `>=` leaves room for the byte that marks a missing row.
     if (end >= this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], 2 * end);
     bytes.copy(this.#bytes, at, start);
     return end;
   }
 
   #hash(bytes: Buffer, start: number, end: number): void {
-    this.xx = xxHash32(bytes, start, end);
-    this.crc = crc32(bytes.subarray(start, end));
+    const hashed = bytes.subarray(start, end);
+    this.xx = h32Raw(hashed);
+    this.crc = crc32(hashed);
   }
 }
 
-const prime1 = 0x9e3779b1 | 0;
-const prime2 = 0x85ebca77 | 0;
-const prime3 = 0xc2b2ae3d | 0;
-const prime4 = 0x27d4eb2f | 0;
-const prime5 = 0x165667b1 | 0;
-
-/** xxHash, 32 bits, seed 0 (Yann Collet's specification): the number that ClickHouse's xxHash32 gives. */
-export function xxHash32(bytes: Uint8Array, start: number, end: number): number {
-  let at = start;
-  let hash: number;
-  if (end - start >= 16) {
-    let lane1 = (prime1 + prime2) | 0;
-    let lane2 = prime2;
-    let lane3 = 0;
-    let lane4 = -prime1 | 0;
-    for (const last = end - 16; at <= last; at += 16) {
-      lane1 = round(lane1, wordAt(bytes, at));
-      lane2 = round(lane2, wordAt(bytes, at + 4));
-      lane3 = round(lane3, wordAt(bytes, at + 8));
-      lane4 = round(lane4, wordAt(bytes, at + 12));
-    }
-    hash = (rotate(lane1, 1) + rotate(lane2, 7) + rotate(lane3, 12) + rotate(lane4, 18)) | 0;
-  } else {
-    hash = prime5;
-  }
-  hash = (hash + end - start) | 0;
-  for (; at + 4 <= end; at += 4) {
-    hash = Math.imul(rotate((hash + Math.imul(wordAt(bytes, at), prime3)) | 0, 17), prime4);
-  }
-  for (; at < end; at += 1) {
-    hash = Math.imul(rotate((hash + Math.imul(bytes[at]!, prime5)) | 0, 11), prime1);
-  }
-  hash = Math.imul(hash ^ (hash >>> 15), prime2);
-  hash = Math.imul(hash ^ (hash >>> 13), prime3);
-  return (hash ^ (hash >>> 16)) >>> 0;
-}
-
-function round(lane: number, word: number): number {
-  return Math.imul(rotate((lane + Math.imul(word, prime2)) | 0, 13), prime1);
-}
-
-function rotate(value: number, bits: number): number {
-  return (value << bits) | (value >>> (32 - bits));
-}
-
-function wordAt(bytes: Uint8Array, at: number): number {
-  return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
-}
-
-/** A set of rows, whatever their order: how many, and the sums of both hashes. */
+/** Summary of a set of rows in any order: their number and the sums of both hashes. */
 export interface Fingerprint {
   rows: number;
   xx: bigint;
@@ -142,7 +97,7 @@ export function isSame(one: Fingerprint, other: Fingerprint): boolean {
   return one.rows === other.rows && one.xx === other.xx && one.crc === other.crc;
 }
 
-/** Numbers stay exact up to 2⁵³, so the sums of 32-bit hashes are carried over before that. */
+/** A number is exact up to 2⁵³, so the sums of 32-bit hashes move into bigints before they get there. */
 const rowsPerCarry = 1 << 20;
 
 export class FingerprintSum {

@@ -1,9 +1,9 @@
 import { maskRuc, rucLength } from '../../schemas/ruc.ts';
 import { type Fingerprint, FingerprintSum } from './row-hash.ts';
 import { everyKey, type KeyRange, type StoredRow } from './stored.ts';
-import { type DifferenceKind, type ListedDifference, type PartReport, ReplayError } from './types.ts';
+import { type CheckReport, type DifferenceKind, type ListedDifference, ReplayError } from './types.ts';
 
-/** The rows of a range of keys as the archive has them, by key; valid until the promise of whoever was given it is settled. */
+/** The hashes of a range's rows in the archive, in order of key. Valid until the promise of `compare` settles. */
 export interface RangeRows {
   range: KeyRange;
   rows: number;
@@ -14,9 +14,9 @@ export interface RangeRows {
 }
 
 /**
- * Collects row hashes into ranges of keys and hands each on while the next one fills: the engine reads its side of a range as
- * long as this process folds the next. Together the ranges are all keys there can be, so nothing that stands between two rows
- * goes unseen.
+ * Collects row hashes into ranges of keys and compares a range while the next one fills: the engine reads its side of a
+ * range while this process folds the next. The ranges together cover every possible key, so that extra rows between two
+ * expected ones are found.
  */
 export class RowRanges {
   readonly #compare: (rows: RangeRows) => Promise<void>;
@@ -35,14 +35,14 @@ export class RowRanges {
     this.#idle = new Buffers(maxRangeRows);
   }
 
-  /** Keys in rising order. A promise where a range is full and the one before it is still being compared. */
+  /** Call it with rising keys. Returns a promise when the range is full, to wait for the comparison before it. */
   add(key: number, xx: number, crc: number): Promise<void> | undefined {
     const filled = this.#rows === this.#maxRows ? this.#close(String(this.#filling.keys[this.#rows - 1])) : undefined;
     if (filled === undefined) this.#put(key, xx, crc);
     return filled?.then(() => this.#put(key, xx, crc));
   }
 
-  /** The last range reaches to the highest key; there is always one. */
+  /** Compares the last range, which reaches to the highest possible key. */
   async end(): Promise<void> {
     await this.#close(everyKey.to);
     await this.#comparing;
@@ -62,7 +62,7 @@ export class RowRanges {
     const full = this.#filling;
     const range = { from: this.#from, to };
     const comparing = this.#compare({ range, rows: this.#rows, ...full, fingerprint: this.#sum.sum() });
-    // Awaited when the next range is full, or at the end.
+    // The promise is awaited when the next range is full, or at the end. Until then a rejection must not end the process.
     comparing.catch(() => {});
     this.#comparing = comparing;
     this.#filling = this.#idle;
@@ -85,7 +85,7 @@ class Buffers {
   }
 }
 
-/** Holds rows whose keys come in another order (by a supplier's id) and gives them by key. */
+/** Collects rows that come in order of a supplier's id, and passes them on in order of key. */
 export class SortedRows {
   readonly #rows: { key: number; xx: number; crc: number }[] = [];
   readonly #maxRows: number;
@@ -101,20 +101,20 @@ export class SortedRows {
     this.#rows.push({ key, xx, crc });
   }
 
-  async giveTo(ranges: RowRanges): Promise<void> {
+  async addTo(ranges: RowRanges): Promise<void> {
     this.#rows.sort((one, other) => one.key - other.key);
     for (const { key, xx, crc } of this.#rows) await ranges.add(key, xx, crc);
   }
 }
 
-/** Counts what differs in one part and lists the first ones for an operator, natural persons masked. */
+/** Counts the differences of one check and lists the first ones for an operator, with natural persons masked. */
 export class Differences {
-  readonly report: PartReport = { rows: 0, missing: 0, extra: 0, differs: 0 };
+  readonly report: CheckReport = { rows: 0, missing: 0, extra: 0, differs: 0 };
   readonly #where: ListedDifference['where'];
   readonly #listed: ListedDifference[];
   readonly #maxListed: number;
 
-  /** `listed` is shared by all parts of a report. */
+  /** `listed` is shared by all checks of a verification. */
   constructor(where: ListedDifference['where'], listed: ListedDifference[], maxListed: number) {
     this.#where = where;
     this.#listed = listed;
@@ -131,7 +131,7 @@ export class Differences {
     this.#listed.push({ where: this.#where, kind, id: shownId(key), edition });
   }
 
-  /** Both sides by key. */
+  /** Both sides are in order of key. */
   compare(expected: RangeRows, found: readonly StoredRow[], edition: number | null): void {
     let at = 0;
     for (const row of found) {
@@ -148,7 +148,7 @@ export class Differences {
   }
 }
 
-/** Other ids than RUCs stand under a number made from them, which says nothing to a reader and is no less an id. */
+/** An id other than a RUC has a key derived from it, which means nothing to a reader and still identifies a person. */
 function shownId(key: number): string {
   const text = String(key);
   return text.length === rucLength ? maskRuc(text) : 'otro documento';

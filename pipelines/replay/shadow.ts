@@ -5,7 +5,7 @@ import { historyColumns, stateColumns } from '../consumers/taxpayer-rows.ts';
 import { type ClickHouseClient, insertSettings } from '../runtime/clickhouse.ts';
 import { servingTables } from './plan.ts';
 
-/** The tables that a rebuild fills. After the exchange these names hold what served before. */
+/** The tables that a rebuild fills. After the exchange, the former serving tables have these names. */
 export const shadowTables = {
   state: 'taxpayer_rebuild',
   history: 'register_change_rebuild',
@@ -13,10 +13,10 @@ export const shadowTables = {
 } as const;
 const planTable = 'rebuild_plan';
 
-/** Up to which edition the shadow tables hold a register, by its code. Rows of later editions come from the consumers. */
+/** Up to which edition the shadow tables hold a register, by register code. Consumers write the rows of later editions. */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
-/** In the order in which they are written. `register`: of a row, in SQL; names are of the daily register alone. */
+/** In the order in which consumers write them. `register` is SQL for a row's register: only the daily one has names. */
 const pairs = [
   { kind: 'history', version: 'edition', columns: historyColumns, register: 'register' },
   { kind: 'names', version: 'version', columns: nameColumns, register: `${registers.padron_reducido.code}` },
@@ -34,7 +34,7 @@ const copySettings = {
 const pollMs = 200;
 const maxWaitMs = 120_000;
 
-/** The statements of a rebuild. README.md of this folder says what a death between any two of them leaves. */
+/** The statements of a rebuild. The README of this folder says what a death between any two of them leaves. */
 export class Shadow {
   readonly #clickhouse: ClickHouseClient;
 
@@ -42,7 +42,7 @@ export class Shadow {
     this.#clickhouse = clickhouse;
   }
 
-  /** What an earlier run left when it died: rows of later editions that may be there only are put where they belong. */
+  /** Cleans up after a run that died. Rows of later editions that only its tables may hold are copied where they belong. */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
     if (left.size === 0) return false;
@@ -51,7 +51,7 @@ export class Shadow {
     return true;
   }
 
-  /** The plan is complete before the first shadow table exists, so whoever finds a shadow table knows what it is. */
+  /** The plan is complete before the first shadow table exists, so a later run that finds one knows what it holds. */
   async create(folded: FoldedEditions): Promise<void> {
     await this.#run(`CREATE TABLE ${planTable} (register UInt8, edition UInt64) ENGINE = MergeTree ORDER BY register
       SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`);
@@ -64,7 +64,7 @@ export class Shadow {
     for (const { kind } of pairs) await this.#run(`CREATE TABLE ${shadowTables[kind]} AS ${servingTables[kind]}`);
   }
 
-  /** Registers that are not rebuilt, as they are served. */
+  /** Copies the rows of the registers that are not rebuilt from the serving tables. */
   async copyOthers(rebuilt: readonly number[]): Promise<void> {
     for (const { kind, columns, register } of pairs) {
       const list = columns.join(', ');
@@ -76,7 +76,7 @@ export class Shadow {
     }
   }
 
-  /** Rows of later editions than the folded ones, from one pair of tables into the other. Repeatable. */
+  /** Copies the rows of editions later than the folded ones from one set of tables into the other. Repeatable. */
   async carryOver(folded: FoldedEditions, from: Tables, to: Tables): Promise<void> {
     const there = await this.#existing([...Object.values(from), ...Object.values(to)]);
     for (const { kind, version, columns, register } of pairs) {
@@ -90,12 +90,12 @@ export class Shadow {
     }
   }
 
-  /** As they are written: in between each table is whole, and what is read together is confirmed by the state. */
+  /** In the order of writing: after each statement every table is whole, and readers confirm the others by the state. */
   async exchange(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);
   }
 
-  /** An insert that began before the exchange still ends in the table that it began with. */
+  /** Waits for inserts that began before the exchange: they still end in the table that they began with. */
   async awaitInserts(): Promise<void> {
     const begin = Date.now();
     while (Date.now() - begin < maxWaitMs) {
@@ -110,7 +110,7 @@ export class Shadow {
     }
   }
 
-  /** The plan last: as long as a shadow table is there, what it is can be read. */
+  /** Drops the plan last, so that it explains any shadow table that a death leaves. */
   async drop(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`DROP TABLE IF EXISTS ${shadowTables[kind]} SYNC`);
     await this.#run(`DROP TABLE IF EXISTS ${planTable} SYNC`);

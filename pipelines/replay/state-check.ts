@@ -9,13 +9,13 @@ import type { StoredRows } from './stored.ts';
 import { type Meter, maxSupplierRows, type VerifyInput, type VerifyLimits } from './types.ts';
 
 /**
- * The live rows in ClickHouse against the folded change files, range by range; overlay and names meet the same rows on the way.
- * Resolves with how many rows of a later edition it met.
+ * Compares the live rows in ClickHouse with the folded change files, range by range. The overlay and the name check take
+ * the same rows. Resolves with the number of rows of a later edition that it saw.
  */
 export async function checkState(
   input: VerifyInput,
   stored: StoredRows,
-  parts: {
+  dependencies: {
     differences: Differences;
     overlay: ExpectedOverlay | null;
     names: NameCheck | null;
@@ -24,7 +24,7 @@ export async function checkState(
   },
   signal: AbortSignal,
 ): Promise<number> {
-  const { differences, overlay, names, meter, limits } = parts;
+  const { differences, overlay, names, meter, limits } = dependencies;
   const inOrder = registers[input.register].key === 'ruc';
   const ranges = new RowRanges(limits.maxRangeRows, compareRange);
   const sorted = inOrder ? null : new SortedRows(maxSupplierRows);
@@ -51,14 +51,14 @@ export async function checkState(
       hash.ofState(record);
       differences.report.rows += 1;
       const { xx, crc } = hash;
-      if (overlay !== null && overlay.size > 0) overlay.meet(record, hash);
-      const named = names?.meet(record);
+      if (overlay !== null && overlay.size > 0) overlay.take(record, hash);
+      const named = names?.take(record);
       const added = sorted === null ? ranges.add(record.stateKey, xx, crc) : sorted.add(record.stateKey, xx, crc);
       return named === undefined ? added : Promise.all([named, added]).then(() => {});
     },
     { maxFiles: limits.maxFiles, signal, report: (records) => meter.at(records) },
   );
-  await sorted?.giveTo(ranges);
+  await sorted?.addTo(ranges);
   await ranges.end();
   await names?.end();
   return later;

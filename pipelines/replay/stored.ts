@@ -2,7 +2,7 @@ import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Fingerprint } from './row-hash.ts';
 
-/** Keys `from` to `to`, both included, as decimal numbers. */
+/** The keys `from` to `to`, both included, as decimal numbers. */
 export interface KeyRange {
   from: string;
   to: string;
@@ -10,10 +10,10 @@ export interface KeyRange {
 
 export const everyKey: KeyRange = { from: '0', to: '18446744073709551615' };
 
-export interface StoredFingerprint extends Fingerprint {
+interface StoredFingerprint extends Fingerprint {
   /** Rows of a later edition than the verified one. */
   later: number;
-  /** Keys that stand with two different rows at one version: readers may take either. */
+  /** Keys with two different rows at one version: readers may take either. */
   contradictory: number;
 }
 
@@ -24,7 +24,7 @@ export interface StoredRow {
   contradictory: boolean;
 }
 
-/** Beside look-ups: one thread, which gives way to those that answer people. */
+/** Verification runs beside look-ups, so it has one thread of lower priority. */
 const verifySettings = {
   max_threads: 1,
   os_thread_priority: '15',
@@ -34,8 +34,8 @@ const verifySettings = {
 } as const;
 
 /**
- * For a question about a whole table: only the current key is held in memory. It works through granules one by one, which takes
- * the state's small ones some twenty times as long as a range that is held.
+ * Settings for a query over a whole table, which then holds only the current key in memory. They read granule by granule,
+ * which takes some twenty times as long on the state's small granules as aggregating a range in memory.
  */
 export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 
@@ -56,7 +56,7 @@ const newestRows = `
   )
   GROUP BY ruc, version ORDER BY ruc, version DESC LIMIT 1 BY ruc`;
 
-/** In the table's own order: only the current key is held in memory. */
+/** This follows the table's own order, so that only the current key is held in memory. */
 const historyRows = `
   SELECT ruc, edition, min(xx_of) AS xx, min(crc_of) AS crc,
     max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) AS contradictory
@@ -66,7 +66,7 @@ const historyRows = `
   )
   GROUP BY ruc, edition`;
 
-/** State and history of one register as ClickHouse has them. */
+/** Reads hashes of one register's state and history from ClickHouse. */
 export class StoredRows {
   readonly #clickhouse: ClickHouseClient;
   readonly #tables: { state: string; history: string };
@@ -78,7 +78,7 @@ export class StoredRows {
     this.#register = registers[register].code;
   }
 
-  /** Of the live rows in a range of keys. */
+  /** Fingerprint of the live rows in a range of keys. */
   async stateFingerprint(range: KeyRange, edition: number): Promise<StoredFingerprint> {
     const [row] = await this.#query<Sums>(
       `SELECT countIf(deleted = 0) AS live, sumIf(xx, deleted = 0) AS xx_sum, sumIf(crc, deleted = 0) AS crc_sum,
@@ -89,13 +89,13 @@ export class StoredRows {
     return fingerprintOf(row!);
   }
 
-  /** The live rows of a range, by key. */
+  /** The live rows of a range in order of key. */
   async stateRows(range: KeyRange): Promise<StoredRow[]> {
     const query = `SELECT ruc, xx, crc, contradictory FROM (${newestRows}) WHERE deleted = 0 ORDER BY ruc`;
     return storedRowsOf(await this.#query(query, { table: this.#tables.state, ...range }));
   }
 
-  /** Of all changes, by edition. */
+  /** Fingerprints of all changes, by edition. */
   async historyFingerprints(): Promise<Map<number, StoredFingerprint>> {
     const rows = await this.#query<Sums & { edition: string }>(
       `SELECT edition, count() AS live, sum(xx) AS xx_sum, sum(crc) AS crc_sum, 0 AS later, countIf(contradictory) AS unclear
@@ -106,7 +106,7 @@ export class StoredRows {
     return new Map(rows.map((row) => [Number(row.edition), fingerprintOf(row)]));
   }
 
-  /** The changes of one edition in a range, by key. */
+  /** One edition's changes in a range, in order of key. */
   async historyRowsOf(edition: number, range: KeyRange): Promise<StoredRow[]> {
     const query = `SELECT ruc, xx, crc, contradictory FROM (${historyRows}) WHERE edition = {edition:UInt64} ORDER BY ruc`;
     return storedRowsOf(await this.#query(query, { table: this.#tables.history, edition, ...range }, inTableOrder));

@@ -5,48 +5,47 @@ export interface EditionFile {
   edition: number;
   path: string;
   sha256: string;
-  /** Records in it, as the catalogue says. */
+  /** Number of its records according to the catalogue. */
   changes: number;
-  /** Of these, rows that did not change. More than none: it wrote every row, as a first edition or a re-baseline does. */
+  /** How many of them are baselines. Above 0, the edition wrote every row: a first edition or a re-baseline. */
   baseline: number;
 }
 
-/** What the head's publication is compared with: index and row store of the head, and the overlay of the edition. */
+/** The publication under the head, and what is needed to compare it with the state. */
 export interface PublicationInput {
   /** Local file of the last publication that became an edition. */
   path: string;
   /** Local file of the head's overlay: rows in which the state differs from the publication on purpose. */
   overlayPath: string | null;
-  /** WORK_DIR. Its finished files are only read: the comparison works on links in a scratch folder of its own within. */
+  /** WORK_DIR. Its finished files are only read: the comparison works on links in a scratch folder inside it. */
   workDir: string;
 }
 
-/** Everything a verification reads; made by `planVerification`. Plain data, since it crosses to a child process. */
+/** Everything that a verification reads. It is plain data because it goes to a child process. */
 export interface VerifyInput {
   register: RegisterName;
-  /** The head, materialised. */
+  /** The head's number. */
   edition: number;
   clickhouseUrl: string;
-  /** Tables that hold state, history and names: the serving ones, or those that a rebuild has just filled. */
+  /** The serving tables, or those that a rebuild has just filled. */
   tables: { state: string; history: string; names: string };
   /** Every edition's change file, edition 1 first. */
   changeFiles: readonly EditionFile[];
-  /** The last edition that wrote every row: folding begins there. */
+  /** The last edition that wrote every row, where folding begins. */
   lastFull: number;
-  /** Null: the publication is not compared (`publicationNote` says why). */
+  /** Null when the publication is not compared; `publicationNote` says why. */
   publication: PublicationInput | null;
   publicationNote: string | null;
   limits?: Partial<VerifyLimits>;
 }
 
 export interface VerifyLimits {
-  /** Rows whose hashes are compared at once; they are held in memory while their range is read. */
+  /** Rows of one range. Their hashes are held in memory while ClickHouse reads the range. */
   maxRangeRows: number;
-  /** Differing keys that are listed; all are counted. */
+  /** Differences that are listed. All are counted. */
   maxListed: number;
-  /** Change files open at once in a fold. */
+  /** Change files that a fold may open at once. */
   maxFiles: number;
-  /** Rows that an overlay may hold. */
   maxOverlayRows: number;
 }
 
@@ -54,25 +53,25 @@ export interface VerifyProgress {
   phase: 'files' | 'state' | 'history' | 'publication';
   /** Rows read in this phase. */
   rows: number;
-  /** Rows of the phase, as far as they are known before its end. */
+  /** Rows that the phase is expected to read. */
   totalRows: number;
   rowsPerSecond: number;
 }
 
-/** `missing`: not in ClickHouse (or the publication). `extra`: only there. `differs`: there with another row or version. */
+/** `missing`: not in ClickHouse. `extra`: only in ClickHouse. `differs`: there with another row or version. */
 export type DifferenceKind = 'missing' | 'extra' | 'differs';
 
 export interface ListedDifference {
   where: 'state' | 'names' | 'history' | 'publication';
   kind: DifferenceKind;
-  /** A company's RUC as it is, everything else masked. */
+  /** The RUC of a company; any other id is masked. */
   id: string;
-  /** Edition of a history row; null elsewhere. */
+  /** The edition of a history row; otherwise null. */
   edition: number | null;
 }
 
-export interface PartReport {
-  /** Rows that the archive says there must be. */
+export interface CheckReport {
+  /** Rows that there must be according to the archive. */
   rows: number;
   missing: number;
   extra: number;
@@ -85,18 +84,18 @@ export interface VerifyReport {
   /** Rows of the state. */
   rows: number;
   equal: boolean;
-  /** Over all parts. */
+  /** The differences of all checks together. */
   differences: number;
-  /** ClickHouse's newest rows against the folded change files. */
-  state: PartReport;
-  /** The index of names against the companies of the state; null: not the register that has one. */
-  names: PartReport | null;
-  /** ClickHouse's changes against the records of the change files. */
-  history: PartReport;
-  /** The state against publication and overlay; null when it was not compared, and `publicationNote` says why. */
-  publication: PartReport | null;
+  /** ClickHouse's newest rows compared with the folded change files. */
+  state: CheckReport;
+  /** The index of names compared with the companies of the state. Null for registers that have no such index. */
+  names: CheckReport | null;
+  /** ClickHouse's changes compared with the records of the change files. */
+  history: CheckReport;
+  /** The state compared with publication and overlay. Null when it was not; `publicationNote` says why. */
+  publication: CheckReport | null;
   publicationNote: string | null;
-  /** Rows in ClickHouse of a later edition than the verified one: an edition was on its way. */
+  /** Rows in ClickHouse of a later edition than the verified one, because one was being written. */
   laterRows: number;
   listed: ListedDifference[];
 }
@@ -114,7 +113,7 @@ export type ReplayErrorCode =
   | 'shadow_differs'
   | 'verify_crashed';
 
-/** What a fold, a verification, a rebuild or a replay cannot go on from. Names no person. */
+/** Ends a fold, a verification, a rebuild or a replay. Its message names no person. */
 export class ReplayError extends Error {
   override name = 'ReplayError';
   readonly code: ReplayErrorCode;
@@ -130,23 +129,23 @@ export class ReplayError extends Error {
 export const verifyLimits: VerifyLimits = {
   maxRangeRows: 200_000,
   maxListed: 100,
-  // One block of a quarter of a megabyte is held of each: eleven years of days.
+  // Eleven years of daily files. A fold holds one block of each, a quarter of a megabyte.
   maxFiles: 4_000,
   maxOverlayRows: 1_000_000,
 };
 
-/** Rows of a register whose keys do not stand in the order of their numbers: they are held and sorted. */
+/** The files of a supplier register are not in order of the numeric keys, so up to this many rows are sorted in memory. */
 export const maxSupplierRows = 2_000_000;
 
-const everyMs = 1_000;
+const reportEveryMs = 1_000;
 
-/** Turns counts of rows into progress, once a second. */
+/** Turns row counts into progress reports, one per second. */
 export class Meter {
   readonly #report: (progress: VerifyProgress) => void;
   #phase: VerifyProgress['phase'] = 'files';
   #totalRows = 0;
   #startedAt = 0;
-  #saidAt = 0;
+  #reportedAt = 0;
 
   constructor(report: (progress: VerifyProgress) => void) {
     this.#report = report;
@@ -156,14 +155,14 @@ export class Meter {
     this.#phase = phase;
     this.#totalRows = totalRows;
     this.#startedAt = performance.now();
-    this.#saidAt = 0;
+    this.#reportedAt = 0;
     this.at(0);
   }
 
   at(rows: number): void {
     const now = performance.now();
-    if (now - this.#saidAt < everyMs && rows < this.#totalRows) return;
-    this.#saidAt = now;
+    if (now - this.#reportedAt < reportEveryMs && rows < this.#totalRows) return;
+    this.#reportedAt = now;
     const seconds = (now - this.#startedAt) / 1000;
     this.#report({
       phase: this.#phase,

@@ -6,7 +6,7 @@ import { wordTable } from './fold.ts';
 import { checkHistory } from './history-check.ts';
 import { NameCheck, StoredNames } from './name-check.ts';
 import { ExpectedOverlay } from './overlay.ts';
-import { type PlanParts, planVerification } from './plan.ts';
+import { type PlanDependencies, planVerification } from './plan.ts';
 import { checkPublication } from './publication-check.ts';
 import { RowHash } from './row-hash.ts';
 import { Differences } from './row-ranges.ts';
@@ -26,9 +26,9 @@ import {
 const requestTimeoutMs = 600_000;
 
 /**
- * Proves, or disproves, that state, names and history in ClickHouse are what the change files say, and that the state is its
- * publication and overlay. Reads only. Memory does not grow with the register.
- * @throws ReplayError where the archive itself cannot be read; an engine's error; the signal's reason
+ * Compares state, names and history in ClickHouse with the change files, and the state with its publication and overlay. It
+ * repairs nothing, and its memory does not grow with the register.
+ * @throws ReplayError when the archive itself cannot be read; an engine's error; the signal's reason
  */
 export async function verify(
   input: VerifyInput,
@@ -78,7 +78,7 @@ export async function verify(
   };
 }
 
-/** What is compared with must first be what the catalogue froze. */
+/** The change files themselves must be those that the catalogue froze, or comparing with them proves nothing. */
 async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: AbortSignal): Promise<void> {
   meter.begin(
     'files',
@@ -96,28 +96,28 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
   }
 }
 
-/** `on_its_way`: an edition is being written, so what ClickHouse holds is between two states; try again later. */
+/** `on_its_way`: an edition is being written, so ClickHouse is between two states. Verify again later. */
 export type VerifyOutcome =
   | { kind: 'verified'; report: VerifyReport }
   | { kind: 'on_its_way'; edition: number }
   | { kind: 'no_edition' };
 
 /**
- * Verifies a register's serving tables at its head. A difference is only believed when the head has not moved meanwhile:
- * an edition that began during the reading has put newer rows in the place of those that were to be read.
+ * Verifies a register's serving tables at its head. A difference counts only when the head has not moved meanwhile: an
+ * edition that began during the reading replaces rows that were still to be read.
  * @throws ReplayError, ArchiveError; the signal's reason
  */
 export async function verifyRegister(
-  parts: PlanParts,
+  dependencies: PlanDependencies,
   register: RegisterName,
   report: (progress: VerifyProgress) => void,
   signal: AbortSignal,
 ): Promise<VerifyOutcome> {
-  const plan = await planVerification(parts, register);
+  const plan = await planVerification(dependencies, register);
   if (plan.kind !== 'ready') return plan;
   const found = await verifyInChild(plan.input, report, signal);
   if (found.equal && found.laterRows === 0) return { kind: 'verified', report: found };
-  const now = await planVerification(parts, register);
+  const now = await planVerification(dependencies, register);
   if (now.kind === 'on_its_way') return now;
   if (now.kind === 'ready' && now.input.edition !== plan.input.edition) {
     return { kind: 'on_its_way', edition: now.input.edition };

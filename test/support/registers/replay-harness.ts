@@ -14,7 +14,7 @@ import { engineOf } from '../../../pipelines/diff/engine.ts';
 import type { CompareInput, CompareResult } from '../../../pipelines/diff/types.ts';
 import { findEdition, recordMaterialised, recordNotified } from '../../../pipelines/editions/editions.ts';
 import { readHead } from '../../../pipelines/editions/heads.ts';
-import type { PlanParts } from '../../../pipelines/replay/plan.ts';
+import type { PlanDependencies } from '../../../pipelines/replay/plan.ts';
 import { prepareStream } from '../../../pipelines/stream/prepare.ts';
 import { produceEdition } from '../../../pipelines/stream/produce.ts';
 import { checkMaterialised, groupPassed } from '../../../pipelines/stream/progress.ts';
@@ -64,7 +64,7 @@ export class ReplayHarness {
     return harness;
   }
 
-  planParts(): PlanParts {
+  planDependencies(): PlanDependencies {
     const { pool, environment } = this.stream;
     return { pool, archive: this.archive, clickhouseUrl: environment.CLICKHOUSE_URL!, workDir: this.workDir };
   }

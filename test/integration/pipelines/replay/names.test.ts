@@ -52,7 +52,7 @@ async function publish(previous: CompareInput['previous'] = null): Promise<void>
 
 /** In ranges of a few rows, so that there are many. */
 async function verified(): Promise<VerifyReport> {
-  const plan = await planVerification(harness.planParts(), 'padron_reducido');
+  const plan = await planVerification(harness.planDependencies(), 'padron_reducido');
   if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
   return await verify({ ...plan.input, publication: null, limits: { maxRangeRows: 30 } }, () => {}, signal);
 }
@@ -182,7 +182,7 @@ describe('damage is found and a rebuild repairs it', () => {
     );
     expect(report.differences).toBe(expected.length);
     await rebuild(
-      { ...harness.planParts(), clickhouse: harness.stream.clickhouse },
+      { ...harness.planDependencies(), clickhouse: harness.stream.clickhouse },
       ['padron_reducido'],
       () => {},
       signal,
@@ -209,7 +209,12 @@ describe('damage is found and a rebuild repairs it', () => {
 
 describe('after a re-baseline by a parser that reads names otherwise', () => {
   const rebuilt = () =>
-    rebuild({ ...harness.planParts(), clickhouse: harness.stream.clickhouse }, ['padron_reducido'], () => {}, signal);
+    rebuild(
+      { ...harness.planDependencies(), clickhouse: harness.stream.clickhouse },
+      ['padron_reducido'],
+      () => {},
+      signal,
+    );
 
   beforeAll(async () => {
     await rebuilt();

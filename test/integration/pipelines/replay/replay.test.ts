@@ -62,7 +62,7 @@ function publishBars(edition: number) {
 
 /** In this process, without the publication where a test has not touched what that part reads: each process costs a second. */
 async function verified(register: RegisterName, withPublication = false): Promise<VerifyReport> {
-  const plan = await planVerification(harness.planParts(), register);
+  const plan = await planVerification(harness.planDependencies(), register);
   if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
   const input = withPublication ? plan.input : { ...plan.input, publication: null };
   return await verify(input, () => {}, signal);
@@ -120,14 +120,14 @@ async function currentNames(): Promise<unknown[]> {
   return (await result.json<{ is_deleted: number }>()).filter((row) => row.is_deleted === 0);
 }
 
-const rebuildParts = () => ({ ...harness.planParts(), clickhouse: harness.stream.clickhouse });
+const rebuildParts = () => ({ ...harness.planDependencies(), clickhouse: harness.stream.clickhouse });
 let told: { events: number; deliveries: number };
 
 describe('verify', () => {
   test('is equal after a first load', async () => {
     await publishDay(1);
     await publishBars(1);
-    const outcome = await verifyRegister(harness.planParts(), 'padron_reducido', () => {}, signal);
+    const outcome = await verifyRegister(harness.planDependencies(), 'padron_reducido', () => {}, signal);
     expect(outcome).toMatchObject({ kind: 'verified', report: { equal: true, rows: linesOn(1).length } });
     await expectEqual();
   });

@@ -6,7 +6,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, describe, expect, test } from 'vitest';
 import { writeNdjson, writeParquet } from '../../../../pipelines/replay/export.ts';
 import type { SelectedEdition } from '../../../../pipelines/replay/plan.ts';
-import { toldChanges } from '../../../../pipelines/replay/publication-check.ts';
+import { exportedChanges } from '../../../../pipelines/replay/publication-check.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { checkDigit } from '../../../../schemas/ruc.ts';
 import { changesBetween, type State, writeChanges } from './change-files.ts';
@@ -48,7 +48,7 @@ describe('a stretch of history', () => {
       },
     });
     const told: number[] = [];
-    expect(await writeNdjson(toldChanges(editions), out, (rows) => told.push(rows), signal)).toBe(total);
+    expect(await writeNdjson(exportedChanges(editions), out, (rows) => told.push(rows), signal)).toBe(total);
     const lines = text
       .trimEnd()
       .split('\n')
@@ -69,7 +69,7 @@ describe('a stretch of history', () => {
 
   test('as a Parquet file is what the example for DuckDB queries, typed', async () => {
     const path = join(folder, 'changes.parquet');
-    expect(await writeParquet('padron_reducido', toldChanges(editions), path, () => {}, signal)).toBe(total);
+    expect(await writeParquet('padron_reducido', exportedChanges(editions), path, () => {}, signal)).toBe(total);
     expect(existsSync(`${path}.partial`)).toBe(false);
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     const rows = async (query: string) => (await connection.runAndReadAll(query)).getRowObjectsJson();
@@ -98,7 +98,7 @@ describe('a stretch of history', () => {
   test('that cannot be read leaves no file that looks whole', async () => {
     const path = join(folder, 'broken.parquet');
     async function* broken() {
-      yield* toldChanges(editions.slice(0, 1));
+      yield* exportedChanges(editions.slice(0, 1));
       throw new Error('the disk went away');
     }
     await expect(writeParquet('padron_reducido', broken(), path, () => {}, signal)).rejects.toThrow('went away');
