@@ -4,10 +4,10 @@ import {
   databaseBlock,
   processBlock,
   temporalBlock,
+  tracingBlock,
   webhookBlock,
   wholeNumber,
 } from '../pipelines/runtime/config.ts';
-import { tracingBlock } from '../pipelines/runtime/tracing/tracing.ts';
 import { isRegisterName, type RegisterName } from '../schemas/registers.ts';
 
 const registerList = z

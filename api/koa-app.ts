@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { propagation, ROOT_CONTEXT, type Span, SpanKind, trace } from '@opentelemetry/api';
 import Koa from 'koa';
 import { Histogram, type Registry } from 'prom-client';
 import { describeError, type Logger } from '../pipelines/runtime/log.ts';
-import { noTracing, type OpenUnit, type Tracing } from '../pipelines/runtime/tracing/tracing.ts';
+import { failSpan, inSpan } from '../pipelines/runtime/tracing/span.ts';
 import { countRequest, makeRefusalCounter } from './metering/middleware.ts';
 import type { MinuteLimits } from './metering/minute-limits.ts';
 import {
@@ -19,7 +20,7 @@ import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from 
 export type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
 
 /** Writes one wide log line, one measurement and one span per request, with the route's template and never its path or query. */
-function makeRequestRecord(log: Logger, metrics: Registry, tracing: Tracing): RecordRequest {
+function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
   const seconds = new Histogram({
     name: 'padron_api_request_seconds',
     help: 'Time from the start of a request to its answer, by route template, method and status.',
@@ -34,8 +35,8 @@ function makeRequestRecord(log: Logger, metrics: Registry, tracing: Tracing): Re
     const { method, status } = context;
     // Made-up methods share one label, since a metric keeps every label.
     seconds.observe({ route, method: knownMethods.has(method) ? method : 'other', status }, elapsedMs / 1_000);
-    const unit = tracing.current();
-    if (unit !== undefined) describe(unit, context, route, problem);
+    const span = trace.getActiveSpan();
+    if (span !== undefined) describe(span, context, route, problem);
     const { caller, requestId } = context.state;
     log.info(
       {
@@ -54,22 +55,19 @@ function makeRequestRecord(log: Logger, metrics: Registry, tracing: Tracing): Re
 }
 
 /** Follows OpenTelemetry's HTTP conventions, but leaves out path and query, which contain what the caller looks up. */
-function describe(unit: OpenUnit, context: ApiContext, route: string, problem: ApiProblem | undefined): void {
+function describe(span: Span, context: ApiContext, route: string, problem: ApiProblem | undefined): void {
   const { method, status } = context;
   const known = knownMethods.has(method);
   const name = known ? method : 'HTTP';
-  unit.describe(
-    {
-      'http.request.method': known ? method : '_OTHER',
-      'http.route': route === noRoute ? undefined : route,
-      'http.response.status_code': status,
-      'padron.request_id': maskText(context.state.requestId),
-      'padron.code': problem?.code,
-      'padron.account': context.state.caller?.accountId,
-    },
-    route === noRoute ? name : `${name} ${route}`,
-  );
-  if (status >= 500) unit.fail(problem?.code ?? String(status));
+  span.updateName(route === noRoute ? name : `${name} ${route}`).setAttributes({
+    'http.request.method': known ? method : '_OTHER',
+    'http.route': route === noRoute ? undefined : route,
+    'http.response.status_code': status,
+    'padron.request_id': maskText(context.state.requestId),
+    'padron.code': problem?.code,
+    'padron.account': context.state.caller?.accountId,
+  });
+  if (status >= 500) failSpan(span, problem?.code ?? String(status));
 }
 
 const noRoute = 'none';
@@ -90,8 +88,6 @@ export interface KoaAppDependencies {
   /** Takes one line per request. */
   requestLog: Logger;
   metrics: Registry;
-  /** Left out: no spans. */
-  tracing?: Tracing;
   /** Address of the pages that explain problems, without a slash at its end. Empty: relative to this server. */
   baseUrl: string;
   minuteLimits: MinuteLimits;
@@ -101,12 +97,16 @@ export interface KoaAppDependencies {
 
 /** Adds what every route shares: request id, problems, one record per request. */
 export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies): Koa<RequestState> {
-  const { tracing = noTracing } = dependencies;
-  const record = makeRequestRecord(dependencies.requestLog, dependencies.metrics, tracing);
+  const record = makeRequestRecord(dependencies.requestLog, dependencies.metrics);
   const countRefusal = makeRefusalCounter(dependencies.metrics);
   const app = new Koa<RequestState>({ proxy: dependencies.proxyHops > 0, maxIpsCount: dependencies.proxyHops });
-  // The record names and describes the span once the route is known.
-  app.use((context, next) => tracing.during({ name: 'HTTP', kind: 'server', ...traceparentOf(context.req) }, next));
+  app.use(({ req: { headers } }, next) => {
+    // Node joins a repeated traceparent into one value, which is ignored as malformed. The caller's tracestate is left out,
+    // because it may hold any text.
+    const caller = propagation.extract(ROOT_CONTEXT, { traceparent: headers.traceparent });
+    // The record names and describes the span once the route is known.
+    return inSpan('HTTP', { kind: SpanKind.SERVER }, next, caller);
+  });
   app.use(async (context, next) => {
     const startedMs = performance.now();
     context.state.requestId = requestIdOf(context.req.headers['x-request-id']);
@@ -134,11 +134,6 @@ export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies):
 function requireHost({ httpVersion, headers }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): void {
   if (httpVersion === '1.1' && headers.host === undefined)
     throw new ApiProblem('peticion_mal_formada', 'Falta la cabecera Host.');
-}
-
-/** Node joins a repeated header into one value, which is then ignored as malformed. */
-function traceparentOf({ headers }: IncomingMessage): { traceparent?: string } {
-  return typeof headers.traceparent === 'string' ? { traceparent: headers.traceparent } : {};
 }
 
 /** Answers 405 for another method of a known path and 404 for an unknown path, without asking for a token. */

@@ -52,12 +52,12 @@ const expiredEveryMs = 60_000;
 const config = readConfiguration(apiConfiguration);
 const keyRing = config.WEBHOOK_SECRET_KEYS;
 
-const { tracing, stop: stopTracing } = await startTracing('api', config);
-const log = makeLogger('api', config.LOG_LEVEL, tracing.logFields);
+const log = makeLogger('api', config.LOG_LEVEL);
+const stopTracing = await startTracing('api', config, log);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('traces', stopTracing);
   const metrics = makeMetrics('api');
-  const requestLog = makeLineLogger('api', config.LOG_LEVEL, tracing.logFields);
+  const requestLog = makeLineLogger('api', config.LOG_LEVEL);
   lifecycle.onStop('request log', requestLog.stop);
   const pool = makePool(config.DATABASE_URL, 'padron-api', config.DATABASE_POOL_SIZE, statementTimeoutMs);
   lifecycle.onStop('postgres', () => pool.end());
@@ -65,7 +65,6 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     requestTimeoutMs: 5_000,
     // Look-ups of today and of past days, plus readiness checks, presence checks and histories.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
-    tracing,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
@@ -83,14 +82,13 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     maxKeys: config.LOOKUP_MAX_KEYS,
     inFlight: config.LOOKUP_IN_FLIGHT,
   };
-  const taxpayers = makeTaxpayers(clickhouse, lookupLimits, tracing);
-  const changes = makeRegisterChanges(clickhouse, lookupLimits, tracing);
+  const taxpayers = makeTaxpayers(clickhouse, lookupLimits);
+  const changes = makeRegisterChanges(clickhouse, lookupLimits);
   const past = makePastEditions(pool, catalogue);
   const searchClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-search', {
     requestTimeoutMs: 3_000,
     // Further searches wait for these two, so that many searches cannot delay look-ups.
     connections: 2,
-    tracing,
   });
   lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
   const servedEdition = async () => (await catalogue.snapshot()).padron_reducido?.edition.number ?? 0;
@@ -117,7 +115,6 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     log,
     requestLog: requestLog.log,
     metrics,
-    tracing,
     baseUrl: config.PUBLIC_BASE_URL ?? '',
     pool,
     minuteLimits,

@@ -13,6 +13,7 @@ import {
   processBlock,
   readConfiguration,
   temporalBlock,
+  tracingBlock,
   webhookBlock,
   webhookEgressPolicy,
   wholeNumber,
@@ -26,7 +27,6 @@ import { mailBlock, makeMailer } from '../pipelines/runtime/mail.ts';
 import { makePool } from '../pipelines/runtime/postgres.ts';
 import { makeTemporal } from '../pipelines/runtime/temporal.ts';
 import { startTracing } from '../pipelines/runtime/tracing/start.ts';
-import { tracingBlock } from '../pipelines/runtime/tracing/tracing.ts';
 import { connectOffsets } from '../pipelines/stream/kafka.ts';
 import { checkStreams } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/registry.ts';
@@ -73,8 +73,8 @@ const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
-const { tracing, stop: stopTracing } = await startTracing('worker', configuration);
-const log = makeLogger('worker', configuration.LOG_LEVEL, tracing.logFields);
+const log = makeLogger('worker', configuration.LOG_LEVEL);
+const stopTracing = await startTracing('worker', configuration, log);
 const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
 
 await lifecycle.run(async () => {
@@ -87,7 +87,6 @@ await lifecycle.run(async () => {
   const clickhouse = makeClickhouse(configuration.CLICKHOUSE_URL, 'padron-worker', {
     requestTimeoutMs: queryTimeoutMs,
     connections: 4,
-    tracing,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
   const client = await makeTemporal(configuration.TEMPORAL_ADDRESS, configuration.TEMPORAL_NAMESPACE);
@@ -115,7 +114,6 @@ await lifecycle.run(async () => {
     keyRing: configuration.WEBHOOK_SECRET_KEYS,
     policy: webhookEgressPolicy(configuration),
     version,
-    tracing,
     buildId: configuration.DELIVERY_BUILD_ID,
     log,
     metrics,
@@ -176,7 +174,6 @@ async function publicationDependencies(
     access: { dispatcher, policy, userAgent: configuration.SOURCE_USER_AGENT },
     sources: sourcesOf(configuration),
     log,
-    tracing,
     settings: { ...defaultPublicationSettings, publicationDays: configuration.ARCHIVE_PUBLICATION_DAYS ?? null },
   };
 }

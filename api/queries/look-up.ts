@@ -1,6 +1,7 @@
+import { type Span, trace } from '@opentelemetry/api';
 import DataLoader from 'dataloader';
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
-import { noTracing, type OpenUnit, type Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
+import { inSharedSpan } from '../../pipelines/runtime/tracing/span.ts';
 
 /**
  * Decides when a batch of look-ups is sent. While no query runs, a batch leaves in the next turn of the event loop, so
@@ -93,25 +94,21 @@ export function makeSharedQuery<Answer>(
   name: string,
   read: (rucs: readonly string[]) => Promise<Answer[]>,
   { gate, maxKeys }: SharedQueryLimits,
-  tracing: Tracing = noTracing,
 ): (ruc: string) => Promise<Answer> {
-  const loader = new DataLoader<{ ruc: string; by: OpenUnit | undefined }, Answer>(
+  const loader = new DataLoader<{ ruc: string; by: Span | undefined }, Answer>(
     (asked) =>
       gate.during(() =>
-        tracing.during(
-          {
-            name,
-            kind: 'internal',
-            attributes: { 'padron.rucs': asked.length },
-            sharedBy: asked.map(({ by }) => by),
-          },
+        inSharedSpan(
+          name,
+          { attributes: { 'padron.rucs': asked.length } },
+          asked.map(({ by }) => by),
           () => read(asked.map(({ ruc }) => ruc)),
         ),
       ),
     // No cache: an answer must not be older than its request.
     { cache: false, maxBatchSize: maxKeys, batchScheduleFn: gate.schedule },
   );
-  return (ruc) => loader.load({ ruc, by: tracing.current() });
+  return (ruc) => loader.load({ ruc, by: trace.getActiveSpan() });
 }
 
 /** One RUC's current row in a register. */
@@ -205,13 +202,11 @@ export interface LookupLimits {
 
 const nothing: readonly StoredRow[] = [];
 
-export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits, tracing?: Tracing): Taxpayers {
-  const find = makeSharedQuery<readonly StoredRow[]>(
-    'look up taxpayers',
-    (rucs) => readBatch(clickhouse, rucs),
-    { gate: makeBatchGate(limits), maxKeys: limits.maxKeys },
-    tracing,
-  );
+export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits): Taxpayers {
+  const find = makeSharedQuery<readonly StoredRow[]>('look up taxpayers', (rucs) => readBatch(clickhouse, rucs), {
+    gate: makeBatchGate(limits),
+    maxKeys: limits.maxKeys,
+  });
   return {
     find,
     findMany: (rucs) => Promise.all(rucs.map(find)),

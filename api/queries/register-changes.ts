@@ -1,5 +1,4 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
-import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import { type RegisterName, registerOfCode, registers } from '../../schemas/registers.ts';
 import { type LookupLimits, makeBatchGate, makeSharedQuery, queryBytes } from './look-up.ts';
 import { recordRegisters } from './record.ts';
@@ -52,14 +51,12 @@ const codesOfRecord = recordRegisters.map((name) => registers[name].code).join('
 export function makeRegisterChanges(
   clickhouse: ClickHouseClient,
   limits: Pick<LookupLimits, 'maxKeys'>,
-  tracing?: Tracing,
 ): RegisterChanges {
   return {
     earlierRows: makeSharedQuery<readonly EarlierRow[]>(
       'look up earlier rows',
       (rucs) => readEarlierRows(clickhouse, rucs),
       { gate: makeBatchGate(pastGate), maxKeys: limits.maxKeys },
-      tracing,
     ),
     async keys(ruc) {
       const rows = await readLines<[number, number, ChangeKey['operation']]>(

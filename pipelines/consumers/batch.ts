@@ -1,9 +1,9 @@
+import { type Attributes, SpanKind, type SpanOptions } from '@opentelemetry/api';
 import type { Kafka } from 'kafkajs';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { peekChange } from '../changes/record.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { Attributes, Tracing, Unit } from '../runtime/tracing/tracing.ts';
 import type { RecordSchemas } from '../stream/writer-schemas.ts';
 
 export interface ChangeMessage {
@@ -62,18 +62,15 @@ export interface LoopOptions {
   handle: BatchHandler;
   log: Logger;
   metrics: LoopMetrics;
-  /** Left out: none. */
-  tracing?: Tracing;
   /** The loop cannot go on: a bug in the handler, a crash of the client, a stuck partition. End the process. */
   onFailure: (error: Error) => void;
   limits?: Partial<LoopLimits>;
 }
 
 /** A batch in traces: where it stands in Kafka, by the messaging conventions of OpenTelemetry, and of which editions it is. */
-export function spanOf(group: string, { register, topic, partition, ...batch }: ChangeBatch): Unit {
+export function spanOptions(group: string, { register, topic, partition, ...batch }: ChangeBatch): SpanOptions {
   return {
-    name: `process ${topic}`,
-    kind: 'consumer',
+    kind: SpanKind.CONSUMER,
     attributes: {
       'messaging.system': 'kafka',
       'messaging.operation.name': 'process',

@@ -9,6 +9,7 @@ import {
   processBlock,
   readConfiguration,
   temporalBlock,
+  tracingBlock,
 } from '../runtime/config.ts';
 import { makeMetrics, serveHealth } from '../runtime/health.ts';
 import { makeKafka } from '../runtime/kafka.ts';
@@ -17,7 +18,6 @@ import { makeLogger } from '../runtime/log.ts';
 import { makePool } from '../runtime/postgres.ts';
 import { makeLazyTemporal } from '../runtime/temporal.ts';
 import { startTracing } from '../runtime/tracing/start.ts';
-import { tracingBlock } from '../runtime/tracing/tracing.ts';
 import { connectOffsets } from '../stream/kafka.ts';
 import { checkStreams } from '../stream/prepare.ts';
 import { connectRegistry } from '../stream/registry.ts';
@@ -59,8 +59,8 @@ interface Output {
 }
 
 const config = readConfiguration(consumersConfiguration);
-const { tracing, stop: stopTracing } = await startTracing('consumers', config);
-const log = makeLogger('consumers', config.LOG_LEVEL, tracing.logFields);
+const log = makeLogger('consumers', config.LOG_LEVEL);
+const stopTracing = await startTracing('consumers', config, log);
 await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('traces', stopTracing);
   const metrics = makeMetrics('consumers');
@@ -84,7 +84,6 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-consumers', {
     requestTimeoutMs: 60_000,
     connections: 4,
-    tracing,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
   const kafka = makeKafka(config.KAFKA_BROKERS, 'padron-consumers', log);
@@ -139,7 +138,6 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       topics: registerNames.map((register) => ({ register, topic: changesTopic(prefix, register) })),
       log: log.child({ output: name }),
       metrics: loopMetrics,
-      tracing,
       onFailure: (error) => lifecycle.fail(error),
       ...output,
     });

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type EachBatchPayload } from 'kafkajs';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { UndecodableRecord } from '../changes/errors.ts';
-import { noTracing } from '../runtime/tracing/tracing.ts';
+import { failSpan, inSpan } from '../runtime/tracing/span.ts';
 import {
   type ChangeBatch,
   type ChangeMessage,
   editionsOf,
   type LoopLimits,
   type LoopOptions,
-  spanOf,
+  spanOptions,
 } from './batch.ts';
 import type { Membership } from './membership.ts';
 
@@ -123,14 +123,14 @@ export class PartitionWork {
   }
 
   #handleAndCommit(payload: EachBatchPayload, batch: ChangeBatch): Promise<Outcome> {
-    const { group, tracing = noTracing } = this.#options;
-    return tracing.during(spanOf(group, batch), async (unit) => {
-      if (unit.isRecorded) unit.describe(editionsOf(batch));
+    const { group } = this.#options;
+    return inSpan(`process ${batch.topic}`, spanOptions(group, batch), async (span) => {
+      if (span.isRecording()) span.setAttributes(editionsOf(batch));
       const began = performance.now();
       const outcome = await this.#handle(batch);
       if (outcome === 'handled') await this.#commit(payload, batch, began);
-      unit.describe({ 'padron.committed': outcome === 'handled' });
-      if (outcome instanceof UndecodableRecord) unit.fail('undecodable_record');
+      span.setAttribute('padron.committed', outcome === 'handled');
+      if (outcome instanceof UndecodableRecord) failSpan(span, 'undecodable_record');
       return outcome;
     });
   }

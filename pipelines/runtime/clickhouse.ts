@@ -1,5 +1,12 @@
-import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
-import { clickhouseTracer, type Tracing } from './tracing/tracing.ts';
+import {
+  type ClickHouseClient,
+  ClickHouseLogLevel,
+  type ClickHouseSpan,
+  type ClickHouseTracer,
+  createClient,
+} from '@clickhouse/client';
+import { SpanKind, trace } from '@opentelemetry/api';
+import { inSpan } from './tracing/span.ts';
 
 export type { ClickHouseClient };
 
@@ -26,7 +33,7 @@ export const bulkInsertSettings = {
 export function makeClickhouse(
   url: string,
   name: string,
-  options: { requestTimeoutMs: number; connections: number; tracing?: Tracing },
+  options: { requestTimeoutMs: number; connections: number },
 ): ClickHouseClient {
   return createClient({
     url,
@@ -36,8 +43,27 @@ export function makeClickhouse(
     compression: { request: false, response: false },
     // The client's own log writes queries with their parameters, RUCs among them, to the console.
     log: { level: ClickHouseLogLevel.OFF },
-    ...(options.tracing && { tracer: clickhouseTracer(options.tracing) }),
+    tracer: clickhouseTracer,
     // Below the server's own idle timeout, so that a socket is never reused while the server closes it.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
   });
 }
+
+/** The client reports errors with texts that quote queries and their RUCs: inSpan() gives the span the error's class instead. */
+const silentSpan: ClickHouseSpan = { setAttributes() {}, setStatus() {}, recordException() {}, end() {} };
+
+/**
+ * The client's queries as spans within the span that waits for them, with the id that ClickHouse's own query log has. A query
+ * outside of any span (a readiness check, a gauge) gets none.
+ */
+const clickhouseTracer: ClickHouseTracer = {
+  startActiveSpan(name, options, work) {
+    // The client's stream span covers the reading of an answer, which outlives this call.
+    if (trace.getActiveSpan() === undefined || name.endsWith('.stream')) return work(silentSpan);
+    const done = inSpan(name, { kind: SpanKind.CLIENT, attributes: options.attributes ?? {} }, async (span) =>
+      work({ ...silentSpan, setAttributes: (attributes) => void span.setAttributes(attributes) }),
+    );
+    // All of the client's other operations return promises.
+    return done as ReturnType<typeof work>;
+  },
+};

@@ -3,19 +3,18 @@ import { z } from 'zod';
 import type { EgressPolicy } from './egress/policy.ts';
 import { parseKeyRing, SecretError } from './secrets.ts';
 
-/**
- * Configuration blocks. Each process composes the ones it uses, parses its environment once at its start and passes the
- * result down. Names are the environment's own, so that an error names what an operator has to set.
+/*
+ * Blocks of configuration. Each process composes those that it uses, parses its environment once at its start, and passes the
+ * result down. Fields have the names of the environment variables, so that an error names what an operator has to set.
  */
 const port = z.coerce.number().int().min(0).max(65_535);
 const flag = z.enum(['0', '1', 'false', 'true']).transform((text) => text === '1' || text === 'true');
-/** Whole milliseconds, seconds, bytes or counts, with bounds. */
 export const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
 export const processBlock = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
   HTTP_HOST: z.string().default('127.0.0.1'),
-  /** Health, metrics and, in the api, the public routes. 0 takes a free port. */
+  /** Port of health and metrics and, in the api, of the public routes. 0 takes a free port. */
   HTTP_PORT: port.default(0),
   /** How long a stop may take before the process ends anyway. */
   STOP_DEADLINE_MS: wholeNumber(1_000, 600_000).default(20_000),
@@ -31,7 +30,7 @@ export const clickhouseBlock = z.object({ CLICKHOUSE_URL: z.url({ protocol: /^ht
 export const kafkaBlock = z.object({
   /** host:port, several separated by commas */
   KAFKA_BROKERS: z.string().regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'host:port, separated by commas'),
-  /** Sets several installations on one cluster apart; part of topic names and consumer groups. */
+  /** Starts the names of topics and consumer groups, so that several installations can share a cluster. */
   KAFKA_TOPIC_PREFIX: z
     .string()
     .regex(/^[a-z0-9._-]*$/)
@@ -47,16 +46,71 @@ export const temporalBlock = z.object({
 export const archiveBlock = z.object({
   /** Where raw publications and change files are kept: file:///folder or s3://bucket/prefix (pipelines/archive/README.md). */
   ARCHIVE_URL: z.url({ protocol: /^(file|s3)$/ }),
-  /** What can be rebuilt from the archive: index and row store of the difference. */
+  /** Folder of what can be rebuilt from the archive: the index and the row store of the comparison. */
   WORK_DIR: z.string().min(1),
 });
 
 const egressBlock = z.object({
-  /** Admits private and loopback addresses as targets: for tests and the demo only. */
+  /** Allows private and loopback addresses as targets. Only tests and the demo set it. */
   ALLOW_PRIVATE_TARGETS: flag.default(false),
   /** PEM file of one more certificate authority to trust. */
   EGRESS_EXTRA_CA: z.string().optional(),
 });
+
+/** Settings of webhooks, on which the api, which checks their addresses, and the worker, which sends to them, must agree. */
+export const webhookBlock = z.object({
+  ...egressBlock.shape,
+  /** `id:base64-of-32-bytes`, separated by commas. The first key seals; the older ones after it still open. */
+  WEBHOOK_SECRET_KEYS: z.string().transform((text, context) => {
+    try {
+      return parseKeyRing(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof SecretError ? error.message : 'not a key ring' });
+      return z.NEVER;
+    }
+  }),
+  /** Ports that a webhook's URL may name, separated by commas. */
+  WEBHOOK_PORTS: z
+    .string()
+    .regex(/^[0-9]{1,5}(,[0-9]{1,5})*$/, 'port numbers, separated by commas')
+    .default('443,8443')
+    .transform((text) => text.split(',').map(Number)),
+  /** Where callers reach the api. Webhooks there are refused, as a delivery loop. Without it, addresses in answers are relative. */
+  PUBLIC_BASE_URL: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
+});
+
+/**
+ * Settings of traces under OpenTelemetry's own names, so that an operator's knowledge of other programs holds here. The library
+ * itself reads the exporter's further variables (`OTEL_EXPORTER_OTLP_COMPRESSION`, `…_CERTIFICATE`) and
+ * `OTEL_RESOURCE_ATTRIBUTES`.
+ */
+export const tracingBlock = z.object({
+  /** Base address of a collector that speaks OTLP over HTTP; `/v1/traces` is added. Without it there are no traces. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z.enum(['http/protobuf', 'http/json']).default('http/protobuf'),
+  /** Sent with every export: `name=value,…`, values percent-encoded. A secret, if the collector asks for a key. */
+  OTEL_EXPORTER_OTLP_HEADERS: z
+    .string()
+    .regex(/^\s*[^\s=,]+\s*=[^,]*(,\s*[^\s=,]+\s*=[^,]*)*$/, 'name=value, separated by commas')
+    .optional(),
+  /** Which traces are kept. `parentbased_…` follows a caller's traceparent; the others ignore it. */
+  OTEL_TRACES_SAMPLER: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .default('parentbased_always_on'),
+  /** The share of traces that `…traceidratio` keeps. */
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
+});
+export type TracingConfiguration = z.output<typeof tracingBlock>;
 
 export class ConfigurationError extends Error {
   override name = 'ConfigurationError';
@@ -64,8 +118,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Parses the environment by a schema. All that is wrong is said in one message, with the variable's name; values are
- * not repeated, since they may be secrets.
+ * Parses the environment by a schema. One message names every variable that is wrong; it repeats no values, because they may
+ * be secrets.
  * @throws ConfigurationError
  */
 export function parseConfiguration<Schema extends z.ZodType>(
@@ -84,9 +138,9 @@ export function parseConfiguration<Schema extends z.ZodType>(
 }
 
 /**
- * The configuration of this process. One that is wrong ends it with code 1 before anything is opened; with `--check-config`
- * it ends when that is known.
- * @param check throws what the schema cannot say of two settings together
+ * Reads the configuration of this process. A wrong one ends the process with code 1 before it opens anything; with
+ * `--check-config` a right one ends it too, with code 0.
+ * @param check throws for what a schema cannot express, such as two settings that exclude each other
  */
 export function readConfiguration<Schema extends z.ZodType>(
   schema: Schema,
@@ -104,32 +158,7 @@ export function readConfiguration<Schema extends z.ZodType>(
   process.exit(0);
 }
 
-/** What the api (registering webhooks) and the worker (sending to them) must agree on. */
-export const webhookBlock = z.object({
-  ...egressBlock.shape,
-  /** `id:base64-of-32-bytes`, the sealing key first, older ones after it, separated by commas. */
-  WEBHOOK_SECRET_KEYS: z.string().transform((text, context) => {
-    try {
-      return parseKeyRing(text);
-    } catch (error) {
-      context.addIssue({ code: 'custom', message: error instanceof SecretError ? error.message : 'not a key ring' });
-      return z.NEVER;
-    }
-  }),
-  /** Ports that a webhook's URL may name, separated by commas. */
-  WEBHOOK_PORTS: z
-    .string()
-    .regex(/^[0-9]{1,5}(,[0-9]{1,5})*$/, 'port numbers, separated by commas')
-    .default('443,8443')
-    .transform((text) => text.split(',').map(Number)),
-  /** Where callers reach the api: a webhook there would be a delivery loop. Without it addresses in answers are relative. */
-  PUBLIC_BASE_URL: z
-    .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ''))
-    .optional(),
-});
-
-/** @throws Error when the certificate file cannot be read */
+/** @throws Error when the file of EGRESS_EXTRA_CA cannot be read */
 export function webhookEgressPolicy(config: z.output<typeof webhookBlock>): EgressPolicy {
   return {
     allowPrivateTargets: config.ALLOW_PRIVATE_TARGETS,

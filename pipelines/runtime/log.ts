@@ -1,21 +1,19 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { type Logger, pino } from 'pino';
+import { traceLogFields } from './tracing/span.ts';
 
 export type { Logger };
-
-/** What every line says besides its own fields, asked at the line. */
-export type LogFields = () => object;
 
 /**
  * JSON logs on standard output. Whatever may hold a secret or a person's name is redacted here, once, whoever logs it:
  * callers still mask RUCs themselves (schemas/ruc.ts), since a RUC may stand inside any text.
  */
-export function makeLogger(process: string, level: string, fields?: LogFields): Logger {
+export function makeLogger(process: string, level: string): Logger {
   const secret = ['authorization', 'token', 'secret', 'secreto', 'password', 'cookie', 'nombre', 'razon_social'];
   return pino({
     level,
     base: { process },
-    ...(fields && { mixin: fields }),
+    mixin: traceLogFields,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     redact: {
@@ -59,13 +57,13 @@ const flushEveryMs = 100;
  * secrets, both of which cost more than the line itself when there are thousands a second. So every field is named by the
  * caller and none is free text. A kill -9 loses what was not flushed. Call `stop` before the process ends.
  */
-export function makeLineLogger(process: string, level: string, fields?: LogFields): { log: Logger; stop: () => void } {
+export function makeLineLogger(process: string, level: string): { log: Logger; stop: () => void } {
   const destination = pino.destination({ fd: 1, sync: true, minLength: 8_192 });
   const log = pino(
     {
       level,
       base: { process },
-      ...(fields && { mixin: fields }),
+      mixin: traceLogFields,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },

@@ -1,6 +1,7 @@
+import { type Span, SpanKind, type SpanOptions } from '@opentelemetry/api';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Logger } from '../../pipelines/runtime/log.ts';
-import type { OpenUnit, Unit } from '../../pipelines/runtime/tracing/tracing.ts';
+import { failSpan } from '../../pipelines/runtime/tracing/span.ts';
 import type { ClaimedDelivery } from '../../pipelines/webhooks/claim.ts';
 import type { AttemptResult } from '../../pipelines/webhooks/results.ts';
 
@@ -49,10 +50,9 @@ export function makeDeliveryMetrics(registry: Registry): DeliveryMetrics {
 }
 
 /** An attempt in traces. Whose change it tells is known by register and edition, where it went by the webhook. */
-export function attemptSpan(webhookId: string, delivery: ClaimedDelivery): Unit {
+export function attemptSpan(webhookId: string, delivery: ClaimedDelivery): SpanOptions {
   return {
-    name: 'POST',
-    kind: 'client',
+    kind: SpanKind.CLIENT,
     attributes: {
       'http.request.method': 'POST',
       'padron.webhook': webhookId,
@@ -71,10 +71,10 @@ export function reportAttempt<Result extends AttemptResult>(
   webhookId: string,
   delivery: ClaimedDelivery,
   result: Result,
-  unit?: OpenUnit,
+  span: Span,
 ): Result {
-  if (result.httpStatus !== null) unit?.describe({ 'http.response.status_code': result.httpStatus });
-  if (result.failure !== null) unit?.fail(result.failure);
+  if (result.httpStatus !== null) span.setAttribute('http.response.status_code', result.httpStatus);
+  if (result.failure !== null) failSpan(span, result.failure);
   metrics.attempts.inc({ result: result.failure ?? 'entregada' });
   metrics.seconds.observe(result.durationMs / 1_000);
   if (delivery.attempt === 1 && !delivery.isTest) {

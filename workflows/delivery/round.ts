@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
-import { noTracing, type Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
+import { inSpan } from '../../pipelines/runtime/tracing/span.ts';
 import {
   type Claim,
   type ClaimedDelivery,
@@ -42,7 +42,6 @@ export interface RoundDependencies {
   log: Logger;
   metrics: DeliveryMetrics;
   /** Left out: none. */
-  tracing?: Tracing;
 }
 
 /** An attempt that ended and is not judged yet. */
@@ -192,10 +191,9 @@ export class Round {
   }
 
   #send(target: WebhookTarget, secrets: readonly string[], delivery: ClaimedDelivery): Promise<SentAttempt> {
-    const { attempt, tracing = noTracing } = this.#dependencies;
-    return tracing.during(attemptSpan(this.#webhookId, delivery), async (unit) => {
-      const result = await sendAttempt(attempt, target, secrets, delivery);
-      return reportAttempt(this.#dependencies, this.#webhookId, delivery, result, unit);
+    return inSpan('POST', attemptSpan(this.#webhookId, delivery), async (span) => {
+      const result = await sendAttempt(this.#dependencies.attempt, target, secrets, delivery);
+      return reportAttempt(this.#dependencies, this.#webhookId, delivery, result, span);
     });
   }
 

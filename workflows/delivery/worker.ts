@@ -10,9 +10,9 @@ import type { Logger } from '../../pipelines/runtime/log.ts';
 import { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type KeyRing, openSecret } from '../../pipelines/runtime/secrets.ts';
-import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import type { WebhookTarget } from '../../pipelines/webhooks/claim.ts';
 import { deliveryWorkflow, makeWake, overdueWebhooks, type Wake, workChannel } from '../../pipelines/webhooks/work.ts';
+import { activitySpans } from '../activity-spans.ts';
 import { type DeliveryActivities, makeDeliveryActivities } from './activities.ts';
 import { defaultSchedule, type RetrySchedule } from './backoff.ts';
 import { defaultHealthRule, type HealthRule } from './health.ts';
@@ -73,8 +73,6 @@ export interface DeliveryWorkerDependencies {
   version: string;
   log: Logger;
   metrics: Registry;
-  /** Left out: none. */
-  tracing?: Tracing;
   /**
    * Which build of the delivery code this is. Given: runs that are open go over to whatever build an operator makes the
    * current one, never back and forth between two during a deploy. Left out: any worker takes any task.
@@ -117,7 +115,6 @@ export async function makeDeliveryWorker(
     limits: settings.round,
     log,
     metrics,
-    ...(dependencies.tracing && { tracing: dependencies.tracing }),
   };
   const activities = makeDeliveryActivities(round);
   const workers = await makeWorkers(connection, dependencies, settings, activities);
@@ -155,6 +152,7 @@ async function makeWorkers(
     connection,
     namespace,
     activities,
+    interceptors: { activity: [activitySpans] },
     // Rounds are told at once that the worker stops, and have time for what is in flight.
     shutdownGraceTime: 0,
     shutdownForceTime: settings.stopMs,

@@ -1,8 +1,8 @@
+import { trace } from '@opentelemetry/api';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import type { Logger } from '../../pipelines/runtime/log.ts';
-import { type Attributes, noTracing, type Tracing, type Unit } from '../../pipelines/runtime/tracing/tracing.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from './compare.ts';
 import { compareCorrection, freezeCorrection } from './correct.ts';
@@ -107,16 +107,6 @@ function acknowledgedBefore(): Pick<PublishEditionInput, 'acknowledged'> {
 
 export type PublicationActivities = ReturnType<typeof makePublicationActivities>;
 
-/** Trace attributes by which a person finds the activity's run in Temporal. */
-export function runOf({ info }: Context): Attributes {
-  return {
-    'temporal.workflow_id': info.workflowExecution?.workflowId,
-    'temporal.run_id': info.workflowExecution?.runId,
-    'temporal.activity_id': info.activityId,
-    'temporal.attempt': info.attempt,
-  };
-}
-
 type Activity<Arguments extends unknown[], Result> = (...args: Arguments) => Promise<Result>;
 
 /** What a step works on; its second argument is the number of it. */
@@ -124,22 +114,26 @@ type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 interface StepReports {
   log: Logger;
-  tracing?: Tracing;
   /** @param outcome done, failed or cancelled */
   observe(step: string, outcome: string, seconds: number): void;
 }
 
 /**
- * Makes a Temporal activity of a step, with one log line and one span per run. A cancelled step fails as cancelled. Our
+ * Makes a Temporal activity of a step; each run writes one log line. A cancelled step fails as cancelled. Our
  * typed errors keep their code, and Temporal does not retry those that no retry can help. Other errors pass unchanged.
  */
 function asActivity<Arguments extends unknown[], Result>(
   step: string,
   subject: StepSubject,
-  { log, observe, tracing = noTracing }: StepReports,
+  { log, observe }: StepReports,
   run: Activity<Arguments, Result>,
 ): Activity<Arguments, Result> {
-  const report = async (...args: Arguments) => {
+  return async (...args) => {
+    const [register, number] = args as readonly unknown[];
+    trace.getActiveSpan()?.setAttributes({
+      'padron.register': String(register),
+      ...(subject === 'register' ? {} : { [`padron.${subject}`]: Number(number) }),
+    });
     const { info, cancellationSignal } = Context.current();
     const startedAt = performance.now();
     const fields = { step, workflowId: info.workflowExecution?.workflowId, attempt: info.attempt, ids: args };
@@ -160,19 +154,6 @@ function asActivity<Arguments extends unknown[], Result>(
       log.error({ ...fields, seconds, err: error }, 'publication step failed');
       throw toFailure(error);
     }
-  };
-  return (...args) => tracing.during(unitOf(step, subject, args), () => report(...args));
-}
-
-function unitOf(step: string, subject: StepSubject, [register, number]: readonly unknown[]): Unit {
-  return {
-    name: step,
-    kind: 'internal',
-    attributes: {
-      ...runOf(Context.current()),
-      'padron.register': String(register),
-      ...(subject === 'register' ? {} : { [`padron.${subject}`]: Number(number) }),
-    },
   };
 }
 

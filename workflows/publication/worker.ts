@@ -15,12 +15,12 @@ import { planVerification } from '../../pipelines/replay/plan.ts';
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { KeptProcess } from '../../pipelines/runtime/job-process.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
-import type { Tracing } from '../../pipelines/runtime/tracing/tracing.ts';
 import { produceEdition, type ProduceDependencies as StreamDependencies } from '../../pipelines/stream/produce.ts';
 import { producerProgram } from '../../pipelines/stream/producer/job.ts';
 import { checkMaterialised, editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
 import { watchGroup } from '../../pipelines/stream/topics.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
+import { activitySpans } from '../activity-spans.ts';
 import {
   defaultHeartbeatLimits,
   type HeartbeatLimits,
@@ -73,6 +73,7 @@ export async function makePublicationWorker(
       ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
       : { workflowBundle: options.workflowBundle }),
     activities: makePublicationActivities(dependencies),
+    interceptors: { activity: [activitySpans] },
     maxConcurrentActivityTaskExecutions: activitySlots,
     maxConcurrentWorkflowTaskExecutions: 10,
     maxCachedWorkflows: 50,
@@ -144,7 +145,6 @@ export interface PublicationEngines {
   access: SiteAccess;
   sources: Sources;
   log: Logger;
-  tracing?: Tracing;
   metrics: Registry;
   settings: PublicationSettings;
 }

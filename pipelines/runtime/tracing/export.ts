@@ -1,19 +1,14 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { context, DiagLogLevel, diag, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
-  type Context,
-  DiagLogLevel,
-  diag,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api';
-import { type ExportResult, ExportResultCode, parseKeyPairsIntoRecord, parseTraceParent } from '@opentelemetry/core';
+  type ExportResult,
+  ExportResultCode,
+  parseKeyPairsIntoRecord,
+  W3CTraceContextPropagator,
+} from '@opentelemetry/core';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
@@ -28,112 +23,15 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { TracingConfiguration } from '../config.ts';
 import type { Logger } from '../log.ts';
-import type { Attributes, OpenUnit, RunningTracing, Tracing, TracingConfiguration, Unit } from './tracing.ts';
-
-const kinds = {
-  server: SpanKind.SERVER,
-  client: SpanKind.CLIENT,
-  consumer: SpanKind.CONSUMER,
-  internal: SpanKind.INTERNAL,
-} as const;
-
-/** Units as spans of a tracer. Which unit runs is known by the chain of calls: nothing global, and nobody hands it on. */
-class Recording implements Tracing {
-  readonly #tracer: Tracer;
-  readonly #running = new AsyncLocalStorage<SpanUnit>();
-
-  constructor(tracer: Tracer) {
-    this.#tracer = tracer;
-  }
-
-  async during<Result>(unit: Unit, work: (unit: OpenUnit) => Promise<Result>): Promise<Result> {
-    const { parent, others } = this.#placeOf(unit);
-    const span = this.#tracer.startSpan(
-      unit.name,
-      {
-        kind: kinds[unit.kind],
-        ...(unit.attributes && { attributes: unit.attributes }),
-        links: others.map((other) => ({ context: other.span.spanContext() })),
-      },
-      parent,
-    );
-    const open = new SpanUnit(span);
-    // From both sides: who looks at one of the others finds what it waited for.
-    for (const other of others) other.span.addLink({ context: span.spanContext() });
-    try {
-      return await this.#running.run(open, () => work(open));
-    } catch (error) {
-      open.fail(typeOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
-  }
-
-  current(): OpenUnit | undefined {
-    return this.#running.getStore();
-  }
-
-  readonly logFields = (): { trace_id?: string } => {
-    const running = this.#running.getStore();
-    return running === undefined ? {} : { trace_id: running.span.spanContext().traceId };
-  };
-
-  #placeOf({ sharedBy, traceparent }: Unit): { parent: Context; others: readonly SpanUnit[] } {
-    if (sharedBy !== undefined) {
-      const sharers = [...new Set(sharedBy)].filter((sharer) => sharer instanceof SpanUnit);
-      // One that is kept, if any is: else all that is kept would point to a span that is not.
-      const first = sharers.find(({ isRecorded }) => isRecorded) ?? sharers[0];
-      const others = sharers.filter((sharer) => sharer !== first && sharer.isRecorded);
-      return { parent: within(first), others };
-    }
-    const running = this.#running.getStore();
-    const remote = running === undefined && traceparent !== undefined ? parseTraceParent(traceparent) : null;
-    if (remote === null) return { parent: within(running), others: [] };
-    return { parent: trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }), others: [] };
-  }
-}
-
-class SpanUnit implements OpenUnit {
-  readonly span: Span;
-
-  constructor(span: Span) {
-    this.span = span;
-  }
-
-  get isRecorded(): boolean {
-    return this.span.isRecording();
-  }
-
-  describe(attributes: Attributes, name?: string): void {
-    this.span.setAttributes(attributes);
-    if (name !== undefined) this.span.updateName(name);
-  }
-
-  fail(type: string): void {
-    this.span.setAttribute('error.type', type);
-    this.span.setStatus({ code: SpanStatusCode.ERROR });
-  }
-}
-
-function within(unit: SpanUnit | undefined): Context {
-  return unit === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, unit.span);
-}
-
-/** Its class and never its message, which may quote a row or what a caller sent. */
-function typeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  const { code } = error as Error & { code?: unknown };
-  return typeof code === 'string' ? code : error.name;
-}
 
 const limits = {
-  /** Units that wait to be sent: some 20 MB. What comes beyond them is dropped and counted in the log. */
+  /** Spans that wait to be sent, some 20 MB. Further ones are dropped and counted in the log. */
   maxQueueSize: 8_192,
   maxExportBatchSize: 512,
   scheduledDelayMillis: 2_000,
-  /** Of one export with its repeats. */
+  /** One export with its retries. */
   exportTimeoutMillis: 10_000,
 };
 const spanLimits = {
@@ -144,32 +42,38 @@ const spanLimits = {
   attributePerEventCountLimit: 0,
   attributePerLinkCountLimit: 0,
 };
-/** Of a stop: a collector that hangs keeps no process. */
-const flushAtMostMs = 1_000;
-const tellEveryMs = 60_000;
+/** How long a stopping process waits for the last export, so that a hanging collector does not hold it up. */
+const maxFlushMs = 1_000;
+const logEveryMs = 60_000;
 
-/** Spans to a collector, in batches and beside the work: whatever becomes of them, no unit waits for it or fails by it. */
+/**
+ * Sets up OpenTelemetry for this process: spans go to a collector in batches, and no work waits for an export or fails by one.
+ * Returns the stop.
+ */
 export function exportTraces(
   process: string,
   config: TracingConfiguration & { endpoint: string },
   log: Logger,
-): RunningTracing {
-  const tell = makeTell(log);
-  // The library says what it drops and which of its variables it cannot read in this one place, for all that use it.
+): () => Promise<void> {
+  const logLoss = makeLossLog(log);
+  // The library reports here what it drops and which of its variables it cannot read.
   diag.setLogger(
-    { error() {}, warn: (message) => tell({ library: message }), info() {}, debug() {}, verbose() {} },
+    { error() {}, warn: (message) => logLoss({ library: message }), info() {}, debug() {}, verbose() {} },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   const provider = new TracerProvider({
     sampler: samplerOf(config),
     spanLimits,
     resource: resourceOf(process),
-    spanProcessors: [new BatchSpanProcessor({ ...limits, exporter: telling(exporterOf(config), tell) })],
+    spanProcessors: [new BatchSpanProcessor({ ...limits, exporter: withLossLog(exporterOf(config), logLoss) })],
   });
-  return {
-    tracing: new Recording(provider.getTracer('padron')),
-    // A flush that fails is told by the exporter.
-    stop: () => Promise.race([provider.shutdown().catch(() => {}), sleep(flushAtMostMs)]),
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  trace.setGlobalTracerProvider(provider);
+  return async () => {
+    // The exporter has logged a failed flush already.
+    await Promise.race([provider.shutdown().catch(() => {}), sleep(maxFlushMs)]);
+    for (const api of [trace, propagation, context, diag]) api.disable();
   };
 }
 
@@ -216,26 +120,29 @@ function resourceOf(process: string) {
     .merge(detectResources({ detectors: [envDetector] }));
 }
 
-type Tell = (fields: { err?: Error | undefined; library?: string }, spans?: number) => void;
+type LossLog = (fields: { err?: Error | undefined; library?: string }, spans?: number) => void;
 
-/** A collector that is away is told once in a while, with how many spans were lost since. */
-function makeTell(log: Logger): Tell {
-  let toldAt = Number.NEGATIVE_INFINITY;
+/** Logs at most once in `logEveryMs` that spans were lost, with their number since the last line. */
+function makeLossLog(log: Logger): LossLog {
+  let loggedAt = Number.NEGATIVE_INFINITY;
   let lost = 0;
   return (fields, spans = 0) => {
     lost += spans;
-    if (performance.now() - toldAt < tellEveryMs) return;
-    log.warn({ ...fields, spans: lost }, 'traces do not arrive; the work goes on without them');
-    toldAt = performance.now();
+    if (performance.now() - loggedAt < logEveryMs) return;
+    // An export may run within the context of some span, whose trace this line has nothing to do with.
+    context.with(ROOT_CONTEXT, () =>
+      log.warn({ ...fields, spans: lost }, 'traces do not arrive; the work goes on without them'),
+    );
+    loggedAt = performance.now();
     lost = 0;
   };
 }
 
-function telling(exporter: SpanExporter, tell: Tell): SpanExporter {
+function withLossLog(exporter: SpanExporter, logLoss: LossLog): SpanExporter {
   return {
     export(spans: ReadableSpan[], done: (result: ExportResult) => void) {
       exporter.export(spans, (result) => {
-        if (result.code !== ExportResultCode.SUCCESS) tell({ err: result.error }, spans.length);
+        if (result.code !== ExportResultCode.SUCCESS) logLoss({ err: result.error }, spans.length);
         done(result);
       });
     },

@@ -1,14 +1,17 @@
-import { makeLogger } from '../log.ts';
-import { noTracing, type RunningTracing, type TracingConfiguration } from './tracing.ts';
+import type { TracingConfiguration } from '../config.ts';
+import type { Logger } from '../log.ts';
 
-/** Traces of a process, if its configuration names a collector; the libraries are loaded only then. */
+/**
+ * Sends the spans of this process to the collector, if the configuration names one; only then the SDK is loaded. Returns the
+ * stop, which comes last of all in a process: it sends the spans that still wait, for a bounded time.
+ */
 export async function startTracing(
   process: string,
-  config: TracingConfiguration & { LOG_LEVEL: string },
-): Promise<RunningTracing> {
+  config: TracingConfiguration,
+  log: Logger,
+): Promise<() => Promise<void>> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config;
-  if (endpoint === undefined) return { tracing: noTracing, stop: async () => {} };
+  if (endpoint === undefined) return async () => {};
   const { exportTraces } = await import('./export.ts');
-  // A log of its own: that of the process takes its trace ids from here.
-  return exportTraces(process, { ...config, endpoint }, makeLogger(process, config.LOG_LEVEL));
+  return exportTraces(process, { ...config, endpoint }, log);
 }

@@ -4,7 +4,6 @@ import { Registry } from 'prom-client';
 import { vi } from 'vitest';
 import type { Endpoints } from '../../../deploy/local/config.ts';
 import { type Authority, makeAuthority } from '../../../deploy/local/demo/receiver.ts';
-import type { Tracing } from '../../../pipelines/runtime/tracing/tracing.ts';
 import { makeWake, type Wake } from '../../../pipelines/webhooks/work.ts';
 import { type DeliverySettings, makeDeliveryWorker } from '../../../workflows/delivery/worker.ts';
 import { freshNamespace } from '../engines/isolation.ts';
@@ -24,11 +23,7 @@ export interface DeliveryHarness extends WatchHarness {
   attempts: (delivery: string) => Promise<AttemptRow[]>;
   /** Polls until the check holds; its last failure is thrown after the deadline. */
   eventually: (check: () => Promise<void>, timeoutMs?: number) => Promise<void>;
-  startWorker: (
-    settings?: Partial<DeliverySettings>,
-    buildId?: string,
-    tracing?: Tracing,
-  ) => Promise<() => Promise<void>>;
+  startWorker: (settings?: Partial<DeliverySettings>, buildId?: string) => Promise<() => Promise<void>>;
 }
 
 export interface DeliveryRow {
@@ -93,7 +88,7 @@ export async function makeDeliveryHarness(endpoints: Endpoints): Promise<Deliver
       return rows;
     },
     eventually: (check, timeout = 20_000) => vi.waitFor(check, { timeout, interval: 30 }),
-    startWorker: async (settings = {}, buildId, tracing) => {
+    startWorker: async (settings = {}, buildId) => {
       const worker = await makeDeliveryWorker(native, {
         pool: harness.pool,
         client,
@@ -102,7 +97,6 @@ export async function makeDeliveryHarness(endpoints: Endpoints): Promise<Deliver
         policy: { allowPrivateTargets: true, extraCaPem: authority.caPem },
         version: '0.0.0-test',
         buildId,
-        tracing,
         log: silentLog,
         metrics: new Registry(),
         settings: { ...quickSettings, ...settings },

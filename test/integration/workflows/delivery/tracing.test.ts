@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
+import { parseConfiguration, tracingBlock } from '../../../../pipelines/runtime/config.ts';
 import { startTracing } from '../../../../pipelines/runtime/tracing/start.ts';
-import { type RunningTracing, tracingBlock } from '../../../../pipelines/runtime/tracing/tracing.ts';
 import { deliveryWorkflow } from '../../../../pipelines/webhooks/work.ts';
 import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/delivery/harness.ts';
 import {
@@ -11,27 +10,28 @@ import {
   status,
 } from '../../../support/delivery/receiver.ts';
 import { type Collector, startCollector } from '../../../support/process/collector.ts';
+import { silentLog } from '../../../support/watch/harness.ts';
 
 const company = '20990000019';
 let harness: DeliveryHarness;
 let receiver: ProgrammedReceiver;
 let collector: Collector;
-let traces: RunningTracing;
+let stopTracing: () => Promise<void>;
 let stopWorker: () => Promise<void>;
 
 beforeAll(async () => {
   collector = await startCollector();
   const settings = parseConfiguration(tracingBlock, collector.environment);
-  traces = await startTracing('worker', { ...settings, LOG_LEVEL: 'silent' });
+  stopTracing = await startTracing('worker', settings, silentLog);
   harness = await makeDeliveryHarness(inject('endpoints'));
   receiver = await startProgrammedReceiver(harness.authority);
-  stopWorker = await harness.startWorker({}, undefined, traces.tracing);
+  stopWorker = await harness.startWorker();
 });
 afterAll(async () => {
   await stopWorker();
   await receiver.close();
   await harness.close();
-  await traces.stop();
+  await stopTracing();
   await collector.close();
 });
 

@@ -1,8 +1,11 @@
+import { INVALID_SPAN_CONTEXT, trace } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { makeDeliveryMetrics, reportAttempt } from '../../../../workflows/delivery/metrics.ts';
 import { claimedDelivery } from '../../../support/delivery/claimed-delivery.ts';
 import { silentLog } from '../../../support/watch/harness.ts';
+
+const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 
 function report(
   parts: { attempt: number; isTest?: boolean; secondsAgo: number; failure?: string | null },
@@ -27,7 +30,7 @@ function report(
     responseCut: false,
     retryInMs: null,
   };
-  reportAttempt({ log: silentLog, metrics }, 'wh_1', delivery, result);
+  reportAttempt({ log: silentLog, metrics }, 'wh_1', delivery, result, noSpan);
 }
 
 const made = new Map<Registry, ReturnType<typeof makeDeliveryMetrics>>();

@@ -1,15 +1,11 @@
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { propagation, ROOT_CONTEXT, type Span, trace } from '@opentelemetry/api';
+import pino from 'pino';
 import { afterEach, expect, it, vi } from 'vitest';
-import { parseConfiguration } from '../../../../../pipelines/runtime/config.ts';
-import { exportTraces } from '../../../../../pipelines/runtime/tracing/export.ts';
+import { parseConfiguration, tracingBlock } from '../../../../../pipelines/runtime/config.ts';
+import { inSharedSpan, inSpan, traceLogFields } from '../../../../../pipelines/runtime/tracing/span.ts';
 import { startTracing } from '../../../../../pipelines/runtime/tracing/start.ts';
-import {
-  type OpenUnit,
-  type RunningTracing,
-  type Tracing,
-  tracingBlock,
-} from '../../../../../pipelines/runtime/tracing/tracing.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../../../../support/process/collector.ts';
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -23,33 +19,35 @@ async function collector(answers?: Parameters<typeof startCollector>[0]): Promis
   return made;
 }
 
-function start(environment: Record<string, string>): Promise<RunningTracing> {
-  return startTracing('test', { ...parseConfiguration(tracingBlock, environment), LOG_LEVEL: 'silent' });
+const silentLog = pino({ level: 'silent' });
+
+function start(environment: Record<string, string>, log = silentLog): Promise<() => Promise<void>> {
+  return startTracing('test', parseConfiguration(tracingBlock, environment), log);
 }
 
-/** What the collector has once the work is done and the process stops. */
+/** What the collector has once the work is done and the process has stopped. */
 async function traced(
-  work: (tracing: Tracing) => Promise<unknown>,
+  work: () => Promise<unknown>,
   environment: Record<string, string> = {},
 ): Promise<{ spans: CollectedSpan[]; text: string }> {
   const target = await collector();
-  const { tracing, stop } = await start({ ...target.environment, ...environment });
-  await work(tracing);
+  const stop = await start({ ...target.environment, ...environment });
+  await work();
   await stop();
   return { spans: target.spans(), text: target.text() };
 }
 
 const named = (spans: readonly CollectedSpan[], name: string) => spans.find((span) => span.name === name)!;
-const unit = (name: string) => ({ name, kind: 'internal' }) as const;
+const nothing = async () => {};
 
-it('a unit within another is a part of its trace, across waits; one beside it is not', async () => {
-  const { spans } = await traced(async (tracing) => {
-    const outer = tracing.during(unit('outer'), async (open) => {
+it('a span within another is its child, across waits; one beside it is not', async () => {
+  const { spans } = await traced(async () => {
+    const outer = inSpan('outer', {}, async (span) => {
       await sleep(5);
-      await tracing.during({ ...unit('inner'), attributes: { 'padron.edition': 7 } }, async () => sleep(5));
-      open.describe({ 'padron.rows': 3, left: undefined }, 'renamed');
+      await inSpan('inner', { attributes: { 'padron.edition': 7 } }, async () => sleep(5));
+      span.setAttributes({ 'padron.rows': 3, left: undefined }).updateName('renamed');
     });
-    await Promise.all([outer, tracing.during(unit('beside'), async () => sleep(1))]);
+    await Promise.all([outer, inSpan('beside', {}, async () => sleep(1))]);
   });
   const [inner, outer, beside] = ['inner', 'renamed', 'beside'].map((name) => named(spans, name));
   expect(spans).toHaveLength(3);
@@ -63,11 +61,11 @@ it('a unit within another is a part of its trace, across waits; one beside it is
   expect(beside!.traceId).not.toBe(outer!.traceId);
 });
 
-it("an error passes through; its class is told, its text, which may quote a person's row, is not", async () => {
+it("an error passes through; the span has its class, and not its text, which may quote a person's row", async () => {
   const error = Object.assign(new Error('row 10990000013 PERSONA PLANTADA'), { code: 'insert_failed' });
-  const { spans, text } = await traced(async (tracing) => {
-    await expect(tracing.during(unit('fails'), () => Promise.reject(error))).rejects.toBe(error);
-    await expect(tracing.during(unit('throws'), () => Promise.reject(new RangeError('10990000013')))).rejects.toThrow();
+  const { spans, text } = await traced(async () => {
+    await expect(inSpan('fails', {}, () => Promise.reject(error))).rejects.toBe(error);
+    await expect(inSpan('throws', {}, () => Promise.reject(new RangeError('10990000013')))).rejects.toThrow();
   });
   expect(named(spans, 'fails')).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'insert_failed' } });
   expect(named(spans, 'throws').attributes).toEqual({ 'error.type': 'RangeError' });
@@ -75,20 +73,20 @@ it("an error passes through; its class is told, its text, which may quote a pers
 });
 
 it('work that several wait for belongs to the first and is linked with the others, from both sides', async () => {
-  const { spans } = await traced(async (tracing) => {
-    const waiting: (OpenUnit | undefined)[] = [undefined];
+  const { spans } = await traced(async () => {
+    const waiting: (Span | undefined)[] = [undefined];
     let serve = () => {};
     const served = new Promise<void>((resolve) => {
       serve = resolve;
     });
     const ask = (name: string) =>
-      tracing.during(unit(name), async () => {
-        // Twice: a batch asks for many at once.
-        waiting.push(tracing.current(), tracing.current());
+      inSpan(name, {}, async () => {
+        // Twice, as a batch of RUCs does.
+        waiting.push(trace.getActiveSpan(), trace.getActiveSpan());
         await served;
       });
     const asking = [ask('first'), ask('second'), ask('third')];
-    await tracing.during({ ...unit('shared'), sharedBy: waiting }, async () => serve());
+    await inSharedSpan('shared', {}, waiting, async () => serve());
     await Promise.all(asking);
   });
   const [shared, first, second, third] = ['shared', 'first', 'second', 'third'].map((name) => named(spans, name)!);
@@ -102,9 +100,9 @@ it('work that several wait for belongs to the first and is linked with the other
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 
 it("a caller's traceparent is taken, its wish to be traced or not too, and anything else is none", async () => {
-  const { spans } = await traced(async (tracing) => {
+  const { spans } = await traced(async () => {
     const ask = (name: string, traceparent: string) =>
-      tracing.during({ ...unit(name), traceparent }, async () => tracing.during(unit(`in ${name}`), async () => {}));
+      inSpan(name, {}, () => inSpan(`in ${name}`, {}, nothing), propagation.extract(ROOT_CONTEXT, { traceparent }));
     await ask('wanted', `00-${traceId}-b7ad6b7169203331-01`);
     await ask('unwanted', `00-${traceId}-b7ad6b7169203331-00`);
     await ask('broken', '00-00000000000000000000000000000000-b7ad6b7169203331-01');
@@ -121,8 +119,8 @@ it("a caller's traceparent is taken, its wish to be traced or not too, and anyth
 
 it('the standard samplers keep their share', async () => {
   const kept = async (sampler: string, argument: string) => {
-    const work = async (tracing: Tracing) => {
-      for (let index = 0; index < 200; index += 1) await tracing.during(unit('unit'), async () => {});
+    const work = async () => {
+      for (let index = 0; index < 200; index += 1) await inSpan('span', {}, nothing);
     };
     const settings = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument };
     return (await traced(work, settings)).spans.length;
@@ -135,45 +133,46 @@ it('the standard samplers keep their share', async () => {
   expect(half).toBeLessThan(150);
 });
 
-it('what the log adds to a line is the trace of the unit that writes it, and nothing outside of one', async () => {
-  await traced(async (tracing) => {
-    expect(tracing.logFields!()).toEqual({});
-    await tracing.during({ ...unit('unit'), traceparent: `00-${traceId}-b7ad6b7169203331-01` }, async () => {
+it('what the log adds to a line is the trace of the span that writes it, and nothing outside of one', async () => {
+  await traced(async () => {
+    expect(traceLogFields()).toEqual({});
+    const caller = propagation.extract(ROOT_CONTEXT, { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
+    const work = async () => {
       await sleep(1);
-      expect(tracing.logFields!()).toEqual({ trace_id: traceId });
-    });
+      expect(traceLogFields()).toEqual({ trace_id: traceId });
+    };
+    await inSpan('span', {}, work, caller);
   });
 });
 
-it.each(['refuses', 'hangs', 'is away'] as const)('a collector that %s delays no unit and no stop', async (how) => {
+it.each(['refuses', 'hangs', 'is away'] as const)('a collector that %s delays no work and no stop', async (how) => {
   const target = await collector(how === 'is away' ? 'takes' : how);
   if (how === 'is away') await target.close();
-  const told: { fields: Record<string, unknown>; message: string }[] = [];
-  const log = { warn: (fields: Record<string, unknown>, message: string) => told.push({ fields, message }) };
-  const config = { ...parseConfiguration(tracingBlock, target.environment), endpoint: target.url };
-  const { tracing, stop } = exportTraces('test', config, log as never);
+  const logged: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
+  const stop = await start({ ...target.environment, OTEL_EXPORTER_OTLP_ENDPOINT: target.url }, log);
   const began = performance.now();
-  for (let index = 0; index < 2_000; index += 1) await tracing.during(unit('unit'), async () => {});
+  for (let index = 0; index < 2_000; index += 1) await inSpan('span', {}, nothing);
   expect(performance.now() - began).toBeLessThan(4_000);
   if (how === 'refuses') {
-    await vi.waitFor(() => expect(told).toHaveLength(1), 5_000);
-    for (let index = 0; index < 2_000; index += 1) await tracing.during(unit('unit'), async () => {});
+    await vi.waitFor(() => expect(logged).toHaveLength(1), 5_000);
+    for (let index = 0; index < 2_000; index += 1) await inSpan('span', {}, nothing);
   }
   const stopped = performance.now();
   await stop();
   // An export alone has ten seconds.
   expect(performance.now() - stopped).toBeLessThan(4_000);
-  // Once in a while, not for every export.
-  expect(told.length).toBeLessThanOrEqual(1);
+  // At most one line a minute, not one for every export.
+  expect(logged.length).toBeLessThanOrEqual(1);
 });
 
-it('sends protobuf to /v1/traces with the headers that are set, unless told otherwise', async () => {
+it('sends protobuf to /v1/traces with the headers that are set, unless set otherwise', async () => {
   const target = await collector();
-  const { tracing, stop } = await start({
+  const stop = await start({
     OTEL_EXPORTER_OTLP_ENDPOINT: `${target.url}/base/`,
     OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20secret,x-other=2',
   });
-  await tracing.during(unit('unit'), async () => {});
+  await inSpan('span', {}, nothing);
   await stop();
   expect(target.requests).toHaveLength(1);
   expect(target.requests[0]).toMatchObject({
@@ -181,8 +180,8 @@ it('sends protobuf to /v1/traces with the headers that are set, unless told othe
     headers: { 'content-type': 'application/x-protobuf', 'x-key': 'a secret', 'x-other': '2' },
   });
   expect(target.text()).toContain('padron-test');
-  // Loaded now, so that the test of what is not loaded without a collector would see it.
-  expect(Object.keys(createRequire(import.meta.url).cache).join()).toContain('@opentelemetry');
+  // This shows that the check in off.test.ts would see a loaded SDK.
+  expect(Object.keys(createRequire(import.meta.url).cache).join()).toContain('@opentelemetry/sdk-trace/');
 });
 
 it('settings that are wrong are named', () => {
