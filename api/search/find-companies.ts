@@ -6,7 +6,14 @@ import { padronReducido } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import type { StoredRow, Taxpayers } from '../queries/look-up.ts';
 import { firstApproximatePlace, isExact, type Rank, wordsPlace } from './rank.ts';
-import { type Beginnings, type Completions, type Filters, hasTruth, type NearWords, type Tier } from './statements.ts';
+import {
+  type Beginnings,
+  type Completions,
+  type Filters,
+  type NearWords,
+  ranksByFidelity,
+  type Tier,
+} from './statements.ts';
 import type { Candidate, NameStore } from './store.ts';
 import { rucTyped, type Terms, termsOf } from './terms.ts';
 
@@ -17,37 +24,38 @@ export interface Hit {
 
 export interface FoundCompanies {
   hits: readonly Hit[];
-  /** Where the search stands after them; null: nothing is left. */
+  /** The rank after which the next page continues; null when nothing is left. */
   next: Rank | null;
 }
 
 /**
- * Companies whose names answer a query, from a rank on, best first, at most `limite`. The index of names proposes and the
- * state of the register disposes: what it does not confirm is not shown, whatever the index still holds.
+ * Finds at most `limite` companies whose names match a query, best first, after a rank. The index of names proposes
+ * candidates, and only those that the register's state confirms are shown.
  * Rejects when ClickHouse does not answer in time.
  */
 export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | null) => Promise<FoundCompanies>;
 
-/** Candidates of which a page may be made; a page that needs more rounds is given short. */
+/** Candidates beyond a page, in case the state does not confirm some. */
 const spareCandidates = 2;
+/** A page that would need more rounds is returned short. */
 const maxRounds = 3;
 
-export function makeFindCompanies(parts: { names: NameStore; taxpayers: CurrentRows }): FindCompanies {
+export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: CurrentRows }): FindCompanies {
   return async (query, limite, after) => {
     const ruc = rucTyped(query.q);
-    if (ruc !== null) return after === null ? await byRuc(parts.taxpayers, ruc, query) : nothing;
+    if (ruc !== null) return after === null ? await byRuc(dependencies.taxpayers, ruc, query) : nothing;
     const terms = termsOf(query.q);
     if (terms === null) return nothing;
     const filters = filtersOf(query);
-    const proposals = new Proposals(parts.names, terms, filters, after === null ? limite : 0);
+    const proposals = new Proposals(dependencies.names, terms, filters, after === null ? limite : 0);
     const hits: Hit[] = [];
     let from = after;
-    // One hit more than the page tells whether there is a next one.
+    // One hit more than the page holds shows whether there is a next page.
     for (let round = 0; round < maxRounds; round += 1) {
       const { candidates, isLast } = await proposals.next(from, limite + 1 - hits.length, hits);
-      hits.push(...(await confirm(parts.taxpayers, candidates, filters)));
+      hits.push(...(await confirm(dependencies.taxpayers, candidates, filters)));
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
-      // An exact name that the state does not confirm was no reason to leave guesses out.
+      // An exact name suppresses guesses; if the state did not confirm it, another round must make them.
       const isUnconfirmed = candidates.some(isExact) && !hits.some(isExact);
       if (isLast && !isUnconfirmed) return { hits, next: null };
       from = candidates.at(-1)!.rank;
@@ -58,12 +66,12 @@ export function makeFindCompanies(parts: { names: NameStore; taxpayers: CurrentR
 
 const nothing: FoundCompanies = { hits: [], next: null };
 
-/** What the index says, tier after tier. */
+/** Asks the index for candidates, tier after tier. */
 class Proposals {
   readonly #names: NameStore;
   readonly #terms: Terms;
   readonly #filters: Filters;
-  /** Guesses are made only where everything before them is less than this. */
+  /** Guesses are made only when fewer hits than this were found without them. */
   readonly #guessBelow: number;
 
   constructor(names: NameStore, terms: Terms, filters: Filters, guessBelow: number) {
@@ -74,8 +82,9 @@ class Proposals {
   }
 
   /**
-   * A tier is asked while those before it have not given `enough`; guesses only where no name is exactly what was typed, which is
-   * no mistake then. `given`: confirmed hits before these.
+   * Asks a tier only while those before it have not given `enough` candidates. Guesses are made only when no name
+   * equals the query, since then nothing was mistyped.
+   * @param given hits that were confirmed before
    */
   async next(
     after: Rank | null,
@@ -111,7 +120,7 @@ class Proposals {
       else {
         if (place < wordsPlace && mayGoOn) add((await ask('name')).candidates);
         if (found.length < enough && place <= wordsPlace) {
-          const byWords = hasTruth(terms)
+          const byWords = ranksByFidelity(terms)
             ? []
             : (any?.candidates ?? []).filter(({ rank }) => rank.place === wordsPlace);
           add(found.length + byWords.length >= enough ? byWords : (await ask('words')).candidates);
@@ -133,7 +142,7 @@ class Proposals {
   }
 }
 
-/** Whether one question most often answers for names and words: few names have the one word, or all of several. */
+/** Whether few names match, so that one query usually answers for both names and words. */
 function isFew({ whole }: Terms, completions: Completions, beginnings: Beginnings, limit: number): boolean {
   const begunByFew = !beginnings.more && beginnings.names < limit;
   return whole.length > 0 ? begunByFew || !completions.more : begunByFew && !completions.more;
@@ -147,7 +156,7 @@ function keyOf({ ruc, name }: Candidate): string {
   return `${ruc} ${name}`;
 }
 
-/** A RUC that is typed is no name: one company or nothing, and never a natural person. */
+/** A query that is a RUC finds one company or nothing, and never a natural person. */
 async function byRuc(taxpayers: CurrentRows, ruc: string, query: SearchQuery): Promise<FoundCompanies> {
   if (!isCompany(ruc)) return nothing;
   const company = companyNow(ruc, await taxpayers.find(ruc));
@@ -165,7 +174,7 @@ function filtersOf({ estado, condicion, ubigeo }: SearchQuery): Filters {
 
 export type CurrentRows = Pick<Taxpayers, 'find' | 'findMany'>;
 
-/** A company as the daily register has it now; texts as written there. */
+/** A company in the daily register now, with its texts as written there. */
 interface Company {
   ruc: string;
   nombre: string;
@@ -174,7 +183,7 @@ interface Company {
   ubigeo: string;
 }
 
-/** null: the register does not have it, or no longer. */
+/** Null when the register does not have the company, or no longer has it. */
 function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
   const row = rows.find(({ register }) => register === padronReducido.code);
   if (row === undefined || row.isDeleted) return null;
@@ -183,9 +192,9 @@ function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
 }
 
 /**
- * The candidates that are true of the state, in their order, each company once. A superseded row that is not merged away yet,
- * a name from before a change of the parser, a row of an edition that is being written: none of them passes, and the
- * company's own row stands at its own place.
+ * The candidates that agree with the register's state, in their order, each company once. A superseded row that is not
+ * merged away yet, a name that an earlier parser read, and a row of an unfinished edition are dropped; the company's
+ * current row has its own place in the order.
  */
 async function confirm(
   taxpayers: CurrentRows,
@@ -197,14 +206,14 @@ async function confirm(
   const shown = new Map<string, { company: Company; rank: Rank }>();
   for (const candidate of candidates) {
     const company = companyNow(candidate.ruc, rows.get(candidate.ruc)!);
-    if (company === null || shown.has(company.ruc) || !isTrueOf(candidate, company) || !passes(company, filters))
+    if (company === null || shown.has(company.ruc) || !agreesWith(candidate, company) || !passes(company, filters))
       continue;
     shown.set(company.ruc, { company, rank: candidate.rank });
   }
   return [...shown.values()];
 }
 
-function isTrueOf({ name, form, rank }: Candidate, company: Company): boolean {
+function agreesWith({ name, form, rank }: Candidate, company: Company): boolean {
   if (rank.standing !== standingOf(company)) return false;
   const folded = foldName(company.nombre);
   return folded.base === name && folded.form === form;

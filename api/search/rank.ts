@@ -2,11 +2,13 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { type Match, matches, type SearchQuery } from '../../schemas/http/search.ts';
 
 /**
- * Where a hit stands: by tier, then standing (active and habido, active, other), then how true it is to what was typed,
- * then the shorter name, then the RUC, so that the order is total and the same in every process.
+ * A hit's place in the order: by tier, then standing (active and habido, active, other), then likeness to the query,
+ * then the shorter name, then the RUC. The order is therefore total and the same in every process.
  */
 export interface Rank {
-  /** 0 to 3: exacta, exacta_sin_forma, prefijo, palabras; 4 and above: aproximada, one more for each further edit. */
+  /**
+   * 0 to 3 are exacta, exacta_sin_forma, prefijo and palabras; from 4 on aproximada, one more for each further edit.
+   */
   place: number;
   standing: number;
   mismatch: number;
@@ -22,12 +24,12 @@ export const lastPlace = 6;
 const places = [100, 90, 70, 50, 30, 20, 10] as const;
 const perStanding = 3;
 
-/** The name, with its legal form or without, is what was typed. */
+/** Whether the name, with or without its legal form, equals the query. */
 export function isExact({ rank }: { rank: Rank }): boolean {
   return rank.place < prefixPlace;
 }
 
-/** Below 0: the first one comes before the other. */
+/** Negative when the first one comes before the other. */
 export function compareRanks(one: Rank, other: Rank): number {
   if (one.place !== other.place) return one.place - other.place;
   if (one.standing !== other.standing) return one.standing - other.standing;
@@ -40,31 +42,31 @@ export function matchOf({ place }: Rank): Match {
   return matches[Math.min(place, firstApproximatePlace)]!;
 }
 
-/** 0 to 100; follows the order of ranks and never rises in it. */
+/** A score of 0 to 100, which never rises along the order of ranks. */
 export function scoreOf({ place, standing, mismatch }: Rank): number {
   return places[place]! - standing * perStanding - mismatch;
 }
 
-/** From where the next page goes on. */
+/** Where the next page continues. */
 export interface Position {
   edition: number;
-  /** Hits given so far. */
+  /** Hits returned so far. */
   given: number;
   after: Rank;
 }
 
-/** Positions as the keys of cursors, which only a process that knows the secret can write. */
+/** Writes positions as cursor keys, and reads them. Only a process that knows the secret can write one. */
 export interface Positions {
-  /** @param question see `questionOf` */
+  /** @param question the text from `questionOf` */
   write(position: Position, question: string): string;
-  /** null: of another question, or none of ours. */
+  /** Null when the key belongs to another question or was not written by us. */
   read(key: string, question: string): Position | null;
 }
 
 /**
- * A key ends in a seal of itself and its question: a place in one order is none in another, and `given`, which ends a list
- * after its last hit, is not the caller's to write.
- * @param secret the same in every process, since any of them may be asked for the next page
+ * A key ends in a seal over itself and its question. A place in one list means nothing in another, and a caller must
+ * not change `given`, which limits the length of a list.
+ * @param secret the same in every process, since any of them may get the request for the next page
  */
 export function makePositions(secret: string): Positions {
   const sealKey = hkdfSync('sha256', secret, '', 'search cursors', 32);
@@ -92,7 +94,7 @@ function positionOf(numbers: string): Position {
   return { edition, given, after: { place, standing, mismatch, length, ruc: parts[6]! } };
 }
 
-/** What two pages must have in common to be of one list. */
+/** The parts of a query that two pages of one list have in common. */
 export function questionOf({ q, estado, condicion, ubigeo }: SearchQuery): string {
   return JSON.stringify([q, estado, condicion, ubigeo]);
 }

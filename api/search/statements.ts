@@ -3,44 +3,47 @@ import { mayBeginForm } from '../../schemas/legal-forms.ts';
 import { firstApproximatePlace, lastPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term, Terms } from './terms.ts';
 
-/** A statement with its named parameters; all of them are texts or lists of texts that were folded or checked before. */
+/** A statement with its named parameters: texts or lists of texts that were folded or checked before. */
 export interface Statement {
   query: string;
   parameters: Record<string, unknown>;
 }
 
-/** Texts as the register writes them; null: any. */
+/** Texts as the register writes them; null for any. */
 export interface Filters {
   estados: readonly string[] | null;
   condiciones: readonly string[] | null;
   ubigeo: string | null;
 }
 
-/** Words that end what was typed; `more`: there are too many to name, so names are read for it. */
+/** Words that complete the last typed word. `more` means that there are too many to list, so names are read instead. */
 export interface Completions {
   words: readonly string[];
   more: boolean;
 }
 
-/** First words of names that may go on from what was typed, and how many names begin with them; `more`: not all are told. */
+/**
+ * First words of names that may continue the query, and how many names begin with them. `more` means that some are
+ * missing.
+ */
 export interface Beginnings {
   words: readonly string[];
   names: number;
   more: boolean;
 }
 
-/** Words a few edits away from one that was typed. */
+/** A word a few edits away from a typed one. */
 export interface NearWords {
-  /** Where the word stands in the query. */
+  /** Index of the typed word in the query. */
   term: number;
   word: string;
   edits: number;
 }
 
 /**
- * `name`: names that are what was typed or go on from it. `words`: other names with all the words in any order. `any`: both, the
- * best by standing. `near`: names with all the words, of which at least one is written otherwise; those
- * of the tiers before are among them where `after` is null.
+ * `name`: names that equal the query or begin with it. `words`: other names with all its words, in any order. `any`:
+ * both, the best by standing. `near`: names with all its words, at least one of them with edits; when `after` is null,
+ * the names of the tiers before are among them.
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
 
@@ -48,25 +51,28 @@ export interface Question {
   tier: Tier;
   terms: Terms;
   filters: Filters;
-  /** Only what comes after it; null for `any`. */
+  /** Only hits after this rank; null in the tier `any`. */
   after: Rank | null;
   limit: number;
   completions: Completions;
   beginnings: Beginnings;
-  /** Of `near`. */
+  /** Used by the tier `near`. */
   near: readonly NearWords[];
 }
 
 const prefixPlace = 2;
 
-/** Whether some names are truer than others to what was typed, beside the order of its words: by their legal form or their Ñ. */
-export function hasTruth({ form, enie }: Terms): boolean {
+/**
+ * Whether likeness to the query orders names: it holds a legal form or an Ñ, which some names share and others lack.
+ */
+export function ranksByFidelity({ form, enie }: Terms): boolean {
   return form !== '' || enie.length > 0;
 }
 
 /**
- * `firstRows`: that many in the table's order, read until there are as many. null: the best in the order of ranks, for which every row
- * that matches is read where the table has another order.
+ * The statement for a question.
+ * @param firstRows reads only this many rows in the table's order; null reads the best in the order of ranks, for which
+ *   every matching row is read when the table has another order
  */
 export function statementOf(question: Question, firstRows: number | null): Statement {
   const statement = new Draft(question, firstRows);
@@ -83,7 +89,7 @@ export function statementOf(question: Question, firstRows: number | null): State
   return statement.finish([statement.select(place, [], conditions)]);
 }
 
-/** A last word that is none ends no name, so only names that go on from it are looked for. */
+/** When the last typed word is no whole word, no name equals the query, so only names that begin with it are sought. */
 function names(statement: Draft, question: Question): string[] {
   const { terms, completions } = question;
   const length = storedLength(terms);
@@ -105,7 +111,7 @@ function allOf(statement: Draft, { whole, last }: Terms): string {
   return `hasAllTokens(words, ${statement.list([...whole, last].map(({ word }) => word))})`;
 }
 
-/** The indexes of words leave few names to look into; without them a beginning that no name has is looked for in all. */
+/** The indexes of words leave few names to read; without them a beginning that no name has is sought in all names. */
 function goingOn(statement: Draft, { terms, completions, beginnings }: Question): string[] {
   const { whole, last, base } = terms;
   const conditions: string[] = [];
@@ -122,7 +128,7 @@ function placeOfName(statement: Draft, { base, form }: Terms): string {
   return `multiIf(name != ${statement.text(base)}, ${prefixPlace}, form = ${statement.text(form)}, 0, 1)`;
 }
 
-/** Every name is compared with each of them. */
+/** Every name is compared with each completion, so their number is limited. */
 const maxEndsBesideMistakes = 64;
 
 function nearWords(statement: Draft, question: Question): string {
@@ -145,12 +151,12 @@ function nearWords(statement: Draft, question: Question): string {
   const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
   const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastPlace}))`;
   const places = Array.from({ length: lastPlace + 1 - firstApproximatePlace }, (_, at) => firstApproximatePlace + at);
-  // Whoever asks from the beginning knows the names with all words, and leaving them out here costs more than their rows.
+  // On the first page the caller drops the names with all words itself; excluding them here costs more than their rows.
   if (question.after !== null) conditions.push(`NOT (${allWords(statement, question).join(' AND ')})`);
   return statement.select(place, places, conditions);
 }
 
-/** Whole names are read only for what is longer than the column of their beginnings. */
+/** Compares the short column of beginnings first, so that whole names are read only for longer queries. */
 function byName(statement: Draft, { base }: Terms): string {
   const begin = `startsWith(begin, ${statement.text(base.slice(0, beginLength))})`;
   if (base.length <= beginLength) return begin;
@@ -174,10 +180,10 @@ function wholeWords(statement: Draft, terms: readonly Term[]): string[] {
   ];
 }
 
-/** The last word may be the beginning of one, or of the legal form. */
+/** The last typed word may be the beginning of a word, or of the legal form. */
 function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more }: Completions): string {
   const isLone = whole.length === 0;
-  // A lone word keeps to its nearest ends: only other words choose names that are few enough to be read for it.
+  // A lone word uses its listed completions only: without other words too many names would have to be read.
   const isRead = more && !isLone;
   const ends = isRead ? last.same : [...new Set([...last.same, ...words])];
   const choices = [`hasAnyTokens(words, ${statement.list(ends)})`];
@@ -190,7 +196,7 @@ function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more 
   return `(${choices.join(' OR ')})`;
 }
 
-/** Of ranked_name.begin, in characters. */
+/** Length of the column ranked_name.begin, in characters. */
 const beginLength = 16;
 
 class Draft {
@@ -218,7 +224,7 @@ class Draft {
     return this.#add(value, 'String');
   }
 
-  /** Rows of these places; `place` is an expression over the row. With one place, or none to tell apart, it is no part of the order. */
+  /** @param place an expression over the row; with one place, or none to distinguish, it is not part of the order */
   select(place: string, places: readonly number[], conditions: readonly string[], isRanked = this.#isRanked): string {
     const { after } = this.#question;
     const byPlace = places.length > 1;
@@ -249,7 +255,7 @@ FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
     return { query, parameters: this.#parameters };
   }
 
-  /** null: every row is as true as another. */
+  /** Null when all rows are equally like the query. */
   #mismatchOf({ form, enie }: Terms): string | null {
     const parts: string[] = [];
     if (enie.length > 0) {

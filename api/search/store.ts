@@ -1,10 +1,10 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
 import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.ts';
-import { hasTruth, type Question, statementOf } from './statements.ts';
+import { type Question, ranksByFidelity, statementOf } from './statements.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
 
-/** A row of the index of names: what it says of a company, for the state to confirm. */
+/** A row of the index of names, which the register's state has to confirm. */
 export interface Candidate {
   name: string;
   form: string;
@@ -12,54 +12,57 @@ export interface Candidate {
   rank: Rank;
 }
 
-/** In the order of ranks; `isWhole`: no other answers the question. Of tier `any` that is not whole, the first in the table's order. */
+/**
+ * Candidates in the order of ranks. `isWhole` means that there are no others. When the tier `any` is not whole, these
+ * are the first in the table's order.
+ */
 export interface Candidates {
   candidates: readonly Candidate[];
   isWhole: boolean;
 }
 
-/** What is asked of the store is a few bounded queries; all reject when one is needed and does not answer in time. */
+/** The index of names. Every call makes a few bounded queries at most, and rejects when one does not answer in time. */
 export interface NameStore {
   candidates(question: Question): Promise<Candidates>;
-  /** Of the edition that answers are dated by. */
+  /** The words of the edition that dates the answers. */
   words(): Promise<Pick<Vocabulary, 'known' | 'completions' | 'beginnings' | 'nearWords'>>;
-  /** Rows of names, and companies that the state holds, superseded ones counted in both. */
+  /** Number of rows in the index and of companies in the state, both with superseded rows. */
   counts(): Promise<{ names: number; companies: number }>;
 }
 
 /**
- * Words come with an edition, and what is held is read after the served one was complete. Within one edition they only change by
- * a rebuild under another folding.
+ * Words are read once per served edition, after it was complete. Within one edition they change only when a rebuild
+ * uses another folding.
  */
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /**
- * How many of the first in the table's order are read, one try after another, where that is not the order of ranks: reading the names
- * of 400 costs what finding them does, and reading all that match a common word far more. None: they are read in the order of ranks.
+ * How many rows in the table's order to try, one number after another, before all rows are read in the order of ranks.
+ * Reading the names of 400 rows costs as much as finding them; reading all that match a common word costs far more.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   if (after !== null) return [];
   if (tier === 'any') return [100];
   if (tier === 'near') return [400];
-  return hasTruth(terms) ? [100, 400] : [];
+  return ranksByFidelity(terms) ? [100, 400] : [];
 }
 
-/** A search is one of many users of the engine: one thread, and an end to time and rows whatever is asked. */
+/** A search shares the engine with other queries: it gets one thread and limits on time, rows and memory. */
 const settings = {
   max_threads: 1,
   wait_end_of_query: 1,
-  // These queries are short: the older analysis, which knows all that they say, is a third of their work less.
+  // The older analyzer suffices for these short queries and saves a third of their work.
   enable_analyzer: 0,
-  // With it the best rows are sifted before the index of words is read, so every name is: ten times the work (26.7).
+  // This filter runs before the index of words, so every name would be read: ten times the work (ClickHouse 26.7).
   use_top_k_dynamic_filtering: 0,
-  // Else columns of other conditions are read for every name before the index of words has said which.
+  // Otherwise columns of other conditions are read for every name, before the index of words has chosen any.
   use_skip_indexes_on_data_read: 0,
   max_execution_time: 2,
   max_rows_to_read: '20000000',
   max_memory_usage: String(512 * 1024 * 1024),
 } as const;
 
-/** `servedEdition`: the number of the daily register's edition that answers are dated by. */
+/** @param servedEdition returns the number of the daily register's edition that dates the answers */
 export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () => Promise<number>): NameStore {
   const vocabularies = makeLastKnown((_: number) => readVocabulary(clickhouse), wordLimits);
   async function rows<Row>(query: string, parameters: Record<string, unknown> = {}): Promise<Row[]> {
@@ -104,15 +107,15 @@ function byRank(one: Candidate, other: Candidate): number {
 }
 
 /**
- * Of the first names in the table's order those that nothing comes before: of the first place, and of the best standing those that
- * are true to what was typed. Names that are what was typed are always among the first.
+ * The names that no unread name can precede, out of the first rows in the table's order: those in the first place with
+ * the best standing and full likeness to the query. Names that equal the query are always among the first rows.
  */
 function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
   const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
   const bestStanding = Math.min(...first.filter(isOpen).map(({ rank }) => rank.standing));
   const isBest = ({ rank }: Candidate) =>
     (tier !== 'near' || rank.place === firstApproximatePlace) &&
-    (!hasTruth(terms) || (rank.mismatch === 0 && rank.standing === bestStanding));
+    (!ranksByFidelity(terms) || (rank.mismatch === 0 && rank.standing === bestStanding));
   return first.filter((each) => !isOpen(each) || isBest(each));
 }
 
@@ -143,12 +146,12 @@ function candidateOf(row: CandidateRow): Candidate {
   return { name, form, ruc, rank: { place, standing, mismatch, length, ruc } };
 }
 
-/** Rejects when the index of names does not hold the companies that the state holds: an empty page would be no answer then. */
+/** Rejects when the index of names lacks companies of the state, because an empty page would then be a false answer. */
 export type RequireNames = () => Promise<void>;
 
-/** Counting companies reads a part of the state; how many there are hardly moves. */
+/** Counting companies reads part of the state, and the number hardly changes, so a count is good for ten minutes. */
 const limits = { freshMs: 600_000, servesMs: 600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
-/** Superseded rows of either side count until they are merged away; far less than this much is missing in a whole index. */
+/** Superseded rows count on both sides until they are merged away; a complete index lacks far less than a tenth. */
 const leastShare = 0.9;
 
 export class NamesIncomplete extends Error {
@@ -156,13 +159,13 @@ export class NamesIncomplete extends Error {
   readonly code = 'names_incomplete';
 
   constructor(names: number, companies: number) {
-    super(`ranked_name has ${names} rows for ${companies} of companies: make it anew with padron rebuild`);
+    super(`ranked_name has ${names} rows for ${companies} rows of companies: run padron rebuild`);
   }
 }
 
 /**
- * The index is empty where it came to an installation whose state was there before, and where a store lost it. Only a yes is
- * kept: a no is an error, asked again by the next search.
+ * The index is empty after an upgrade that introduced it, or when a store lost it. Only success is remembered: a
+ * failure is an error, and the next search checks again.
  */
 export function makeRequireNames(names: NameStore): RequireNames {
   const complete = makeLastKnown(async (_: 'names') => {

@@ -2,17 +2,17 @@ import { mayBeginForm } from '../../schemas/legal-forms.ts';
 import type { Beginnings, Completions, NearWords } from './statements.ts';
 import { editsAllowed, type Term, type Terms } from './terms.ts';
 
-/** Those beyond neither end a word nor stand for a mistyped one. Some 60 bytes of memory each. */
+/** Words beyond this number are ignored. A word takes some 60 bytes of memory. */
 export const maxWords = 2_000_000;
-/** Where more words begin so, names with one of them are so many that the best are soon found. */
+/** When a beginning has more completions, so many names match that the best are found soon without a list. */
 const maxCompletions = 600;
 const maxNearWords = 40;
-/** Words of one query that are searched with errors; further ones must be right. */
+/** Number of a query's words that may be mistyped; further ones must be right. */
 const maxMistypedWords = 8;
 
 /**
- * Words of one first letter and one length, in order; `letters` has a bit for each letter that a word holds, `names` counts the
- * names that begin with it.
+ * The words with the same first letter and length, sorted. `letters` has a bit for each letter of a word, `names`
+ * counts the names that begin with the word.
  */
 interface Shelf {
   words: string[];
@@ -21,15 +21,15 @@ interface Shelf {
 }
 
 /**
- * All words of companies' names, in memory: the ends and the typing errors of words are found in less than a millisecond, where
- * the store spends one on any query. Shelves by first letter and length give both without a look at most words.
+ * All words of companies' names, in memory. Completions and near words are found in less than a millisecond, while any
+ * query to the store costs one. Shelves by first letter and length spare a look at most words.
  */
 export class Vocabulary {
   readonly #shelves = new Map<string, Shelf>();
   #longest = 0;
   #size = 0;
 
-  /** Words come in order; one that came just before is passed over. */
+  /** Adds a word. Words come in order, and a repeat of the word before is skipped. */
   add(word: string, names: number): void {
     const key = keyOf(word, word.length);
     let shelf = this.#shelves.get(key);
@@ -46,8 +46,8 @@ export class Vocabulary {
   }
 
   /**
-   * Of each word that was typed: whether a name may have it, or what it stands for; of the last, whether one may go on so. Where one
-   * is not known no name has them all.
+   * For each typed word whether some name may contain it or a word that it stands for; for the last, also whether some
+   * word begins with it. When one is unknown, no name contains them all.
    */
   known({ whole, last }: Terms): boolean[] {
     if (!this.#isWhole) return [...whole, last].map(() => true);
@@ -64,7 +64,7 @@ export class Vocabulary {
     return this.#from(word).next().done === false;
   }
 
-  /** The shortest words that begin so. */
+  /** The shortest words that begin with the given letters. */
   completions(begin: string): Completions {
     const words: string[] = [];
     for (const { word } of this.#from(begin)) {
@@ -74,7 +74,7 @@ export class Vocabulary {
     return { words, more: !this.#isWhole };
   }
 
-  /** Words with which names begin that go on from what was typed: of several words the first, of one all its ends. */
+  /** First words of names that may continue the query: its first word if there are several, else all completions. */
   beginnings({ whole, last }: Terms): Beginnings {
     const words: string[] = [];
     let names = 0;
@@ -88,12 +88,12 @@ export class Vocabulary {
     return { words, names, more: !this.#isWhole };
   }
 
-  /** Without words, or not with all of them, nothing can be said of what there is not. */
+  /** Only a complete vocabulary proves that a word does not exist. */
   get #isWhole(): boolean {
     return this.#size > 0 && this.#size < maxWords;
   }
 
-  /** Words that begin so, the shortest first. */
+  /** Words that begin with the given letters, the shortest first. */
   *#from(begin: string): Generator<{ word: string; names: number }> {
     for (let length = begin.length; length <= this.#longest; length += 1) {
       const shelf = this.#shelves.get(keyOf(begin, length));
@@ -103,7 +103,7 @@ export class Vocabulary {
     }
   }
 
-  /** The nearest words of each that was typed, fewest edits first. */
+  /** The nearest words of each typed word, fewest edits first. */
   nearWords({ whole, last }: Terms): NearWords[] {
     return [...whole, last]
       .map(({ word }, term) => ({ word, term, most: editsAllowed(word) }))
@@ -112,7 +112,7 @@ export class Vocabulary {
       .flatMap(({ word, term, most }) => this.#near(word, most).map((near) => ({ term, ...near })));
   }
 
-  /** The first letter stands: almost nobody mistypes it, and it leaves a twentieth of the words to compare. */
+  /** Compares only words with the same first letter, a twentieth of all: almost nobody mistypes it. */
   #near(typed: string, most: number): { word: string; edits: number }[] {
     const near: { word: string; edits: number }[] = [];
     const letters = lettersOf(typed);
@@ -121,7 +121,7 @@ export class Vocabulary {
       if (shelf === undefined) continue;
       for (let at = 0; at < shelf.words.length; at += 1) {
         const others = shelf.letters[at]!;
-        // An edit takes away at most one letter and brings at most one.
+        // One edit removes at most one letter and adds at most one.
         if (countBits(letters & ~others) > most || countBits(others & ~letters) > most) continue;
         const word = shelf.words[at]!;
         const edits = editsBetween(typed, word, most);
@@ -147,7 +147,7 @@ function firstNotBefore(words: readonly string[], begin: string): number {
   return low;
 }
 
-/** Digits share bits with letters: that only lets more words through. */
+/** Digits share bits with letters, which only lets more words pass this filter. */
 function lettersOf(word: string): number {
   let letters = 0;
   for (let at = 0; at < word.length; at += 1) letters |= 1 << ((word.charCodeAt(at) - 65) & 31);
@@ -165,13 +165,13 @@ function byEditsAndWord(one: { word: string; edits: number }, other: { word: str
   return one.word < other.word ? -1 : 1;
 }
 
-/** Rows of the table of edits, used by one call after another: a search compares thousands of words. */
+/** Rows of the table of edits. Calls reuse them, because a search compares thousands of words. */
 let rows = Array.from({ length: 3 }, () => new Array<number>(64).fill(0));
 
 /**
- * Edits between two words: a letter put in, left out or written for another, or two neighbours changed for each other, no
- * letter edited twice (optimal string alignment). More than `most` is told as most + 1, and found out early: beyond `most` places
- * off the diagonal there are only more edits.
+ * The number of edits between two words: a letter inserted, left out or replaced, or two neighbours swapped, with no
+ * letter edited twice (optimal string alignment). More than `most` edits return most + 1. Only cells within `most`
+ * places of the diagonal are computed, since all others need more edits.
  */
 export function editsBetween(one: string, other: string, most: number): number {
   const tooMany = most + 1;

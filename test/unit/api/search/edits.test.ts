@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { editsBetween } from '../../../../api/search/vocabulary.ts';
 
-/** The definition, without a limit or a short cut. */
+/** The definition of the distance, without a limit or a shortcut. */
 function defined(one: string, other: string): number {
   if (one === '' || other === '') return Math.max(one.length, other.length);
   const cost = one.at(-1) === other.at(-1) ? 0 : 1;
@@ -31,7 +31,7 @@ describe('edits between two words', () => {
     expect(editsBetween(other, one, 2)).toBe(edits);
   });
 
-  test('are as defined, up to the most that are allowed', () => {
+  test('follow the definition, up to the allowed number', () => {
     const word = fc.string({ unit: fc.constantFrom('A', 'B', 'C'), maxLength: 6 });
     fc.assert(
       fc.property(word, word, fc.constantFrom(1, 2), (one, other, most) => {

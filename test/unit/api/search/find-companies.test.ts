@@ -39,17 +39,17 @@ const isOf: Record<Tier, (place: number) => boolean> = {
 
 interface Words {
   near: NearWords[];
-  /** Of completions. */
+  /** Whether the completions are incomplete. */
   more: boolean;
   known: boolean;
-  /** That begin with the word; null: as many as the list has. */
+  /** Number of names that begin with the word; null for as many as the list has. */
   names: number | null;
 }
 
-/** Of tier `any`, as many as are read at once. */
+/** Rows that one read of the tier `any` returns. */
 const windowRows = 20;
 
-/** Answers each tier from a list as ClickHouse would, and counts how often it is asked. */
+/** Answers each tier from a list as ClickHouse would, and counts the queries. */
 function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
   const { near = [], more = false, known = true, names = null } = words;
   const asked: Record<Tier, number> = { any: 0, name: 0, words: 0, near: 0 };
@@ -79,7 +79,7 @@ function storeOf(all: readonly Candidate[], words: Partial<Words> = {}) {
   return { store, asked };
 }
 
-/** What has all the words is among the guesses when they are asked for from the beginning. */
+/** On the first page, names with all the words are among the guesses. */
 function asGuess(given: Candidate): Candidate {
   return { ...given, rank: { ...given.rank, place: 4 } };
 }
@@ -119,7 +119,7 @@ describe('a page', () => {
     }
   });
 
-  test('holds no guesses where a name is exactly what was typed, unless the state does not confirm that', async () => {
+  test('has no guesses when a name equals the query, unless the state does not confirm that name', async () => {
     const near = [{ term: 0, word: 'ACNE', edits: 1 }];
     for (const number of range(0, 4)) stored(number);
     const list = [candidate(0, 1), candidate(1, 3), candidate(2, 4)];
@@ -164,7 +164,7 @@ describe('a page', () => {
     }
   });
 
-  test('and those after it are the one list, whatever hides behind better standings', async () => {
+  test('and the pages after it make one list, whatever the standings', async () => {
     const places = fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.boolean()), { maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(places, fc.integer({ min: 1, max: 12 }), fc.boolean(), async (drawn, limite, more) => {
@@ -202,7 +202,7 @@ describe('a page', () => {
 });
 
 describe('what the state does not confirm', () => {
-  test('is not shown: superseded rows, deleted companies, other names; the company stands once, at its own place', async () => {
+  test('is not shown for superseded rows, deleted companies and other names; the company appears once, in its own place', async () => {
     stored(1, { estado: 'BAJA DE OFICIO' });
     stored(2, { isDeleted: true });
     stored(3, { cells: ['OTRA SAC', 'ACTIVO', 'HABIDO', '150101'] });

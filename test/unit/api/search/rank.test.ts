@@ -44,7 +44,7 @@ describe('a position', () => {
     );
   });
 
-  test('is nobody else’s to write: changed in any place, of another secret, or of an earlier release it is none', () => {
+  test('cannot be forged: a key that was changed, has another secret, or comes from an earlier release is refused', () => {
     const { read, write } = makePositions(secret);
     const key = write(position(980), 'one');
     for (let at = 0; at < key.length; at += 1)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { termsOf } from '../../../../api/search/terms.ts';
 import { Vocabulary } from '../../../../api/search/vocabulary.ts';
 
-/** Each word begins as many names as `names` says of it. */
+/** @param names how many names begin with each word */
 function vocabularyOf(words: readonly string[], names: Record<string, number> = {}): Vocabulary {
   const vocabulary = new Vocabulary();
   for (const word of [...words].sort()) vocabulary.add(word, names[word] ?? 0);
@@ -19,7 +19,7 @@ describe('ends of a word', () => {
     expect(vocabulary.completions('3')).toEqual({ words: ['3KOL'], more: false });
   });
 
-  test('are 600 at most, and it is told when there are more', () => {
+  test('are 600 at most, and `more` is set when there are more', () => {
     const words = Array.from({ length: 601 }, (_, index) => `KO${'L'.repeat(index)}`);
     expect(vocabularyOf(words.slice(0, 600)).completions('K')).toEqual({ words: words.slice(0, 600), more: false });
     expect(vocabularyOf(words).completions('K')).toEqual({ words: words.slice(0, 600), more: true });
@@ -42,7 +42,7 @@ describe('words that names begin with', () => {
     expect(beginnings('peru kolpa')).toEqual({ words: [], names: 0, more: false });
   });
 
-  test('are 600 at most, and it is told when there are more, or when the words are not known', () => {
+  test('are 600 at most, and `more` is set when there are more or the words are not known', () => {
     const many = Array.from({ length: 601 }, (_, index) => `KO${'L'.repeat(index)}`);
     const once = Object.fromEntries(many.map((word) => [word, 1]));
     expect(vocabularyOf(many, once).beginnings(termsOf('ko')!)).toMatchObject({ names: 600, more: true });
@@ -80,7 +80,7 @@ describe('words near one that was typed', () => {
     const twice = letters.map((letter) => `DISTRIBUI${letter}${letter}`);
     const once = letters.map((letter) => `DISTRIBUID${letter}`);
     const found = near([...twice, ...once], 'DISTRIBUIDX');
-    // One edit: any other last letter, and two X.
+    // All of these are one edit away: another last letter, or two X.
     expect(found.map(({ edits }) => edits)).toEqual([...Array(26).fill(1), ...Array(14).fill(2)]);
   });
 });
@@ -93,6 +93,6 @@ test('what is known: words, what they stand for, beginnings of the last and of l
   expect(known('kolpa s')).toEqual([true, true]);
   expect(known('kolpa x')).toEqual([true, false]);
   expect(known('limas')).toEqual([false]);
-  // A store that lost its words must not make every search an empty page.
+  // A store that lost its words must not turn every search into an empty page.
   expect(vocabularyOf([]).known(termsOf('kolpa lima')!)).toEqual([true, true]);
 });
