@@ -51,7 +51,8 @@ export class CommandContext {
   }
 
   /**
-   * Reads the settings a command needs from the environment, and what is missing there from the local stack's endpoints.
+   * Reads the settings a command needs from the environment, and what is missing there from the local stack's
+   * endpoints.
    * @throws CommandError that names every missing or wrong setting
    */
   configuration<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {

@@ -104,7 +104,9 @@ function endpointLines(endpoint: EndpointState): string[] {
   ];
 }
 
-/** The worker's sweeper (workflows/delivery/worker.ts) finds due work by itself, so a lost wake-up only costs this time. */
+/**
+ * The worker's sweeper (workflows/delivery/worker.ts) finds due work by itself, so a lost wake-up only costs this time.
+ */
 const sweptSoon = 'A worker takes it up within half a minute.';
 
 async function resend(context: CommandContext, id: string, options: OutputOptions): Promise<void> {
@@ -139,8 +141,8 @@ const wakeSettings = temporalBlock.partial({ TEMPORAL_ADDRESS: true });
 
 /**
  * Reads the settings at once, so that a wrong address fails the command before it changes anything.
- * @returns wakes the workflow of a webhook, as the api does. It resolves to false when no Temporal is configured or when
- *   Temporal did not answer, which it also notes on standard error.
+ * @returns wakes the workflow of a webhook, as the api does. It resolves to false when no Temporal is configured or
+ *   when Temporal did not answer, which it also notes on standard error.
  * @throws CommandError when the address is no address
  */
 function wakeOf(context: CommandContext): (webhookId: string) => Promise<boolean> {

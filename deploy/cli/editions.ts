@@ -116,8 +116,8 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
 }
 
 /**
- * Wakes the workflow that carries out what was ordered. If this process dies before, the worker's sweeper finds the order.
- * Temporal's client is imported only here, because listing editions does not need it.
+ * Wakes the workflow that carries out what was ordered. If this process dies before, the worker's sweeper finds the
+ * order. Temporal's client is imported only here, because listing editions does not need it.
  */
 async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
   const { connectTemporal } = await import('./publication-follow.ts');

@@ -24,7 +24,9 @@ const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   rejects: async () => (await import('./registers.ts')).addRejectsCommand,
 };
 
-/** Adds the commands of the noun that stands first on the command line, or of all nouns when it is none (as in --help). */
+/**
+ * Adds the commands of the noun that stands first on the command line, or of all nouns when it is none (as in --help).
+ */
 export async function addNouns(program: PadronCommand, context: CommandContext, first: string | undefined) {
   const asked = first === undefined ? undefined : nouns[first];
   for (const load of asked ? [asked] : Object.values(nouns)) (await load())(program, context);

@@ -33,7 +33,9 @@ export class ProgressLine {
   }
 }
 
-/** For example "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total or rate of 0 is not shown. */
+/**
+ * For example "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total or rate of 0 is not shown.
+ */
 export function progressText(what: string, rows: number, totalRows: number, rowsPerSecond: number): string {
   const amount = totalRows > 0 ? `${figure(rows)} of ${figure(totalRows)} rows${share(rows, totalRows)}` : null;
   const parts = [amount ?? `${figure(rows)} rows`];

@@ -73,7 +73,8 @@ export function checkDeadline(follow: Follow): void {
 export async function followFetch(follow: Follow, run: ScheduledRun): Promise<FetchResult> {
   const handle = follow.client.workflow.getHandle(run.workflowId, run.runId);
   const progress = new StepProgress(follow, run.workflowId);
-  // The result is asked for only once it exists: a command that gives up would close the connection under a waiting call.
+  // The result is asked for only once it exists: a command that gives up would close the connection under a waiting
+  // call.
   while ((await handle.describe()).status.name === 'RUNNING') {
     checkDeadline(follow);
     await progress.note();
@@ -147,7 +148,10 @@ async function followRecord<Row extends { register: RegisterName }>(
   }
 }
 
-/** True when nothing more will happen by itself: the state is final and, if it became an edition, its events were notified. */
+/**
+ * True when nothing more will happen by itself: the state is final and, if it became an edition, its events were
+ * notified.
+ */
 export function isSettled(publication: Publication): boolean {
   if (!(finalStates as readonly string[]).includes(publication.state)) return false;
   return publication.state !== 'publicada' || publication.avisada_at !== null;

@@ -116,7 +116,10 @@ async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<R
   return { document, lines: ['Nothing new. The latest:', line], settled: null };
 }
 
-/** The register's schedule, and the id of the fetch that is running now, if one is. @throws CommandError when it is paused */
+/**
+ * The register's schedule, and the id of the fetch that is running now, if one is.
+ * @throws CommandError when it is paused
+ */
 async function scheduleOf(client: Client, register: RegisterName) {
   const schedule = await ensureSchedule(client, register, { cron: defaultFetchCron });
   const { state, info } = await schedule.describe();

@@ -98,7 +98,9 @@ function differenceLine({ where, kind, id, edition }: ListedDifference): string 
 /** Copying a large register is one statement, which takes about a minute. */
 const requestTimeoutMs = 3_600_000;
 
-/** `padron rebuild`: makes state, history and names in ClickHouse anew from the archive, beside the tables that serve. */
+/**
+ * `padron rebuild`: makes state, history and names in ClickHouse anew from the archive, beside the tables that serve.
+ */
 export function addRebuildCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('rebuild')

@@ -1,22 +1,18 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
 import { limaDay } from '../../../../schemas/lima-time.ts';
-import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
-import { padronDocument, runCommand } from '../../../support/process/command.ts';
+import { type CliStage, makeCliStage } from '../../../support/process/cli-stage.ts';
 
-let database: FreshDatabase;
+let stage: CliStage;
 let id: string;
 
 beforeAll(async () => {
-  database = await freshDatabase(inject('endpoints'));
-  await migratePostgres(database.DATABASE_URL);
+  stage = await makeCliStage(inject('endpoints'));
   id = String((await document<{ id: number }>('accounts', 'create', '--name', 'Estudio Uno', '--plan', 'free')).id);
 });
-afterAll(() => database.drop());
+afterAll(() => stage.close());
 
-const environment = () => ({ DATABASE_URL: database.DATABASE_URL });
-const document = <Answer>(...words: string[]) => padronDocument<Answer>(words, environment(), runCommand);
-const padron = (...words: string[]) => runCommand(words, environment());
+const document = <Answer>(...words: string[]) => stage.document<Answer>(...words);
+const padron = (...words: string[]) => stage.padron(...words);
 
 interface Shown {
   plan: string;
@@ -81,8 +77,34 @@ test.each([
   [['contracts', 'add', '--account', '1', '--reference', 'C', '--until', '2001-01-01'], /before the first/],
   [['contracts', 'end', '999'], /no contract 999[\s\S]*contracts list/],
   [['contracts', 'end', '3', '--on', '2020-01-01'], /begins after/],
-] as const)('%j fails in words', async (words, said) => {
-  const { code, stdout, stderr } = await padron(...words);
-  expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(said);
+] as const)('%j fails in words', (words, message) => stage.expectRefused(words, message));
+
+test('lists and remarks for a person: an account, its contract, and what is repeated', async () => {
+  const name = 'Banco Ñandú';
+  const created = await padron('accounts', 'create', '--name', ` ${name} `, '--plan', 'empresa', '--contract', 'CTD-9');
+  const [, made] = /^Account (\d+) is made\.\nNext: npx padron tokens create --account \1\n$/.exec(created.stdout)!;
+  expect((await padron('accounts', 'list')).stdout).toContain(`${made}\tempresa\t${name}\tcontract CTD-9\n`);
+  expect((await padron('accounts', 'list', '--limit', '1')).stdout.split('\n')).toHaveLength(2);
+  const credit = ['accounts', 'credit', made!, '5', '--reference', 'F002-1'];
+  expect((await padron(...credit)).stdout).toBe(`Account ${made} has 5 look-ups more.\n`);
+  expect((await padron(...credit)).stdout).toBe(`Account ${made} had these 5 look-ups already: nothing is added.\n`);
+  expect((await padron('accounts', 'plan', made!, 'micro')).stdout).toBe(`Account ${made} has the plan micro.\n`);
+  expect((await padron('accounts', 'email', made!, 'none')).stdout).toBe(
+    `Notices of account ${made} go to no mail address.\n`,
+  );
+  expect((await padron('tokens', 'list', '--account', made!)).stdout).toBe('No tokens.\n');
+  const contract = await padron(
+    'contracts',
+    'add',
+    '--account',
+    made!,
+    '--reference',
+    'CTD-10',
+    '--from',
+    '2026-01-01',
+  );
+  expect(contract.stdout).toMatch(/^Contract \d+ is added: CTD-10, from 2026-01-01\.\n$/);
+  expect((await padron('contracts', 'list', '--limit', '1')).stdout).toMatch(
+    /\taccount \d+\tCTD-10\t2026-01-01 to open\n$/,
+  );
 });
