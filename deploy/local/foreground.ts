@@ -1,26 +1,26 @@
 import pc from 'picocolors';
 
-/** What a command that runs until it is told to stop can use. */
+/** What a command can use that runs until Ctrl-C. */
 export interface Foreground {
-  /** Called in reverse order of registration when the command ends. Register as soon as there is something to stop. Is a `goOn`. */
+  /** Adds something to stop at the end; the last added is stopped first. It also does what `checkStopped` does. */
   onStop(stop: () => Promise<void> | void): void;
-  /** Between two steps of a long start. @throws what ends the command without a word, when it was told to stop meanwhile */
-  goOn(): void;
+  /** Call it between two steps of a long start. @throws an error that ends the start silently, after a signal */
+  checkStopped(): void;
   /** Ends the command with exit code 1. The reason is printed. */
   fail(reason: string): void;
-  /** Ends the command with exit code 0: it has done what it was started for. */
+  /** Ends the command with exit code 0, when it has done its work. */
   end(): void;
 }
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const secondSignalExitCode = 130;
-const sameKeyPressMs = 1000; // npm passes Ctrl-C on to a process that has had it from the terminal already
+const sameKeyPressMs = 1000; // npm passes Ctrl-C on to a process that already got it from the terminal
 
-class ToldToStop extends Error {}
+class StopRequested extends Error {}
 
 /**
- * Runs `start`, waits for Ctrl-C, SIGTERM or a failure, then stops all in reverse and resolves with the exit code.
- * A signal during the start is obeyed at its next `goOn`; a second one ends the process at once.
+ * Runs `start`, waits for a signal or a failure, then stops everything in reverse order and resolves with the exit
+ * code. A signal during the start takes effect at its next `checkStopped`. A second signal ends the process at once.
  */
 export async function runInForeground(start: (foreground: Foreground) => Promise<void>): Promise<number> {
   const stops: (() => Promise<void> | void)[] = [];
@@ -35,12 +35,12 @@ export async function runInForeground(start: (foreground: Foreground) => Promise
     };
   });
   const fail = (reason: string) => {
-    if (isEnding) return; // what ends while we stop is no news
+    if (isEnding) return; // processes that end while everything stops are no failure
     exitCode = 1;
     console.error(reason);
     end();
   };
-  process.stdout.on('error', () => undefined); // a closed pipe must not keep the engines from an orderly stop
+  process.stdout.on('error', () => undefined); // a closed pipe must not end this process before the engines stopped
   process.stderr.on('error', () => undefined);
   for (const signal of signals) {
     process.on(signal, () => {
@@ -51,17 +51,17 @@ export async function runInForeground(start: (foreground: Foreground) => Promise
       end();
     });
   }
-  const goOn = () => {
-    if (isEnding) throw new ToldToStop();
+  const checkStopped = () => {
+    if (isEnding) throw new StopRequested();
   };
   const onStop = (stop: () => Promise<void> | void) => {
     stops.push(stop);
-    goOn();
+    checkStopped();
   };
   try {
-    await start({ onStop, goOn, fail, end });
+    await start({ onStop, checkStopped, fail, end });
   } catch (error) {
-    if (!(error instanceof ToldToStop)) fail(error instanceof Error ? error.message : String(error));
+    if (!(error instanceof StopRequested)) fail(error instanceof Error ? error.message : String(error));
   }
   await ended;
   for (const stop of stops.reverse()) {
@@ -75,7 +75,7 @@ export async function runInForeground(start: (foreground: Foreground) => Promise
   return exitCode;
 }
 
-/** Two columns for a terminal. */
+/** Names and addresses in two columns. Rows without an address are left out. */
 export function addressTable(rows: readonly (readonly [string, string | undefined])[]): string {
   const present = rows.filter((row): row is [string, string] => row[1] !== undefined && row[1] !== '');
   const width = Math.max(...present.map(([name]) => name.length));

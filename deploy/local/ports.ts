@@ -24,9 +24,9 @@ export const portNames = [
 export type PortName = (typeof portNames)[number];
 export type Ports = Record<PortName, number>;
 
-// Below the range that systems hand out to outgoing connections (from 32768 on Linux, 49152 on macOS). A client that
-// retries against a stopped engine inside that range can be given the engine's own port as its source, connect to
-// itself and so keep the engine from coming back.
+// The ports lie below the range of outgoing connections (from 32768 on Linux, 49152 on macOS). Inside that range, a
+// client that retries a stopped engine can get the engine's port as its own source port, connect to itself, and so keep
+// the engine from starting again.
 const lowestPort = 15_000;
 const highestPort = 31_999;
 const maxTries = 1000;
@@ -35,14 +35,14 @@ const portsSchema = z.partialRecord(z.enum(portNames), z.number().int().min(1).m
 
 export interface ChosenPorts {
   ports: Ports;
-  /** Gives them back when nothing listens there any more. */
+  /** Gives the ports back. Call it when nothing listens on them any more. */
   release(): void;
 }
 
 /**
- * Chooses a free loopback port for every name. The ones written in `file` by the last start are kept where they are
- * still free, so that clients of a crashed stack find it again. Seconds pass before an engine listens, so each port is
- * also claimed among all stacks of this account: two that start at the same time never choose the same.
+ * Chooses a free loopback port for every name. Ports that the last start wrote to `file` are kept while they are free,
+ * so that clients of a crashed stack find it again. An engine listens only seconds later, so each port is also claimed
+ * among all stacks of this account. Two stacks that start at the same time never choose the same port.
  */
 export async function choosePorts(file: string): Promise<ChosenPorts> {
   const kept = readJsonFile(file, portsSchema) ?? {};
@@ -71,7 +71,7 @@ async function claimAny(): Promise<Claim> {
   throw new Error(`no free port found between ${lowestPort} and ${highestPort}`);
 }
 
-/** A lock file per port: the claim of a process that died is taken over like any other lock of a dead owner. */
+/** A claim is a lock file, so the claim of a process that died is taken over as every lock of a dead owner is. */
 async function claimIfFree(port: number): Promise<Claim | undefined> {
   const folder = path.join(tmpdir(), `padron-ports-${userInfo().uid}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

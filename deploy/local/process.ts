@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ZodType, z } from 'zod';
 import { writeWholeFileSync } from '../../pipelines/runtime/durable-files.ts';
 
-/** Writes a JSON file whole or not at all: a reader, or a start after a crash, never sees half of it. */
+/** Writes a JSON file whole or not at all, so that no reader, and no start after a crash, finds half of it. */
 export function writeJsonFile(file: string, value: unknown, mode = 0o644): void {
   writeWholeFileSync(file, `${file}.${randomUUID()}.partial`, (temporary) =>
     writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode, flag: 'wx' }),
   );
 }
 
-/** The file's value, or undefined when it is missing or does not have the expected shape. */
+/** The file's value, or undefined when the file is missing or has another shape. */
 export function readJsonFile<T>(file: string, schema: ZodType<T>): T | undefined {
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -21,10 +21,12 @@ export function readJsonFile<T>(file: string, schema: ZodType<T>): T | undefined
   }
 }
 
-/** A process, named so that another one which later gets the same number is not mistaken for it. */
+/** A process with its start time, because the system gives the number of an ended process to another one. */
 export interface ProcessIdentity {
   pid: number;
-  /** Boot and clock tick of its start (Linux) or `ps`'s start time; only ever compared for equality. */
+  /**
+   * On Linux the boot and the clock tick of its start, elsewhere the start time of `ps`. Only compared for equality.
+   */
   startedAt: string;
 }
 
@@ -34,7 +36,7 @@ interface ProcessRow {
   startedAt: string;
 }
 
-/** The process that has this number now, or undefined when none has (a zombie counts as none). */
+/** The process that has this number now, or undefined when none has. A zombie counts as none. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const row = process.platform === 'linux' ? rowFromProc(pid) : rowsFromPs(['-p', String(pid)])[0];
   return row && { pid, startedAt: row.startedAt };
@@ -44,7 +46,10 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return identify(identity.pid)?.startedAt === identity.startedAt;
 }
 
-/** Children, their children, and so on, of a living process. Ask before killing it: orphans lose their parent's number. */
+/**
+ * The children of a living process, their children, and so on. Call it before killing, since orphans get another
+ * parent.
+ */
 export function descendantsOf(pid: number): ProcessIdentity[] {
   const rows = process.platform === 'linux' ? rowsFromProc() : rowsFromPs(['-ax']);
   const found: ProcessRow[] = [];
@@ -57,13 +62,13 @@ export function descendantsOf(pid: number): ProcessIdentity[] {
   return found.map(({ pid: child, startedAt }) => ({ pid: child, startedAt }));
 }
 
-/** Sends the signal only if the process is still the one that was meant. */
+/** Sends the signal, unless the process ended and another one has its number. */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
   if (!isAlive(identity)) return;
   try {
     process.kill(identity.pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it ended between the two lines
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // ESRCH: it ended since the check
   }
 }
 
@@ -77,7 +82,8 @@ function rowFromProc(pid: number): ProcessRow | undefined {
   } catch {
     return undefined;
   }
-  // "pid (name) state parent …": the name may hold spaces and brackets, so count from the last bracket.
+  // The line is "pid (name) state parent …". The name may hold spaces and brackets, so fields count from the last
+  // bracket.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
   return { pid, parent: Number(fields[1]), startedAt: `${bootId}:${fields[19]}` };
@@ -100,7 +106,7 @@ function rowsFromPs(selection: string[]): ProcessRow[] {
     .map((match) => ({ pid: Number(match[1]), parent: Number(match[2]), startedAt: match[4]! }));
 }
 
-const ownerSchema = z.object({ pid: z.number().int(), startedAt: z.string() });
+export const identitySchema = z.object({ pid: z.number().int(), startedAt: z.string() });
 
 export class LockHeldError extends Error {
   override name = 'LockHeldError';
@@ -112,8 +118,9 @@ export class LockHeldError extends Error {
 }
 
 /**
- * Takes a lock file for this process and returns what gives it back. A lock whose owner is dead is taken over, so a
- * crash never has to be cleaned up by hand. Throws LockHeldError when its owner lives.
+ * Takes a lock file for this process and returns the function that gives it back. The lock of a dead owner is taken
+ * over, so nobody has to clean up after a crash.
+ * @throws LockHeldError when the owner lives
  */
 export function takeLock(file: string): () => void {
   const mine = JSON.stringify(identify(process.pid));
@@ -133,7 +140,7 @@ export function takeLock(file: string): () => void {
   }
 }
 
-/** A second call does nothing: by then the lock may be somebody else's. */
+/** A second call does nothing, because another process may hold the lock by then. */
 function releaseOnce(file: string): () => void {
   let isMine = true;
   return () => {
@@ -142,27 +149,27 @@ function releaseOnce(file: string): () => void {
   };
 }
 
-/** The living owner of a lock file, if there is one. */
+/** The owner of a lock file if it lives. */
 export function lockOwner(file: string): ProcessIdentity | undefined {
   const owner = parseOwner(readIfPresent(file) ?? '');
   return owner && isAlive(owner) ? owner : undefined;
 }
 
-/** Like takeLock, but waits while another living process holds it. */
+/** Takes a lock file as `takeLock` does, but waits while another living process holds it. */
 export async function waitForLock(file: string, timeoutMs: number, onWait: (owner: ProcessIdentity) => void) {
   const deadline = Date.now() + timeoutMs;
-  for (let told = false; ; told = true) {
+  for (let hasWaited = false; ; hasWaited = true) {
     try {
       return takeLock(file);
     } catch (error) {
       if (!(error instanceof LockHeldError) || Date.now() > deadline) throw error;
-      if (!told) onWait(error.owner);
+      if (!hasWaited) onWait(error.owner);
       await sleep(200);
     }
   }
 }
 
-/** A hard link appears with its content or not at all, which `open('wx')` followed by a write does not give. */
+/** A hard link appears together with its content. `open('wx')` and a write would leave an empty lock in between. */
 function linkIfAbsent(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -173,7 +180,10 @@ function linkIfAbsent(from: string, to: string): boolean {
   }
 }
 
-/** Two starts may find the same dead lock: whoever moves away a newer one than it read puts that one back. */
+/**
+ * Two starts may find the same dead lock. The slower one may move away the lock that the faster one just took: it puts
+ * it back.
+ */
 function removeStale(file: string, expected: string): void {
   const aside = `${file}.${randomUUID()}`;
   try {
@@ -195,7 +205,7 @@ function readIfPresent(file: string): string | undefined {
 
 function parseOwner(content: string): ProcessIdentity | undefined {
   try {
-    return ownerSchema.parse(JSON.parse(content));
+    return identitySchema.parse(JSON.parse(content));
   } catch {
     return undefined;
   }

@@ -11,36 +11,22 @@ import { type Launch, SupervisedProcess, type SuperviseOptions } from './supervi
 export const processNames = ['api', 'consumers', 'worker'] as const;
 export type ProcessName = (typeof processNames)[number];
 
-/** Where the product runs: a Stack, or addresses of shared engines and a folder of one's own. */
+/** Where the product runs: a Stack, or addresses of shared engines and a folder for this product. */
 export interface ProductHost {
   endpoints: Endpoints;
-  /** Folder of its pid files, logs, ports and encryption key. */
+  /** Holds the product's pid files, logs, ports and encryption key. */
   directory: string;
   ports?: Ports;
 }
 
 export interface ProductOptions {
-  /** Variables for all processes and for each, over those that this process has. */
+  /** Variables for all processes or for one. They win over the variables of this process. */
   environment?: Partial<Record<'all' | ProcessName, Record<string, string>>>;
-  /** Runs the migrations first; true if omitted. */
+  /** Whether to run the migrations first. The default is true. */
   migrate?: boolean;
   log?: Log;
-  /** Called when a process ends though nobody asked for it. It is not started again. */
+  /** Called when a process ends by itself. It is not started again. */
   onProcessEnd?(process: ProcessName, description: string): void;
-}
-
-export interface Product {
-  apiUrl: string;
-  /** Base address of each process: /healthz, /readyz, /metrics. */
-  urls: Record<ProcessName, string>;
-  /** What the api's look-ups still wait for, in its own words: registers that were never loaded. Null: nothing. */
-  awaits(): Promise<string | null>;
-  pid(process: ProcessName): number | undefined;
-  /** SIGKILL to the process and its children. */
-  kill(process: ProcessName): Promise<void>;
-  /** Starts a process again on the same port, stopping it before if it runs. */
-  restart(process: ProcessName): Promise<void>;
-  stop(): Promise<void>;
 }
 
 const programs: Record<ProcessName, string> = {
@@ -49,17 +35,17 @@ const programs: Record<ProcessName, string> = {
   worker: 'workflows/main.ts',
 };
 const readyTimeoutMs = 120_000;
-const stopTimeoutMs = 30_000; // above the processes' own deadline (STOP_DEADLINE_MS)
+const stopTimeoutMs = 30_000; // longer than the processes' own deadline (STOP_DEADLINE_MS)
 const migrateTimeoutMs = 120_000;
 const answerTimeoutMs = 10_000;
 const shownLines = 20;
 
 /**
- * Runs the migrations, starts the three processes and resolves when all are ready for work. The api is when it is alive: an
- * empty installation answers look-ups only after the registers were loaded, which takes this very product.
+ * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when it is
+ * alive: it answers look-ups only after the registers were loaded, and loading them takes the running product.
  */
 export async function startProduct(host: ProductHost, options: ProductOptions): Promise<Product> {
-  const product = new RunningProduct(host, options, await portsOf(host));
+  const product = new Product(host, options, await portsOf(host));
   await product.start();
   return product;
 }
@@ -68,11 +54,13 @@ async function portsOf(host: ProductHost): Promise<ChosenPorts> {
   const run = path.join(host.directory, 'run');
   mkdirSync(run, { recursive: true });
   mkdirSync(path.join(host.directory, 'logs'), { recursive: true });
-  if (host.ports) return { ports: host.ports, release: () => undefined }; // the stack holds them
+  if (host.ports) return { ports: host.ports, release: () => undefined }; // the stack chose them and gives them back
   return choosePorts(path.join(run, 'ports.json'));
 }
 
-class RunningProduct implements Product {
+/** The three processes of the product, running. */
+export class Product {
+  /** Base address of each process, which serves /healthz, /readyz and /metrics. */
   readonly urls: Record<ProcessName, string>;
   readonly #options: ProductOptions;
   readonly #chosen: ChosenPorts;
@@ -123,6 +111,9 @@ class RunningProduct implements Product {
     }
   }
 
+  /**
+   * Why the api's look-ups do not answer yet (registers that were never loaded), in its words. Null when they answer.
+   */
   async awaits(): Promise<string | null> {
     const response = await fetch(`${this.apiUrl}/readyz`, { signal: AbortSignal.timeout(answerTimeoutMs) });
     const answer = (await response.json()) as { reason?: string };
@@ -134,16 +125,18 @@ class RunningProduct implements Product {
     return found?.hasEnded ? undefined : found?.pid;
   }
 
+  /** Sends SIGKILL to the process and its children. */
   async kill(name: ProcessName): Promise<void> {
     await this.#processes.get(name)?.kill();
   }
 
+  /** Stops a process if it runs, and starts it again on the same port. */
   async restart(name: ProcessName): Promise<void> {
     await this.#processes.get(name)?.stop();
     await this.#start(name);
   }
 
-  /** The api first, so that nobody is answered by a product that is half there. */
+  /** The api stops first, so that no request reaches a product that is half stopped. */
   async stop(): Promise<void> {
     for (const name of processNames) {
       const stopped = (await this.#processes.get(name)?.stop()) ?? true;
@@ -176,7 +169,7 @@ class RunningProduct implements Product {
     };
   }
 
-  /** Migrations are forward-only and repeatable: dying in the middle leaves a state from which they go on. */
+  /** Migrations are repeatable. If the process dies in the middle, the next start goes on from there. */
   async #migrate(): Promise<void> {
     const startedAt = Date.now();
     const command = path.join(repositoryRoot, 'deploy', 'cli', 'padron.js');

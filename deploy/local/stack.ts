@@ -15,14 +15,14 @@ import { endLeftovers, SupervisedProcess, type SuperviseOptions } from './superv
 
 const engines: Record<EngineName, Engine> = { postgres, kafka, registry, clickhouse, temporal };
 
-/** The named engines and those that they need, in order of their start. */
+/** The named engines and the engines that those need, in the order of their start. */
 function enginesWithNeeded(names: readonly EngineName[]): Engine[] {
   const all = new Set(names);
   for (const name of names) for (const needed of engines[name].after) all.add(needed);
   return engineNames.filter((name) => all.has(name)).map((name) => engines[name]);
 }
 
-/** The engines of one stack as processes, started as soon as what they need serves and stopped in reverse. */
+/** The processes of one stack's engines. Each starts as soon as the engines it needs serve; they stop in reverse. */
 class RunningEngines {
   readonly #context: EngineContext;
   readonly #wanted: readonly Engine[];
@@ -102,35 +102,35 @@ class RunningEngines {
 }
 
 export interface StackOptions {
-  /** Folder of the data; made if missing. One living stack per folder. */
+  /** Folder of the data, made if it is missing. Only one stack can run in it. */
   directory: string;
-  /** Which engines to start, all if omitted; what one of them needs is added. */
+  /** The engines to start, by default all. Engines that these need are added. */
   engines?: readonly EngineName[];
   log?: Log;
-  /** Engines that run elsewhere and are used instead; those of the environment if omitted. */
+  /** Engines that run elsewhere and are used instead, by default those that the environment names. */
   addresses?: Addresses;
-  /** Called when an engine ends though nobody asked for it; the others go on. */
+  /** Called when an engine ends by itself. The others go on. */
   onEngineEnd?(engine: EngineName, description: string): void;
 }
 
 export interface Stack {
-  /** Addresses; empty for engines that were not asked for. */
+  /** The engines' addresses. Those of engines that do not run are empty. */
   endpoints: Endpoints;
   directory: string;
-  /** Ports that this folder keeps, also for the product's own processes. */
+  /** The ports of this folder, also for the product's processes. */
   ports: Ports;
-  /** Stops all in reverse order. What does not end within its deadline is killed, and named in the log. */
+  /** Stops all engines in reverse order. One that does not end within its deadline is killed and named in the log. */
   stop(): Promise<void>;
-  /** SIGKILL to the engine and all its processes, for tests of crashes. */
+  /** Sends SIGKILL to the engine and all its processes. Tests of crashes use it. */
   kill(engine: EngineName): Promise<void>;
-  /** Starts an engine again on the same port, stopping it before if it runs. */
+  /** Stops an engine if it runs, and starts it again on the same port. */
   restart(engine: EngineName): Promise<void>;
 }
 
 const stopTimeoutMs = 20_000;
-const readyTimeoutMs = 180_000; // seconds on an idle machine, a minute where every core is busy
+const readyTimeoutMs = 180_000; // a start takes seconds on an idle machine, and a minute when every core is busy
 
-/** Starts the engines in a folder and resolves when all serve. If one fails, the others are stopped and it throws. */
+/** Starts the engines in a folder and resolves when all serve. If one fails, it stops the others and throws. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const startedAt = Date.now();
   const log = options.log ?? (() => undefined);
@@ -160,7 +160,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       onUnexpectedEnd: (name, description) => {
         log(description);
         options.onEngineEnd?.(name as EngineName, description);
-        // Those that need it would wait for it until their own deadline.
+        // Otherwise the engines that need this one would wait for it until their own deadline.
         if (isStarting) void running.stopAll();
       },
     });
@@ -184,7 +184,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** The lock file of a stack's folder: its owner is the process that runs the stack. */
+/** The lock file of a stack's folder. Its owner is the process that runs the stack. */
 export function stackLockFile(directory: string): string {
   return path.join(path.resolve(directory), 'run', 'stack.lock');
 }
@@ -198,7 +198,7 @@ function takeStackLock(directory: string): () => void {
   }
 }
 
-/** For who empties the folder before the start. @throws Error that names the process of a stack that runs in it */
+/** Call it before emptying a folder. @throws Error that names the process of the stack that runs in it */
 export function refuseRunning(directory: string): void {
   const owner = lockOwner(stackLockFile(directory));
   if (owner) throw alreadyRuns(directory, owner);

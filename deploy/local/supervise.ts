@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
 import { findProgram, type Log } from './fetch.ts';
 import {
   descendantsOf,
   identify,
+  identitySchema,
   isAlive,
   type ProcessIdentity,
   readJsonFile,
@@ -14,30 +14,30 @@ import {
   writeJsonFile,
 } from './process.ts';
 
-/** How to start one process and how to tell that it serves. */
+/** How to start one process and how to know that it serves. */
 export interface Launch {
   name: string;
   command: string;
   args: readonly string[];
-  /** The whole environment of the process: nothing is inherited. */
+  /** The whole environment of the process. It inherits nothing. */
   environment: Record<string, string>;
   workingDirectory: string;
-  /** Its orderly end. */
+  /** The signal that ends it in order. */
   stopSignal: 'SIGTERM' | 'SIGINT';
-  /** Further options for `setpriv` (Linux), which already passes the end of this process on. */
+  /** Further options for `setpriv`, which starts the process on Linux. */
   privileges?: readonly string[];
-  /** True when it serves. It may throw, which means "not yet". */
+  /** Resolves to true when the process serves. An error means "not yet". */
   isReady(): Promise<boolean>;
 }
 
 export interface SuperviseOptions {
-  /** Folder of the pid files that tell the next start what to end. */
+  /** Folder of the pid files. The next start ends the processes they name if this one crashes. */
   runDirectory: string;
   logDirectory: string;
   searchPath: string;
   readyTimeoutMs: number;
   stopTimeoutMs: number;
-  /** Called when the process ends though nobody asked for it. */
+  /** Called when the process ends by itself. */
   onUnexpectedEnd(name: string, description: string): void;
 }
 
@@ -61,7 +61,8 @@ export class SupervisedProcess {
     this.#options = options;
     const log = openLog(this.logFile);
     const { command, args } = withParentDeath(launch, options.searchPath);
-    // Its own process group: Ctrl-C in the terminal reaches only this process, which then stops everything in order.
+    // The child has its own process group, so Ctrl-C in the terminal reaches only this process, which stops all in
+    // order.
     this.#child = spawn(command, args, {
       cwd: launch.workingDirectory,
       env: launch.environment,
@@ -94,7 +95,7 @@ export class SupervisedProcess {
     return this.#outcome !== undefined;
   }
 
-  /** Resolves when the process serves; throws with the last lines of its log if it ends or takes too long. */
+  /** Resolves when the process serves. @throws Error with the last lines of its log if it ends or takes too long */
   async waitUntilReady(): Promise<void> {
     const deadline = Date.now() + this.#options.readyTimeoutMs;
     while (Date.now() < deadline) {
@@ -106,7 +107,7 @@ export class SupervisedProcess {
     throw new Error(this.describeEnd(`not ready after ${this.#options.readyTimeoutMs} ms`));
   }
 
-  /** Orderly end; killed when it takes longer than the deadline. Returns false if it had to be killed. */
+  /** Ends the process in order, or kills it after the deadline. Resolves to false if it had to be killed. */
   async stop(): Promise<boolean> {
     if (this.hasEnded || !this.#identity) return true;
     this.#endIsWanted = true;
@@ -121,7 +122,7 @@ export class SupervisedProcess {
     return stopped;
   }
 
-  /** SIGKILL to it and to everything it started: nothing gets the chance to tidy up. */
+  /** Sends SIGKILL to the process and to everything it started, so that nothing can tidy up. */
   async kill(): Promise<void> {
     this.#endIsWanted = true;
     if (!this.#identity) return;
@@ -143,13 +144,13 @@ function pidFileOf(runDirectory: string, name: string): string {
   return path.join(runDirectory, `${name}.pid`);
 }
 
-/** Sends the signal to all and waits until none is left. */
+/** Sends the signal to all and waits until all have ended. */
 async function endAll(processes: readonly ProcessIdentity[], signal: NodeJS.Signals): Promise<void> {
   for (const one of processes) signalProcess(one, signal);
   while (processes.some(isAlive)) await sleep(20);
 }
 
-/** On Linux `setpriv` asks the kernel to send the stop signal when this process dies, even of kill -9. */
+/** On Linux `setpriv` makes the kernel send the stop signal when this process dies, even of kill -9. */
 function withParentDeath(launch: Launch, searchPath: string): { command: string; args: readonly string[] } {
   const setpriv = process.platform === 'linux' ? findProgram(searchPath, 'setpriv') : undefined;
   if (!setpriv) return launch;
@@ -171,13 +172,12 @@ function lastLines(file: string): string {
   }
 }
 
-const identitySchema = z.object({ pid: z.number().int(), startedAt: z.string() });
 const orderlyEndMs = 5000;
 
 /**
- * Ends the processes that a crashed stack of this folder left behind. They are known by their pid files and by their
- * start times, so a number that the system has given to somebody else since is left alone. Call it with the stack's
- * lock held: then no pid file belongs to a living stack.
+ * Ends the processes that a crashed stack of this folder left behind. It finds them by their pid files, and compares
+ * start times because the system may have given a number to another process. Call it only while holding the stack's
+ * lock: without it a pid file could belong to a living stack.
  */
 export async function endLeftovers(runDirectory: string, log: Log): Promise<void> {
   const files = readdirSync(runDirectory).filter((name) => name.endsWith('.pid'));
@@ -190,13 +190,8 @@ async function endLeftover(file: string, log: Log): Promise<void> {
     log(`${path.basename(file, '.pid')}: process ${left.pid} is left from a stack that crashed, ending it`);
     const all = [left, ...descendantsOf(left.pid)];
     signalProcess(left, 'SIGTERM');
-    await endsWithin(left, orderlyEndMs);
+    for (const deadline = Date.now() + orderlyEndMs; isAlive(left) && Date.now() < deadline; ) await sleep(20);
     await endAll(all, 'SIGKILL');
   }
   rmSync(file, { force: true });
-}
-
-async function endsWithin(left: ProcessIdentity, timeoutMs: number): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (isAlive(left) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
 }

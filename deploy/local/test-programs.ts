@@ -14,7 +14,7 @@ import {
   temporalTestServerVersion,
 } from './fetch.ts';
 
-/** Path of rclone, whose `serve s3` serves a folder by the S3 protocol: for tests of the archive on S3. */
+/** Path of rclone. Tests of the archive on S3 use its `serve s3`, which serves a folder by the S3 protocol. */
 export async function rcloneExecutable(): Promise<string> {
   const config = readLocalConfig();
   const store: ProgramStore = { directory: config.programsDirectory, searchPath: config.searchPath, log: console.log };
@@ -26,9 +26,9 @@ export async function rcloneExecutable(): Promise<string> {
 }
 
 /**
- * Path of a script that starts Temporal's time-skipping test server, for tests of workflows:
+ * Path of a script that starts Temporal's time-skipping test server. Tests of workflows pass it to
  * `TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`.
- * The SDK by itself would download a program at the first test; this one comes from Maven and is fetched once.
+ * Without it the SDK would download a program at the first test. This one comes from Maven and is fetched once.
  */
 export async function temporalTestServerExecutable(log: Log): Promise<string> {
   const config = readLocalConfig();
@@ -42,7 +42,10 @@ export async function temporalTestServerExecutable(log: Log): Promise<string> {
   return writeScript(path.join(jars, 'start'), java, jars);
 }
 
-/** The SDK gives the port as the first argument. Renamed into place: test processes may call this at the same time. */
+/**
+ * The SDK passes the port as first argument. The file is renamed into place, because several tests may write it at
+ * once.
+ */
 function writeScript(file: string, java: string, jars: string): string {
   const options = '-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m';
   const script = `#!/bin/sh\nexport LC_ALL=C.UTF-8\nexec '${java}' ${options} -cp '${jars}/*' io.temporal.testserver.TestServer "$1"\n`;

@@ -7,12 +7,12 @@ import { failure } from './reply.ts';
 import type { QueryRequest } from './request.ts';
 import { readStatement, type Statement } from './statement.ts';
 
-/** `data` is what the caller sent for an INSERT: first these bytes, then the rest of the stream. */
+/** `data` is the data of an INSERT: first the bytes of `head`, then the rest of the stream. */
 export type Incoming = { statement: Statement; text: string; data: { head: Uint8Array; rest: Readable } };
 
 /**
- * The statement of a request. As on a server the address's text and the body are one query text; the data of an INSERT are not
- * read here, however long they are.
+ * Reads the statement of a request. As on a server, the text in the address and the body are one query text. The data
+ * of an INSERT stay in the stream, because they may be far larger than memory.
  * @throws QueryFailure 229 when the text without data is longer than maxQueryBytes
  */
 export async function readIncoming(message: IncomingMessage, request: QueryRequest, limits: Limits): Promise<Incoming> {
@@ -50,7 +50,7 @@ function withData(
   return { statement, text, data: { head, rest } };
 }
 
-/** A text in the address may be only the beginning of the statement. */
+/** The text in the address may be only the beginning of the statement, so an error here is not one of the query. */
 function attempt(text: string): Statement | undefined {
   try {
     return readStatement(text);
@@ -66,7 +66,7 @@ function decompressed(message: IncomingMessage): Readable {
   const decoder = decoders[encoding as keyof typeof decoders]?.();
   if (decoder === undefined)
     throw failure(89, 'UNKNOWN_COMPRESSION_METHOD', `Unknown compression method of the body: ${encoding.slice(0, 20)}`);
-  // A cut connection must reach the reader as an error: a plain pipe would leave it waiting.
+  // A plain pipe passes no error on: the reader would wait for ever when the connection is cut.
   message.once('error', (error) => decoder.destroy(error));
   message.once('aborted', () => decoder.destroy(new Error('The upload was cut')));
   return message.pipe(decoder);
@@ -86,7 +86,9 @@ async function readUpTo(body: Readable, limits: Limits): Promise<{ bytes: Buffer
 const isForm = (message: IncomingMessage) =>
   /^multipart\/form-data/i.test(String(message.headers['content-type'] ?? ''));
 
-/** Query and parameters as form fields, which clients use when they are too long for an address. No files. */
+/**
+ * Reads query and parameters from form fields, which clients use when an address would be too long. Files are refused.
+ */
 function readForm(bytes: Buffer, contentType: string, request: QueryRequest): void {
   const boundary = /boundary="?([^";]+)"?/i.exec(contentType)?.[1];
   if (boundary === undefined) throw failure(36, 'BAD_ARGUMENTS', 'The form has no boundary');
@@ -102,7 +104,9 @@ function readForm(bytes: Buffer, contentType: string, request: QueryRequest): vo
   }
 }
 
-/** The body's pieces. Leaving early does not destroy the body: its caller may still have to be told why. */
+/**
+ * The pieces of the body. A reader that leaves early does not destroy it, so that the caller can still get an answer.
+ */
 export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGenerator<Buffer> {
   const giveUp = () =>
     body.destroy(failure(209, 'SOCKET_TIMEOUT', `Nothing of the body has come for ${idleTimeoutMs} ms`));
@@ -111,7 +115,7 @@ export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGen
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
       clearTimeout(timer);
       yield chunk as Buffer;
-      // Only while we wait for the caller, not while it waits for our disk.
+      // The timer runs only while this process waits for the caller, not while the caller waits for the disk.
       timer = setTimeout(giveUp, idleTimeoutMs);
     }
   } finally {
@@ -119,7 +123,7 @@ export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGen
   }
 }
 
-/** Reads what is left of a refused upload: a caller reads the answer only if the connection is not reset under it. */
+/** Reads the rest of a refused upload, because a caller whose connection is reset meanwhile never reads the answer. */
 export async function readToNowhere(message: IncomingMessage, timeoutMs: number): Promise<void> {
   if (message.complete || message.destroyed) return;
   message.unpipe();

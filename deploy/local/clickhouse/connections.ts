@@ -2,15 +2,15 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { failure } from './reply.ts';
 
-/** What a connection was set up with; queries that agree in all of it may share one. */
+/** How a connection was set up. Queries with the same database and settings may use the same connection. */
 export type ConnectionKey = { database: string; settings: ReadonlyMap<string, string> };
 
 export type Lease = { connection: Connection; key: string };
 
 /**
- * Set on every connection before the caller's own settings.
- * async_insert is on by default in 26.7 and would acknowledge later than it is asked; parallel formatting costs threads and
- * delays the first row; more than one insert thread may split one body into parts that become visible one by one.
+ * Settings of every connection, before the caller's own. async_insert is on by default in 26.7 and would delay every
+ * acknowledgement. Parallel formatting costs threads and delays the first row. With more than one insert thread the
+ * rows of one body can become visible part by part.
  */
 const ourSettings = new Map([
   ['async_insert', '0'],
@@ -21,21 +21,22 @@ const ourSettings = new Map([
 const quoted = (value: string) => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 const named = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 
-/** `SET …` for these settings. readonly comes last, since after it nothing can be set. */
+/** `SET …` for these settings. readonly comes last, because nothing can be set after it. */
 export function setStatement(settings: ReadonlyMap<string, string>): string {
   const ordered = [...settings].sort(([a], [b]) => Number(a === 'readonly') - Number(b === 'readonly'));
   return `SET ${ordered.map(([name, value]) => `${name} = ${quoted(value)}`).join(', ')}`;
 }
 
 /**
- * Engine connections by (database, settings): settings are SET once per connection and stay with their key, so no later query
- * sees them. A connection that has met an error must be dropped, never given back: its output would begin the next result.
+ * Engine connections by database and settings. Settings are SET once per connection and belong to its key, so no query
+ * with other settings sees them. After an error a connection must be dropped: its left-over output would begin the next
+ * result.
  */
 export class Connections {
   readonly #native: Native;
   readonly #dataPath: string;
   readonly #maxIdle: number;
-  /** Oldest first. */
+  /** Unused connections, the oldest first. */
   #idle: Lease[] = [];
 
   constructor(native: Native, dataPath: string, maxIdle: number) {
@@ -44,7 +45,9 @@ export class Connections {
     this.#maxIdle = maxIdle;
   }
 
-  /** @throws QueryFailure 115 for an unknown setting, 81 for an unknown database (as the native call's plain error) */
+  /**
+   * @throws QueryFailure 115 for an unknown setting, 81 for an unknown database (as the plain error of the native call)
+   */
   async take(wanted: ConnectionKey): Promise<Lease> {
     const key = keyOf(wanted);
     const at = this.#idle.findLastIndex((lease) => lease.key === key);
@@ -70,7 +73,7 @@ export class Connections {
     while (this.#idle.length > this.#maxIdle) this.drop(this.#idle.shift()!);
   }
 
-  /** Only when nothing runs on it any more. */
+  /** Call it only when nothing runs on the connection any more. */
   drop(lease: { connection: Connection }): void {
     this.#native.CloseConnection(lease.connection);
   }
@@ -85,22 +88,25 @@ function keyOf({ database, settings }: ConnectionKey): string {
 }
 
 /**
- * The engine's own entry points, as chdb 3.4.0 ships them (its index.js calls the same ones). Used directly because the
- * package's Session serialises all parameterised queries, hides written rows, and its `connection` leaks settings.
+ * The entry points of the engine, as chdb 3.4.0 ships them; its index.js calls the same ones. They are used directly
+ * because the package's Session serialises all parameterised queries and hides written rows, and its `connection` leaks
+ * settings.
  */
 export interface Native {
-  /** A connection is serial; several to one path run in parallel. One process may have one path only. */
+  /** Queries of one connection run one by one, those of several in parallel. A process may open one path only. */
   CreateConnection(dataPath: string, settings?: string[]): Connection;
-  /** Only when nothing runs on it: otherwise the engine aborts the process. */
+  /** The engine aborts the process when a query still runs on the connection. */
   CloseConnection(connection: Connection): void;
-  /** Runs on a libuv thread. Parameters are ClickHouse's own text form, bound by the engine. */
+  /** Runs on a libuv thread. Parameters are in ClickHouse's text form, and the engine binds them. */
   QueryAsyncConnection(
     connection: Connection,
     sql: string,
     format: string,
     parameters?: Record<string, string>,
   ): Promise<NativeResult>;
-  /** The only call that reports written rows. The data argument is always empty here: inline data is unsafe (README). */
+  /**
+   * The only call that reports written rows. The data argument is always empty, because inline data is unsafe (README).
+   */
   InsertRawAsyncConnection(
     connection: Connection,
     sql: string,
@@ -113,14 +119,14 @@ export type Connection = { readonly __connection: unique symbol };
 export type NativeResult = { bytes: Buffer; elapsed: number; rowsRead: number; bytesRead: number };
 export type NativeInsert = { elapsed: number; rowsWritten: number; bytesWritten: number };
 
-/** @throws when the package has no engine for this platform (it says which) */
+/** @throws Error that names the platform, when the package has no engine for it */
 export function loadNative(): Native {
   const require = createRequire(import.meta.url);
   const loader = path.join(path.dirname(require.resolve('chdb/package.json')), 'dist', 'loader.js');
   return (require(loader) as { loadNative(): Native }).loadNative();
 }
 
-/** A counted gate: first come, first served, with a bounded queue and a bounded wait. */
+/** A limited number of slots with a queue in order of arrival. The queue and the wait in it are limited too. */
 export class Slots {
   readonly #name: string;
   readonly #limit: number;
@@ -144,7 +150,7 @@ export class Slots {
     return true;
   }
 
-  /** @throws QueryFailure 202 when too many wait or the wait is over; 735 when the caller has gone */
+  /** @throws QueryFailure 202 when too many wait or the wait takes too long, 735 when the caller has gone */
   async enter(signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw gone();
     if (this.#waiting.length === 0 && this.tryEnter()) return;
@@ -162,7 +168,7 @@ export class Slots {
       await entered;
     } catch (error) {
       const at = this.#waiting.indexOf(entry);
-      // Not in the queue any more: the slot was handed over in the very moment of the refusal, and goes to the next.
+      // An entry that left the queue got a slot in the moment of its refusal, and passes the slot on.
       if (at < 0) this.leave();
       else this.#waiting.splice(at, 1);
       throw error;

@@ -12,7 +12,10 @@ import { Pipes, Runs } from './runs.ts';
 
 type Session = { connection: Connection; busy: boolean; expiry: NodeJS.Timeout | undefined; timeoutMs: number };
 
-/** session_id: one engine connection of its own, with its temporary tables and SETs, until it has been idle for its time. */
+/**
+ * Sessions by session_id. Each has its own engine connection with its temporary tables and SETs, until it was idle too
+ * long.
+ */
 class Sessions {
   readonly #native: Native;
   readonly #connections: Connections;
@@ -25,7 +28,7 @@ class Sessions {
     this.#limits = limits;
   }
 
-  /** @throws QueryFailure 373 while the session runs another query, 372 when it must exist and does not */
+  /** @throws QueryFailure 373 while the session runs another query, 372 when it should exist and does not */
   async use<T>(request: QueryRequest, run: (connection: Connection) => Promise<T>): Promise<T> {
     const session = await this.#lock(request);
     const { connection } = session;
@@ -34,7 +37,7 @@ class Sessions {
         await this.#native.QueryAsyncConnection(connection, setStatement(request.settings), 'Null');
       return await run(connection);
     } catch (error) {
-      // The remains of a failed query would begin the next result; this swallows them.
+      // The left-over output of a failed query would begin the next result. This query swallows it.
       await this.#native.QueryAsyncConnection(connection, 'SELECT 1', 'Null').catch(() => undefined);
       throw error;
     } finally {
@@ -69,7 +72,10 @@ class Sessions {
     }
   }
 
-  /** Settings of one request end with it. One that the session had SET itself falls back to the default: see the README. */
+  /**
+   * The settings of a request end with it. A setting that the session had SET itself falls back to its default
+   * (README).
+   */
   async #reset(connection: Connection, settings: ReadonlyMap<string, string>): Promise<void> {
     for (const name of [...settings.keys()].reverse())
       await this.#native.QueryAsyncConnection(connection, `SET ${name} = DEFAULT`, 'Null').catch(() => undefined);
@@ -90,8 +96,8 @@ class Sessions {
 }
 
 /**
- * Insert bodies on disk. Inline data is never given to the engine: it cuts it at the first blank line and runs the rest as
- * SQL. The folder holds nothing that counts: a body is acknowledged only after the engine has taken it.
+ * Stores insert bodies on disk, because the engine would cut inline data at the first blank line and run the rest as
+ * SQL. The folder can be deleted at any start: a body is acknowledged only after the engine has taken it.
  */
 class Spool {
   readonly folder: string;
@@ -103,15 +109,15 @@ class Spool {
     this.#limits = limits;
   }
 
-  /** Also removes what a process that was killed has left behind: none of it had been acknowledged. */
+  /** Empties the folder. Bodies that a killed process left behind were never acknowledged. */
   async prepare(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
     await mkdir(this.folder, { recursive: true, mode: 0o700 });
   }
 
   /**
-   * Stores the whole body and answers the file's path. Whatever ends the upload early (cut connection, bad gzip, too many
-   * bytes) removes the file and throws, so half a body is never inserted.
+   * Stores the whole body and returns the path of the file. An upload that ends early (cut connection, bad gzip, too
+   * many bytes) removes the file and throws, so half a body is never inserted.
    */
   async store(head: Uint8Array, body: Readable): Promise<string> {
     this.#count += 1;
@@ -126,7 +132,7 @@ class Spool {
     }
   }
 
-  /** Leaves the body open when it is too large, so that the caller can still be told. */
+  /** A body that is too large is left open, so that the caller can still get an answer. */
   async *#limited(head: Uint8Array, body: Readable): AsyncGenerator<Uint8Array> {
     const { maxBodyBytes, uploadIdleTimeoutMs } = this.#limits;
     let bytes = head.length;
@@ -144,7 +150,7 @@ class Spool {
   }
 }
 
-/** The engine on one data directory, with all that queries share. */
+/** The engine on one data directory, and everything that queries share. */
 export type Engine = {
   native: Native;
   limits: Limits;
@@ -164,20 +170,20 @@ export class DirectoryError extends Error {
 }
 
 /**
- * Opens the data directory, makes it and the database if they are missing.
+ * Opens the data directory. It makes the directory and the database if they are missing.
  * @throws DirectoryError when another process has it, or its path cannot be used
  */
 export async function openEngine(dataFolder: string, database: string, limits: Limits): Promise<Engine> {
   const folder = path.resolve(dataFolder);
-  // The engine reads such characters in a file's path as patterns.
+  // The engine reads such characters in the path of a file as patterns.
   if (/[*?{}[\]'\\\n]/.test(folder))
     throw new DirectoryError(`The data directory's path has one of *?{}[]'\\: ${folder}`);
   const dataPath = path.join(folder, 'engine');
   await mkdir(dataPath, { recursive: true, mode: 0o700 });
   const native = loadNative();
-  // Held until the end: the engine leaves the directory with its last connection.
+  // This connection stays open until the end, because the engine leaves the directory with its last connection.
   const keeper = openFirst(native, dataPath, folder);
-  // Only now: before the directory is ours, the folder's files may be another process's.
+  // Not earlier: until the directory is opened, these files may belong to another process.
   const spool = new Spool(path.join(folder, 'spool'), limits);
   await spool.prepare();
   const pipes = new Pipes(spool.folder);
@@ -185,7 +191,7 @@ export async function openEngine(dataFolder: string, database: string, limits: L
     throw new DirectoryError(`No named pipes can be made with mkfifo in ${spool.folder}: ${error.message}`);
   });
   const ask = async (sql: string) => (await native.QueryAsyncConnection(keeper, sql, 'TSVRaw')).bytes.toString().trim();
-  // The engine's own default kind of database is none that migrations can be written for.
+  // Without an engine name chDB makes a kind of database that our migrations do not work on.
   await ask(`CREATE DATABASE IF NOT EXISTS \`${database}\` ENGINE = Atomic`);
   const connections = new Connections(native, dataPath, limits.maxIdleConnections);
   const sessions = new Sessions(native, connections, limits);
@@ -224,8 +230,9 @@ function openFirst(native: Native, dataPath: string, folder: string): Connection
 }
 
 /**
- * Runs `use` on a connection set up as the request says: the session's own, or one of the pool, which is dropped after any
- * error (its leftover output would begin the next result) and when `use` has changed it.
+ * Runs `use` on a connection that is set up for the request: the session's own, or one of the pool. The pool's
+ * connection is dropped after any error, whose left-over output would begin the next result, and when `use` has changed
+ * its settings.
  * @throws QueryFailure
  */
 export async function onConnection<T>(

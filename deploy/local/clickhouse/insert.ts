@@ -8,9 +8,9 @@ import { type Statement, tokens } from './statement.ts';
 const nothing = Buffer.alloc(0);
 
 /**
- * Takes the data of an INSERT to disk and then into the table. If the process dies during the upload, nothing was inserted and
- * the file is removed at the next start; if it dies between the engine's insert and the answer, the rows are there and the
- * caller does not know: it inserts again, as its tables allow (README).
+ * Stores the data of an INSERT on disk and then inserts them. If the process dies during the upload, nothing was
+ * inserted and the next start removes the file. If it dies between the engine's insert and the answer, the rows are
+ * there and the caller does not know: he inserts them again, which his tables must allow (README).
  */
 export async function insertData(
   engine: Engine,
@@ -36,7 +36,7 @@ export async function insertData(
   }
 }
 
-/** INSERT … SELECT, or an insert from a spooled file: nothing of the text is data. */
+/** Runs an INSERT … SELECT or an insert from a stored body. The text holds no data. */
 export async function insert(
   engine: Engine,
   request: QueryRequest,
@@ -50,12 +50,12 @@ export async function insert(
   const parameters = new Map(Object.entries(request.parameters).map(([name, value]) => [`param_${name}`, value]));
   let result: NativeInsert;
   try {
-    // The call that counts rows binds no parameters: they are SET, and the connection is not used again.
+    // The call that counts rows binds no parameters. They are SET instead, and the connection is not used again.
     result = await onConnection(engine, request, parameters.size > 0, async (connection) => {
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
       return engine.runs.during(request.queryId, signal, async ({ tag }) => {
         try {
-          // If the process dies in here, the rows are there or not, unless they are more than one block of the engine's.
+          // If the process dies here, all rows are there or none, unless they are more than one block of the engine.
           return await engine.native.InsertRawAsyncConnection(connection, `${tag}${sql}`, nothing, false);
         } catch (error) {
           throw asFailure(error, [ours, tag]);
@@ -76,8 +76,8 @@ export async function insert(
 }
 
 /**
- * VALUES with parameters: the engine replaces them only in inline rows, so the text goes to it as it is, after a check that
- * it is a single statement to the end. Its rows are not counted.
+ * Runs an INSERT … VALUES with parameters. The engine binds parameters only in inline rows, so it gets the text as it
+ * is, after a check that the whole text is one statement. The inserted rows are not counted.
  */
 export function checkInlineValues(text: string): void {
   let ended = false;

@@ -11,9 +11,9 @@ import { makeServer } from './server.ts';
 const lookAgainMs = 20;
 
 /**
- * Takes no new request, lets running queries end, kills them after drainTimeoutMs, and closes the engine. Answers false when
- * a query would not end even so: then the engine must not be closed (it would abort) and the process just ends, which costs
- * nothing that was acknowledged.
+ * Refuses new requests, waits for running queries, kills them after drainTimeoutMs, and closes the engine. It resolves
+ * to false when a query did not end even then. The engine would abort if it were closed, so the process just ends, and
+ * nothing that was acknowledged is lost.
  */
 async function stop(server: Server, engine: Engine): Promise<boolean> {
   const { drainTimeoutMs } = engine.limits;
@@ -25,7 +25,7 @@ async function stop(server: Server, engine: Engine): Promise<boolean> {
     for (const run of runs.running) void runs.kill(run);
     if (!(await within(drainTimeoutMs, () => runs.running.size === 0))) return false;
   }
-  // Answers that are being written may end; a connection that is only kept alive, or uploads, does not hold us up.
+  // Answers that are being written may end. Connections that are idle or still uploading are closed.
   await Promise.race([closed, sleep(drained ? 1_000 : 0)]);
   server.closeAllConnections();
   await within(drainTimeoutMs, () => runs.running.size === 0);
@@ -74,7 +74,7 @@ if (!parsed.success) {
   process.exit(2);
 }
 
-// Read by libuv when its first thread starts, which is before this line; so the environment must come from outside.
+// libuv reads the variable when its first thread starts, which is before this line. Setting it here would be too late.
 if (process.env.UV_THREADPOOL_SIZE === String(threadPoolSize)) await main(parsed.data);
 else runAgainWithThreads();
 
@@ -96,15 +96,15 @@ async function main(options: z.infer<typeof optionsSchema>): Promise<void> {
     stopping = true;
     void stop(server, engine).then((clean) => {
       if (clean) process.exit(0);
-      // An orderly exit would wait for the engine's threads for ever.
+      // process.exit would wait for the engine's threads for ever.
       process.stderr.write('clickhouse: a query did not end, the process is killed; nothing acknowledged is lost\n');
       process.kill(process.pid, 'SIGKILL');
     });
   };
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
-  // Started again by ourselves: the outer process has died without a word, so nobody would ever stop us. Ends at once, as it
-  // did, and frees the directory; what was acknowledged is on disk.
+  // Only a process that runAgainWithThreads started has this channel. It closes when the outer process is killed, and
+  // then nobody would stop this one. Ending at once frees the directory; everything acknowledged is on disk.
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   server.listen(options.port, '127.0.0.1', () => {
     const { port } = server.address() as AddressInfo;

@@ -11,10 +11,10 @@ export type Summary = {
   elapsedS: number;
 };
 
-/** Bodies up to this size are compressed at once, without a stream. */
+/** Bodies up to this size are compressed in one call. Larger ones go through a stream. */
 const maxSyncGzipBytes = 65_536;
 
-/** So long the reader of a broken result has to read up to the error, before the connection is cut without a last chunk. */
+/** Time to read a broken result up to its error, before the connection is cut. */
 const breakOffAfterMs = 5_000;
 
 const contentTypes: Record<string, string> = {
@@ -31,7 +31,7 @@ const contentTypes: Record<string, string> = {
   Parquet: 'application/octet-stream',
 };
 
-/** The answer to one query: whole, or begun and then finished or broken off. */
+/** The answer to one query. It is sent whole, or begun and then finished or broken off. */
 export class Reply {
   readonly #response: ServerResponse;
   readonly #gzip: boolean;
@@ -43,7 +43,7 @@ export class Reply {
     this.#response = response;
     this.#gzip = about.gzip;
     this.#version = about.version;
-    // A header cannot carry every character of an id.
+    // A header can hold ASCII only.
     response.setHeader('X-ClickHouse-Query-Id', about.queryId.replace(/[^\x20-\x7e]/g, '?'));
     response.setHeader('X-ClickHouse-Server-Display-Name', 'padron-local');
     response.setHeader('X-ClickHouse-Timezone', about.timezone);
@@ -65,7 +65,7 @@ export class Reply {
     }
   }
 
-  /** Sends the head; what follows is written with `write`, which answers false until `onDrain`. */
+  /** Sends the head. The rest follows by `write`, which returns false until `onDrain` is called. */
   begin(format: string): void {
     this.#head(format);
     this.#tag = randomBytes(8).toString('hex');
@@ -91,8 +91,9 @@ export class Reply {
   }
 
   /**
-   * The query failed. After the head has gone, the error follows the rows between tags, as servers since 25.11 write it, and
-   * the chunked body is left without its last chunk, so that not even a client that knows no tags takes it for complete.
+   * Answers with the query's error. If rows were sent already, the error follows them between tags, as servers since
+   * 25.11 do, and the chunked body gets no last chunk, so that a client that knows no tags does not take it for
+   * complete either.
    */
   fail(failure: QueryFailure): void {
     const text = `${failure.text} (version ${this.#version} (embedded))\n`;
@@ -123,7 +124,7 @@ export class Reply {
   #open(): Writable {
     if (!this.#gzip) return this.#response;
     const gzip = createGzip();
-    // Not ended with it: a broken answer must not look complete.
+    // The response does not end together with the stream: a broken answer must not look complete.
     gzip.pipe(this.#response, { end: false });
     return gzip;
   }
@@ -142,11 +143,11 @@ function summaryText({ readRows, readBytes, writtenRows, writtenBytes, elapsedS 
   });
 }
 
-/** A failure as ClickHouse tells it: number, name and text. Never logged: the engine's texts quote rows and parameters. */
+/** An error in ClickHouse's form. It must never be logged, because the engine's texts quote rows and parameters. */
 export class QueryFailure extends Error {
   override name = 'QueryFailure';
   readonly code: number;
-  /** The body of the answer: `Code: 62. DB::Exception: … (SYNTAX_ERROR) (version …)`. */
+  /** The body of the answer, such as `Code: 62. DB::Exception: … (SYNTAX_ERROR) (version …)`. */
   readonly text: string;
 
   constructor(code: number, text: string) {
@@ -156,14 +157,15 @@ export class QueryFailure extends Error {
   }
 }
 
-/** A failure of this process itself, in the engine's form. */
+/** An error of this process, in the engine's form. */
 export function failure(code: number, type: string, message: string): QueryFailure {
   return new QueryFailure(code, `Code: ${code}. DB::Exception: ${message}. (${type})`);
 }
 
 /**
- * What the native call threw, as a failure. The engine wraps its own text two or three times on some paths; a server sends it
- * once. `ours` are texts that we had added to the query: a syntax error quotes the query and must not show them.
+ * Turns an error of the native call into a QueryFailure. On some paths the engine wraps its own text two or three
+ * times; a server sends it once. `ours` are the texts that this process added to the query, which a syntax error must
+ * not quote.
  */
 export function asFailure(error: unknown, ours: string[] = []): QueryFailure {
   if (error instanceof QueryFailure) return error;
@@ -197,7 +199,7 @@ const others = new Map([
   [439, 503],
 ]);
 
-/** The status a ClickHouse server answers with; as in its src/Server/HTTP/exceptionCodeToHTTPStatus.cpp. */
+/** The HTTP status of a ClickHouse server, as in its src/Server/HTTP/exceptionCodeToHTTPStatus.cpp. */
 export function httpStatus(code: number): number {
   if (badRequest.has(code)) return 400;
   if (notFound.has(code)) return 404;

@@ -2,10 +2,10 @@ import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { failure } from './reply.ts';
 
-/** One request, as its address and headers say it. */
+/** One request, read from its address and headers. */
 export type QueryRequest = {
   queryId: string;
-  /** The text in the address; the body follows it. */
+  /** The query text in the address. The body continues it. */
   query: string;
   database: string;
   settings: Map<string, string>;
@@ -18,7 +18,7 @@ export type QueryRequest = {
 
 export type Account = { user: string; password: string };
 
-/** Address parameters that are no settings. */
+/** Parameters of the address that are not settings. */
 const notSettings = new Set([
   'query',
   'query_id',
@@ -81,7 +81,7 @@ export function readRequest(message: IncomingMessage, search: URLSearchParams): 
 const isOn = (value: string | null) => value === '1' || value === 'true';
 const header = (message: IncomingMessage, name: string) => String(message.headers[name] ?? '');
 
-/** The name becomes part of the query's text and of a header. */
+/** The name of the format becomes part of the query's text and of a header. */
 function formatName(name: string): string {
   if (/^[A-Za-z0-9]+$/.test(name)) return name;
   throw failure(73, 'UNKNOWN_FORMAT', `Unknown format ${name.slice(0, 50)}`);
@@ -92,7 +92,7 @@ function settingName(name: string): string {
   throw failure(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
 }
 
-/** @throws QueryFailure 516, the same for an unknown user and a wrong password; 194 when no credentials came at all */
+/** @throws QueryFailure 516 for an unknown user as for a wrong password, 194 when the request has no credentials */
 export function authenticate(message: IncomingMessage, search: URLSearchParams, account: Account): void {
   const given = credentials(message, search);
   const right = given !== undefined && same(given.user, account.user) && same(given.password, account.password);

@@ -8,14 +8,16 @@ import type { Connections, Native } from './connections.ts';
 import { failure } from './reply.ts';
 import type { Token } from './statement.ts';
 
-/** One query in the engine. The engine chooses its own query ids, so ours stands in a comment before the text. */
+/**
+ * One query in the engine. The engine chooses its own query ids, so the caller's id is in a comment before the text.
+ */
 export type Run = { queryId: string; tag: string; killed: boolean };
 
 const tagStart = '/*query_id=';
-/** In SQL: the caller's query id of a row of system.processes. */
+/** An SQL expression for the caller's query id in a row of system.processes. */
 const idOfProcess = `extract(query, '^/\\\\*query_id=([^;]*);')`;
 
-/** The queries in the engine, by the caller's id, and the way to stop them. */
+/** The queries that run in the engine, by the caller's id. It can kill them. */
 export class Runs {
   readonly #native: Native;
   readonly #connections: Connections;
@@ -34,9 +36,10 @@ export class Runs {
   }
 
   /**
-   * Runs a query under its id, which starts with the tag it is given. When the caller goes away it is killed, and `onStop` is
-   * told first.
-   * @throws QueryFailure 216 while another query of that id runs, 735 when the caller has already gone: then nothing was run
+   * Runs `work`, whose query must begin with the run's tag. When the caller goes away, `onStop` is called and the query
+   * is killed.
+   * @throws QueryFailure 216 while another query with that id runs, 735 when the caller has already gone and nothing
+   *   was run
    */
   async during<T>(
     queryId: string,
@@ -48,7 +51,7 @@ export class Runs {
     if ([...this.#running].some((other) => other.queryId === queryId))
       throw failure(216, 'QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING', `Query with id = ${queryId} is already running`);
     this.#count += 1;
-    // Characters that could end the comment never reach it.
+    // Characters that could end the comment are replaced.
     const safeId = queryId.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 200);
     const run = { queryId, tag: `${tagStart}${safeId};${this.#count}*/`, killed: false };
     const stop = () => {
@@ -65,7 +68,7 @@ export class Runs {
     }
   }
 
-  /** Asks the engine to stop the query, again and again until it has ended: it may not have begun there yet. */
+  /** Asks the engine to stop the query until it has ended. The first ask may come before the query began there. */
   async kill(run: Run): Promise<void> {
     if (run.killed) return;
     run.killed = true;
@@ -75,7 +78,7 @@ export class Runs {
     }
   }
 
-  /** On a fresh connection, in no slot: a kill must get through when everything is taken. */
+  /** Uses a new connection and no slot, because a kill must get through when all slots are taken. */
   async ask(sql: string, format = 'TabSeparated', parameters: Record<string, string> = {}): Promise<Buffer> {
     const connection = await this.#connections.open({ database: 'system', settings: new Map() });
     try {
@@ -85,7 +88,7 @@ export class Runs {
     }
   }
 
-  /** The caller's KILL QUERY, in terms of the caller's ids; never SYNC, which does not return in the embedded engine. */
+  /** Makes a caller's KILL QUERY work with the callers' ids. SYNC becomes ASYNC, because SYNC never returns in chDB. */
   rewriteKill(text: string, words: Iterable<Token>): string {
     let out = '';
     let at = 0;
@@ -109,9 +112,9 @@ const run = promisify(execFile);
 const stockSize = 32;
 
 /**
- * Named pipes through which results leave the engine (`INTO OUTFILE`): every format, streamed, with the engine slowed down by
- * a slow reader, and without a native call that would hold up the event loop. A pipe is opened by one query at a time and
- * holds nothing once both its ends are closed, so a result cannot end up in the next query's answer.
+ * Named pipes through which results leave the engine (`INTO OUTFILE`). They stream every format, slow the engine down
+ * when the caller reads slowly, and need no native call that blocks the event loop. One query at a time uses a pipe,
+ * and a pipe is empty once both its ends are closed, so a result cannot end up in the next query's answer.
  */
 export class Pipes {
   readonly #folder: string;
@@ -123,7 +126,7 @@ export class Pipes {
     this.#folder = folder;
   }
 
-  /** The first stock. @throws when the machine has no mkfifo */
+  /** Makes the first pipes. @throws Error when the machine has no mkfifo */
   prepare(): Promise<void> {
     return this.#make();
   }
@@ -137,7 +140,7 @@ export class Pipes {
     this.#free.push(pipe);
   }
 
-  /** After a failed query: nobody can prove that the engine will not write to it later. */
+  /** Call it after a failed query, because the engine might still write to its pipe later. */
   spoil(pipe: string): void {
     rmSync(pipe, { force: true });
   }
@@ -157,8 +160,8 @@ export class Pipes {
 }
 
 /**
- * The reading end. While it is held, opening and writing can never block or fail in the engine; after `release` the stream
- * ends as soon as the engine has closed its end too.
+ * The reading end of a pipe. While it is held, the engine's open and write can neither block for ever nor fail. After
+ * `release` the stream ends as soon as the engine has closed its end.
  */
 export function openReader(pipe: string): { stream: net.Socket; release: () => void } {
   let held: number | undefined = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);

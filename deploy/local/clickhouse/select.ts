@@ -7,14 +7,16 @@ import type { QueryRequest } from './request.ts';
 import { openReader, type Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
-/** As a server's own buffer: a query that fails before it is full gets a clean error. The engine's pieces are as large. */
+/**
+ * A query that fails before so many bytes gets a clean error. A server's buffer, and the engine's pieces, are as large.
+ */
 const maxSmallBytes = 1_048_576;
-/** The first piece does not wait longer than this for the rest: some formats put out progress rows now and then. */
+/** The first piece waits at most so long for more, because some formats write a progress row now and then. */
 const maxSmallMs = 1_000;
 
-/** The way of a result from its pipe to the caller. Whole rows only pass through: nothing here looks into them. */
+/** Passes a result from its pipe to the caller, without looking into it. */
 class Outgoing {
-  /** Set when the result was given up here, not by the engine. */
+  /** Set when this process gave the result up, not the engine. */
   overflow: QueryFailure | undefined;
   readonly #reply: Reply;
   readonly #format: string;
@@ -34,7 +36,7 @@ class Outgoing {
     this.#onBegin = onBegin;
   }
 
-  /** @param stop ends the query, when the caller does not read its result */
+  /** @param stop kills the query; called when the caller does not read its result */
   take(stream: Socket, stop: () => void): void {
     this.#stream = stream;
     stream.on('error', () => undefined);
@@ -51,7 +53,9 @@ class Outgoing {
     });
   }
 
-  /** Reads on to nowhere, because an engine that cannot write does not notice that it was killed. */
+  /**
+   * Reads the rest and drops it, because an engine that waits for a write does not notice that its query was killed.
+   */
   discard(): void {
     this.#discarding = true;
     this.#held = [];
@@ -59,7 +63,7 @@ class Outgoing {
     this.#stream?.resume();
   }
 
-  /** Waits until the pipe has ended and everything has been handed on. @throws QueryFailure 210 when it does not end */
+  /** Waits until the pipe has ended and everything was passed on. @throws QueryFailure 210 when it does not end */
   async atEnd(stream: Socket): Promise<void> {
     if (stream.readableEnded || stream.destroyed) return;
     const { pipeEndTimeoutMs } = this.#limits;
@@ -86,7 +90,7 @@ class Outgoing {
 
   complete(summary: Summary): void {
     this.#rest();
-    // The query may have ended well before it could be stopped.
+    // The query may have ended before it could be stopped.
     if (this.overflow !== undefined) this.#reply.fail(this.overflow);
     else if (this.#discarding) return;
     else if (this.#reply.begun) this.#reply.finish();
@@ -128,8 +132,8 @@ class Outgoing {
 }
 
 /**
- * Runs a SELECT and answers it: whole with its summary while the result is small, streamed otherwise. An abort of the caller kills
- * the query in the engine.
+ * Runs a SELECT and answers it. A small result is sent whole with its summary, a larger one is streamed. When the
+ * caller aborts, the query is killed in the engine.
  */
 export async function select(
   engine: Engine,
@@ -143,7 +147,7 @@ export async function select(
   let slot = reads;
   const format = statement.format ?? request.defaultFormat;
   const outgoing = new Outgoing(reply, format, engine.limits, () => {
-    // A long result leaves its slot to look-ups, if there is room among the streams.
+    // A long result moves to a slot for streams if one is free, so that look-ups get its slot.
     if (!streams.tryEnter()) return;
     slot = streams;
     reads.leave();
@@ -181,7 +185,7 @@ async function throughPipe(
   try {
     outgoing.take(reader.stream, () => void engine.runs.kill(run));
     const result = await engine.native.QueryAsyncConnection(connection, sql, 'Null', request.parameters);
-    // From here on only the engine could still hold the pipe; that it ends shows that it does not.
+    // Only the engine could still hold the pipe now. When the pipe ends, the engine has let go of it.
     reader.release();
     await outgoing.atEnd(reader.stream);
     engine.pipes.giveBack(pipe);

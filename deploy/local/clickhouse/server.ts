@@ -8,11 +8,11 @@ import { type Account, authenticate, type QueryRequest, readRequest } from './re
 import { select } from './select.ts';
 import { type Statement, tokens } from './statement.ts';
 
-/** The HTTP interface over an engine. Listening is the caller's business. */
+/** Makes the HTTP server over an engine. The caller makes it listen. */
 export function makeServer(engine: Engine, account: Account): Server {
   const { limits } = engine;
   const server = createServer({ maxHeaderSize: limits.maxQueryBytes, requestTimeout: 0 }, (message, response) => {
-    // Every failure of a query is answered; what comes here is a caller's connection that broke while we told it.
+    // Every error of a query is answered, so an error here means that the connection broke during the answer.
     answer(engine, account, message, response).catch(() => response.destroy());
   });
   server.keepAliveTimeout = limits.keepAliveTimeoutMs;
@@ -20,7 +20,7 @@ export function makeServer(engine: Engine, account: Account): Server {
 }
 
 async function answer(engine: Engine, account: Account, message: IncomingMessage, response: ServerResponse) {
-  // Always a path here: an address that begins with two slashes must not be read as another host.
+  // `new URL` would read an address that begins with two slashes as another host.
   const url = new URL(`http://localhost${(message.url ?? '/').replace(/^[^/]*\/*/, '/')}`);
   if (url.pathname === '/ping') return void response.end('Ok.\n');
   if (url.pathname === '/replicas_status') return void response.end('Ok.\n');
@@ -34,7 +34,7 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
     authenticate(message, url.searchParams, account);
     const request = readRequest(message, url.searchParams);
     reply = new Reply(response, { ...about, queryId: request.queryId, gzip: request.gzip });
-    // As on a server: a GET must not change anything. In a session it could not be taken back.
+    // As on a server, a GET must not change anything. In a session readonly could not be taken back afterwards.
     const plain = request.session === undefined && !request.settings.has('readonly');
     if (message.method !== 'POST' && plain) request.settings.set('readonly', '2');
     await serve(engine, message, request, reply, gone.signal);
@@ -73,7 +73,7 @@ async function serve(
   }
 }
 
-/** DDL, SHOW, EXPLAIN, SET and whatever else has a short result or none, or one that is to be held until it is whole. */
+/** Runs DDL, SHOW, EXPLAIN, SET and other statements whose result is short, missing, or wanted whole. */
 async function command(
   engine: Engine,
   request: QueryRequest,
@@ -104,7 +104,8 @@ async function command(
 }
 
 /**
- * A SELECT whose caller waits for its end: the engine gives the whole result at once, which spares the way through a pipe.
+ * Runs a SELECT whose caller waits for its end. The engine returns the whole result at once, which is faster than a
+ * pipe.
  * @throws QueryFailure 396 when it is larger than maxHeldResultBytes in the engine's memory
  */
 async function heldSelect(
@@ -124,7 +125,7 @@ async function heldSelect(
   await command(engine, limited, about, reply, signal, engine.slots.reads);
 }
 
-/** Needs no slot: when all are taken is when queries must be killed. */
+/** Needs no slot, because queries must be killed just when all slots are taken. */
 async function killQuery(engine: Engine, request: QueryRequest, text: string, reply: Reply): Promise<void> {
   const format = request.defaultFormat;
   try {

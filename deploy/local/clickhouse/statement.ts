@@ -1,18 +1,22 @@
 import { failure } from './reply.ts';
 
-/** What a query text is, and where the clauses are that this process must touch. */
+/** The kind of a query text, and where the clauses are that this process has to change. */
 export type Statement =
-  /** `body` + our output clause + `tail` is the query; tail begins with FORMAT when the text named one. */
+  /** `body`, our output clause and `tail` make the query. `tail` begins with FORMAT when the text names one. */
   | { kind: 'select'; body: string; format: string | undefined; tail: string }
-  /** `head` + our FROM INFILE + `settings` FORMAT `format` is the query; what stands from `dataStart` on is data, no SQL. */
+  /**
+   * `head`, our FROM INFILE, `settings` and FORMAT `format` make the query. The text from `dataStart` on is data, not
+   * SQL.
+   */
   | { kind: 'insert-data'; head: string; settings: string; format: string; dataStart: number }
   | { kind: 'insert-select'; text: string }
   | { kind: 'kill'; text: string }
   | { kind: 'command'; text: string; format: string | undefined; changesConnection: boolean };
 
 /**
- * @param sql one statement; a semicolon at its end is allowed
- * @throws QueryFailure 62 for an empty text or several statements (the engine would run them all), 358 INTO OUTFILE, 78 FROM INFILE
+ * @param sql one statement, which may end with a semicolon
+ * @throws QueryFailure 62 for an empty text or several statements (the engine would run them all), 358 INTO OUTFILE, 78
+ *   FROM INFILE
  */
 export function readStatement(sql: string): Statement {
   const all: Token[] = [];
@@ -54,7 +58,7 @@ function several(token: Token, sql: string) {
   );
 }
 
-/** Called after each token of an INSERT; answers at the token that ends its SQL part. */
+/** Called after each token of an INSERT. It returns a result at the token that ends the SQL part. */
 function insertWithData(sql: string, all: Token[]): Statement | undefined {
   const last = all.at(-1)!;
   const before = all.at(-2)!;
@@ -67,7 +71,7 @@ function insertWithData(sql: string, all: Token[]): Statement | undefined {
   const clause = isFormat ? before.start : last.start;
   const settings = all.find((token) => token.depth === 0 && isWord(token, 'SETTINGS') && token.start < clause);
   const cut = settings?.start ?? clause;
-  // A semicolon straight after the format's name ends the SQL; the data begin on the next line.
+  // A semicolon right after the name of the format ends the SQL, and the data begin on the next line.
   const between = isFormat ? /^[^\S\n]*;?[^\S\n]*\n?/.exec(sql.slice(last.end, last.end + 64))![0] : '';
   return {
     kind: 'insert-data',
@@ -86,7 +90,7 @@ function kindOf(all: Token[]): 'select' | 'insert-select' | 'kill' | 'command' {
   return isWord(all[0], 'KILL') && isWord(all[1], 'QUERY') ? 'kill' : 'command';
 }
 
-/** Index of FORMAT when the text ends with `FORMAT name` or `FORMAT name SETTINGS …`. */
+/** The index of FORMAT when the text ends with `FORMAT name` or `FORMAT name SETTINGS …`. */
 function formatClause(all: Token[]): number | undefined {
   for (let at = all.length - 2; at > 0; at -= 1) {
     const isClause = all[at]!.depth === 0 && isWord(all[at], 'FORMAT') && all[at + 1]!.kind === 'word';
@@ -95,13 +99,16 @@ function formatClause(all: Token[]): number | undefined {
   return undefined;
 }
 
-/** After such a statement the connection is another one than its key says. */
+/** True for statements after which the connection no longer has the database and settings of its key. */
 function changesConnection(all: Token[]): boolean {
   if (isWord(all[0], 'SET', 'USE', 'BEGIN', 'COMMIT', 'ROLLBACK')) return true;
   return isWord(all[0], 'CREATE', 'DROP') && all.slice(1, 5).some((token) => isWord(token, 'TEMPORARY'));
 }
 
-/** Both are for command-line clients: over HTTP a server refuses them, and here they would reach our own files. */
+/**
+ * Refuses clauses for command-line clients. A server refuses them over HTTP, and here they would reach this machine's
+ * files.
+ */
 function refuseFiles(all: Token[]): void {
   all.forEach((token, at) => {
     if (token.depth !== 0 || all[at + 2]?.kind !== 'quoted') return;
@@ -124,8 +131,9 @@ const quotes = new Map([
 ]);
 
 /**
- * The tokens of ClickHouse SQL that matter for finding clauses and statement ends: comments and spaces are left out, strings,
- * quoted names and heredocs are one token. Lazy, because what follows INSERT … FORMAT is data and no SQL.
+ * The tokens of ClickHouse SQL, as far as finding clauses and the ends of statements takes. Comments and spaces are
+ * left out; a string, quoted name or heredoc is one token. It is lazy, because the text after INSERT … FORMAT is data,
+ * not SQL.
  */
 export function* tokens(sql: string): Generator<Token> {
   let at = 0;

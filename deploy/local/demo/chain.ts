@@ -22,7 +22,7 @@ export interface PublicationRow {
   duplicates: number;
 }
 
-/** Everything that runs: engines, product, an official site and a customer's receiver, all on loopback. */
+/** Engines, product, an official site and a customer's receiver, all running on loopback. */
 export interface Chain {
   stack: Stack;
   product: Product;
@@ -30,35 +30,35 @@ export interface Chain {
   receiver: Receiver;
   customer: Customer;
   token: string;
-  /** Notices checked on arrival: signature, and what a look-up made inside the receiver showed. */
+  /** What the customer found out about each delivery on its arrival: its signature, and what a look-up showed. */
   received: Received[];
-  /** What a person's shell would have, for the operators' command. */
+  /** The variables that the operators' command gets, as from a person's shell. */
   environment: Record<string, string>;
-  /** Shows the day on the official site, has all its registers asked for at once, and waits as `publish` does. */
+  /** Shows the day on the official site, fetches all its registers at once, and waits as `publish` does. */
   publishDay(day: PublishedDay, onLine?: (line: string) => void): Promise<PublicationRow[]>;
-  /** Has the official site asked for a register and waits until what it gave is final, materialised and notified. */
+  /** Fetches a register from the official site and waits until its publication is final, materialised and notified. */
   publish(register: RegisterName, onLine?: (line: string) => void): Promise<PublicationRow>;
   stop(): Promise<void>;
 }
 
 export interface ChainOptions {
-  /** Folder of the engines' data; emptied first. */
+  /** Folder of the engines' data. It is emptied first. */
   directory: string;
   log: (line: string) => void;
-  /** Throws when the start is to go no further. */
-  goOn?: () => void;
+  /** Called between two steps of the start. It throws when the start should end. */
+  checkStopped?: () => void;
   /** More variables for the product's processes. */
   environment?: Record<string, string>;
 }
 
-/** Starts the whole chain from nothing. What has started is stopped again when a later part fails. */
+/** Starts the whole chain with empty engines. When a part fails, the parts that run are stopped again. */
 export async function startChain(options: ChainOptions): Promise<Chain> {
   refuseRunning(enginesOf(options.directory));
   rmSync(options.directory, { recursive: true, force: true });
   mkdirSync(options.directory, { recursive: true });
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
-    for (const part of stops.reverse()) await part();
+    for (const stopOne of stops.reverse()) await stopOne();
     stops.length = 0;
   };
   try {
@@ -80,8 +80,8 @@ async function startParts(
   const received: Received[] = [];
   let customer: Customer | undefined;
   const receiver = await startReceiver({
-    answer: async (notice, response) => {
-      if (customer) received.push(await customer.check(notice));
+    answer: async (delivery, response) => {
+      if (customer) received.push(await customer.check(delivery));
       response.writeHead(204).end();
     },
   });
@@ -91,7 +91,7 @@ async function startParts(
 
   const stack = await startStack({ directory: enginesOf(directory), log });
   stops.push(() => stack.stop());
-  options.goOn?.();
+  options.checkStopped?.();
   const settings = {
     ...sourceSettings(site),
     ALLOW_PRIVATE_TARGETS: '1',
@@ -134,7 +134,7 @@ async function startParts(
   };
 }
 
-/** Every register is asked for at this site. */
+/** The settings that make the product fetch every register from this site. */
 function sourceSettings(site: OfficialSite): Record<string, string> {
   const settings: Record<string, string> = {};
   for (const [register, { file, page }] of Object.entries(sitePaths)) {
@@ -151,7 +151,7 @@ function enginesOf(directory: string): string {
 /**
  * Runs the operators' command as a person would, and returns the one JSON document that it prints.
  * @param onLine gets each line of its progress (standard error)
- * @throws Error with what the command said when it ends with another code than 0
+ * @throws Error with the command's output when it ends with another code than 0
  */
 export async function padron<Answer>(
   words: readonly string[],
@@ -165,18 +165,18 @@ export async function padron<Answer>(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
-  let said = '';
+  let progress = '';
   child.stdout.on('data', (chunk) => {
     output += chunk;
   });
   child.stderr.on('data', (chunk) => {
-    said += chunk;
+    progress += chunk;
     for (const line of String(chunk).split(/[\r\n]+/)) if (line.trim() !== '') onLine(line);
   });
   const code = await new Promise<number>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (exitCode) => resolve(exitCode ?? 1));
   });
-  if (code !== 0) throw new Error(`padron ${words.join(' ')} ended with ${code}:\n${said}${output}`);
+  if (code !== 0) throw new Error(`padron ${words.join(' ')} ended with ${code}:\n${progress}${output}`);
   return JSON.parse(output) as Answer;
 }

@@ -15,13 +15,13 @@ export interface Lookup {
   };
 }
 
-/** Where an answer states the date of a field that does not come from the daily register. */
+/** The list that a field comes from, when it does not come from the daily register. */
 const listOfField: Readonly<Record<string, string>> = {
   es_agente_retencion: 'agentes_retencion',
   es_buen_contribuyente: 'buenos_contribuyentes',
 };
 
-/** A customer of the service: talks to its public API only, with a token of its own. */
+/** A customer of the service, who uses the public API alone, with his own token. */
 export class Customer {
   readonly #apiUrl: string;
   readonly #token: string;
@@ -31,7 +31,7 @@ export class Customer {
     this.#token = token;
   }
 
-  /** @throws Error with the problem's own text when the answer is not the wanted status */
+  /** @throws Error with the text of the problem when the answer has another status than wanted */
   async createList(nombre: string, rucs: readonly string[]): Promise<{ id: number }> {
     const list = await this.#post<{ data: { id: number } }>('/id/v1/watch/listas', { nombre, referencia: 'demo' }, 201);
     await this.#post(`/id/v1/watch/listas/${list.data.id}/rucs`, { rucs }, 200);
@@ -54,9 +54,9 @@ export class Customer {
     return body.data;
   }
 
-  /** What a notice says, and whether a look-up made right now shows the state that it tells of. */
-  async check(notice: Notice): Promise<Received> {
-    const { evento, datos } = notice.body as {
+  /** Reads a delivery, and looks the company up to see whether the API already shows the state it reports. */
+  async check(delivery: Notice): Promise<Received> {
+    const { evento, datos } = delivery.body as {
       evento: string;
       datos: { ruc: string; campo: string; despues: unknown; fecha_dato: string };
     };
@@ -69,8 +69,8 @@ export class Customer {
       evento,
       ruc: datos.ruc,
       campo: datos.campo,
-      deliveryId: notice.deliveryId ?? '',
-      verified: notice.verified,
+      deliveryId: delivery.deliveryId ?? '',
+      verified: delivery.verified,
       sawNewState: sawNewState && date === datos.fecha_dato,
     };
   }

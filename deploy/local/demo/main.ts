@@ -15,12 +15,12 @@ import { type Chain, startChain } from './chain.ts';
 import {
   printAsked,
   printChanges,
+  printDeliveries,
   printLookup,
-  printNotices,
   printPublications,
   printVerification,
+  reportServed,
   Steps,
-  tellServed,
   waitUntil,
 } from './output.ts';
 import { askAll } from './questions.ts';
@@ -28,7 +28,7 @@ import { faultsOfFields, fieldsOf } from './record-fields.ts';
 import { type TwoDays, writeTwoDays } from './two-days.ts';
 import { faultsOf, type Watched } from './watched.ts';
 
-const help = `npm run demo: the whole service on this machine, from an official publication to a signed notice.
+const help = `npm run demo: the whole service on this machine, from an official publication to a signed delivery.
 
 Starts the engines and the product, an official site that publishes two days of seven invented registers, and a customer's
 HTTPS receiver; then keeps the API up until Ctrl-C. Everything listens on loopback; data in .local/demo, made anew each time.
@@ -38,9 +38,9 @@ Engines that the environment names may hold real data, so the demo runs with non
   npm run demo -- --exit           end when it has been shown; exit code 0 only if all is as expected
   npm run demo -- --rows 20000     larger registers (default 5000 taxpayers)`;
 
-const noticeTimeoutMs = 60_000;
+const deliveryTimeoutMs = 60_000;
 const exitInterrupted = 130;
-/** All was shown and is as expected. */
+/** True when everything was shown and is as expected. */
 let isShown = false;
 const { localDirectory, addresses } = readLocalConfig();
 const directory = demoDirectory(localDirectory);
@@ -66,9 +66,9 @@ else if (!Number.isInteger(rows) || rows < 3_000 || rows > 20_000_000) {
 
 async function demo(foreground: Foreground): Promise<void> {
   refuseAddresses();
-  const steps = new Steps(foreground.goOn);
+  const steps = new Steps(foreground.checkStopped);
   steps.begin('Starting PostgreSQL, Kafka, a schema registry, ClickHouse, Temporal, then the product');
-  const chain = await startChain({ directory, log: steps.line, goOn: foreground.goOn });
+  const chain = await startChain({ directory, log: steps.line, checkStopped: foreground.checkStopped });
   foreground.onStop(() => chain.stop());
   shareAddresses(chain, foreground);
   steps.line(`API ${pc.underline(`${chain.product.apiUrl}/docs`)}`);
@@ -85,19 +85,21 @@ async function demo(foreground: Foreground): Promise<void> {
 
   steps.begin('Day 1: every register is downloaded, checked, compared, streamed and served');
   steps.line(pc.dim('seven registers side by side, each from its page to the API'));
-  printPublications(steps, await chain.publishDay(days.first, tellServed(steps)), days.first);
+  printPublications(steps, await chain.publishDay(days.first, reportServed(steps)), days.first);
   steps.begin(`GET /id/v1/ruc/${complete}: every field, with its register and the date of its data`);
   printLookup(steps, await chain.customer.lookUp(complete));
 
   steps.begin('Day 2: each next publication is compared with the one before, row by row');
-  const stopped = (await chain.publishDay(days.second, tellServed(steps))).filter(({ state }) => state !== 'publicada');
+  const stopped = (await chain.publishDay(days.second, reportServed(steps))).filter(
+    ({ state }) => state !== 'publicada',
+  );
   printPublications(steps, stopped, days.second);
   await printChanges(steps, chain);
 
   const expected = watched.filter((company) => company.expected !== null).length;
-  steps.begin(`What the customer's receiver got: a notice for each of ${expected} watched companies that changed`);
-  await waitUntil(() => chain.received.length >= expected, noticeTimeoutMs);
-  printNotices(steps, chain);
+  steps.begin(`What the customer's receiver got: a delivery for each of ${expected} watched companies that changed`);
+  await waitUntil(() => chain.received.length >= expected, deliveryTimeoutMs);
+  printDeliveries(steps, chain);
 
   steps.begin('What customers ask, and what is answered now');
   const lookup = await chain.customer.lookUp(complete);
@@ -116,7 +118,7 @@ async function demo(foreground: Foreground): Promise<void> {
   conclude(chain, days, faults, steps, foreground);
 }
 
-/** What is invented belongs in no engine that may serve somebody. */
+/** Invented data must never reach an engine that may hold real data. */
 function refuseAddresses(): void {
   const names = Object.keys(addresses);
   if (names.length > 0) throw new Error(`the demo writes invented data: run it without ${names.join(', ')}`);
@@ -130,7 +132,7 @@ async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps
   steps.line(`list ${list.id} with ${rucs.length} companies, webhook ${webhook.id} to ${chain.receiver.origin}/avisos`);
 }
 
-/** So that `npx padron …` in another terminal finds this stack, unless one of `npm start` runs here. */
+/** Lets `npx padron …` in another terminal find this stack. A stack of `npm start` wins over it. */
 function shareAddresses(chain: Chain, foreground: Foreground): void {
   mkdirSync(paths.run, { recursive: true });
   const { api, consumers, worker } = chain.product.urls;
@@ -145,7 +147,7 @@ function shareAddresses(chain: Chain, foreground: Foreground): void {
 
 function conclude(chain: Chain, days: TwoDays, faults: readonly string[], steps: Steps, foreground: Foreground): void {
   const good =
-    'All as it should be: every field dated, every notice there and verified, every answer right, nothing differs.';
+    'All as it should be: every field dated, every delivery there and verified, every answer right, nothing differs.';
   steps.begin(faults.length === 0 ? pc.green(good) : pc.red('Not as expected:'));
   for (const fault of faults) steps.line(fault);
   isShown = faults.length === 0;

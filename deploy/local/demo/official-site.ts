@@ -11,13 +11,14 @@ export interface SiteFile {
   etag: string;
 }
 
-/** Where the daily register is. */
+/** The path of the daily register on the site. */
 export const filePath = sitePaths.padron_reducido.file;
 
 /**
- * An official site on loopback that behaves as SUNAT's does where it is well: files, each replaced by its newer version,
- * with ETag, Last-Modified, conditional requests and byte ranges (RFC 9110 13 and 14), and pages that name the day. A real
- * HTTP server. `intercept` answers instead where it wants to: tests make it misbehave with it.
+ * An official site on loopback, a real HTTP server that behaves as SUNAT's does on a good day. It has files, each
+ * replaced by its newer version, with ETag, Last-Modified, conditional requests and byte ranges (RFC 9110, sections 13
+ * and 14), and pages that name the day. Tests set `intercept` to make it misbehave: it returns true when it answered
+ * the request itself.
  */
 export class OfficialSite {
   readonly #server: Server;
@@ -44,7 +45,7 @@ export class OfficialSite {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Puts a new version (bytes, or a file's path) in place of the one before, as the site does each night. */
+  /** Replaces a file by a new version (bytes, or the path of a file), as the site does each night. */
   place(sitePath: string, file: Buffer | string, lastModified: Date): void {
     const bytes = typeof file === 'string' ? readFileSync(file) : file;
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
@@ -55,13 +56,13 @@ export class OfficialSite {
     this.#pages.set(sitePath, html);
   }
 
-  /** Everything that the site shows from a day on; what it showed before and is not replaced stays. */
+  /** Shows all files and pages of a day. Files of earlier days that this day does not replace stay. */
   show({ files, pages, lastModified }: PublishedDay): void {
     for (const { sitePath, path } of files) this.place(sitePath, path, lastModified);
     for (const { sitePath, html } of pages) this.placePage(sitePath, html);
   }
 
-  /** The daily register alone, with a landing page at the root. */
+  /** Address of the daily register, for tests that use it alone, with a landing page at the root. */
   get url(): string {
     return `${this.origin}${filePath}`;
   }
@@ -130,7 +131,7 @@ function isUnchanged(request: IncomingMessage, file: SiteFile): boolean {
   return since !== undefined && seconds(new Date(since)) >= seconds(file.lastModified);
 }
 
-/** First byte of an open range that applies, or null for the whole file. */
+/** The first byte of an open range that applies, or null when the whole file is to be sent. */
 function rangeStart(request: IncomingMessage, file: SiteFile): number | null {
   const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
   const condition = request.headers['if-range'];

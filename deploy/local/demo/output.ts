@@ -6,19 +6,19 @@ import type { Asked } from './questions.ts';
 import { fieldsOf } from './record-fields.ts';
 import type { PublishedDay } from './register/day.ts';
 
-/** Numbered headings with what happens below them. */
+/** Prints numbered headings, and lines below them. */
 export class Steps {
   readonly #startedAt = Date.now();
-  readonly #goOn: () => void;
+  readonly #checkStopped: () => void;
   #number = 0;
 
-  /** @param goOn throws when the demo was told to stop: no further step begins */
-  constructor(goOn: () => void) {
-    this.#goOn = goOn;
+  /** @param checkStopped throws after Ctrl-C, so that no further step begins */
+  constructor(checkStopped: () => void) {
+    this.#checkStopped = checkStopped;
   }
 
   begin(title: string): void {
-    this.#goOn();
+    this.#checkStopped();
     this.#number += 1;
     const elapsed = ((Date.now() - this.#startedAt) / 1000).toFixed(1);
     console.log(`\n${pc.bold(`${this.#number}. ${title}`)} ${pc.dim(`[${elapsed} s]`)}`);
@@ -27,8 +27,8 @@ export class Steps {
   readonly line = (text: string): void => console.log(`   ${text}`);
 }
 
-/** Of the command's progress only what a person waits for: that a register is served. */
-export function tellServed(steps: Steps): (line: string) => void {
+/** Prints from the command's progress only the lines that report a register as served. */
+export function reportServed(steps: Steps): (line: string) => void {
   const startedAt = Date.now();
   return (line) => {
     const [, register, edition] = /^(\w+): publication \d+: publicada, (edition \d+) .*notified/.exec(line) ?? [];
@@ -54,7 +54,7 @@ interface EditionRow {
   counts: Record<string, unknown>;
 }
 
-/** What the second edition of each register changed. */
+/** Prints what the second edition of each register changed. */
 export async function printChanges(steps: Steps, chain: Chain): Promise<void> {
   const editions = await padron<EditionRow[]>(['editions', 'list'], chain.environment);
   for (const { register, number, fecha_dato, counts } of editions.filter((edition) => edition.number > 1)) {
@@ -66,8 +66,8 @@ export async function printChanges(steps: Steps, chain: Chain): Promise<void> {
   }
 }
 
-/** Each notice: what it says, that the customer's library took its signature, and what a look-up showed on its arrival. */
-export function printNotices(steps: Steps, chain: Chain): void {
+/** Prints each delivery: what it says, whether its signature is valid, and what a look-up showed on its arrival. */
+export function printDeliveries(steps: Steps, chain: Chain): void {
   for (const { evento, ruc, deliveryId, verified, sawNewState } of chain.received) {
     const { body } = chain.receiver.notices.find((one) => one.deliveryId === deliveryId)!;
     const { datos } = body as { datos: { antes: unknown; despues: unknown } };
@@ -87,7 +87,7 @@ export function printAsked(steps: Steps, asked: readonly Asked[]): void {
   }
 }
 
-/** Proves each register's state and history from the archive. @throws Error with what differs, when something does */
+/** Verifies each register's state and history against the archive. @throws Error that lists the differences */
 export async function printVerification(steps: Steps, chain: Chain): Promise<void> {
   const reports = await padron<{ register: string; edition: number; rows: number }[]>(['verify'], chain.environment);
   for (const { register, edition, rows } of reports) {
@@ -95,7 +95,7 @@ export async function printVerification(steps: Steps, chain: Chain): Promise<voi
   }
 }
 
-/** Every field of the record, with its register and the date of that register's data. */
+/** Prints every field of the record, with its register and the date of that register's data. */
 export function printLookup(steps: Steps, lookup: Lookup): void {
   if (lookup.status !== 200) {
     steps.line(pc.red(`${lookup.status} ${lookup.body.detail}`));
@@ -107,7 +107,7 @@ export function printLookup(steps: Steps, lookup: Lookup): void {
   }
 }
 
-/** Waits until `holds` does, asking every 100 ms. False when it does not within the time. */
+/** Waits until `holds` resolves to true, asking every 100 ms. Resolves to false when the time is over. */
 export async function waitUntil(holds: () => boolean | Promise<boolean>, timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
   while (!(await holds())) {

@@ -3,7 +3,7 @@ import { maskRuc } from '../../../schemas/ruc.ts';
 import type { Chain } from './chain.ts';
 import type { TwoDays } from './two-days.ts';
 
-/** A request that was really sent, and what the answer comes to. */
+/** A request that was sent, and its answer in a few words. */
 export interface Asked {
   about: string;
   request: string;
@@ -11,7 +11,7 @@ export interface Asked {
   isExpected: boolean;
 }
 
-/** What customers ask, right answers and refusals, sent through the client of the public API. */
+/** Sends what customers ask through the client of the public API. Some questions are refused on purpose. */
 export async function askAll(chain: Chain, days: TwoDays): Promise<Asked[]> {
   const padron = makeClient({ baseUrl: chain.product.apiUrl, token: chain.token });
   const { complete: ruc, barred, person, watched } = days;
@@ -66,7 +66,7 @@ export async function askAll(chain: Chain, days: TwoDays): Promise<Asked[]> {
   ];
 }
 
-/** @param expected what the answer begins with: the status, of a refusal its code too */
+/** @param expected the beginning of the expected answer: its status, and the code when it is a refusal */
 async function ask(about: string, request: string, expected: string, send: () => Promise<unknown>): Promise<Asked> {
   const answer = await send().then(
     (gist) => `200 ${gist}`,

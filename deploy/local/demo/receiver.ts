@@ -1,3 +1,4 @@
+// The certificate library's dependency injection refuses to load unless this import comes first.
 import 'reflect-metadata';
 import type { webcrypto } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -6,16 +7,17 @@ import type { AddressInfo } from 'node:net';
 import * as x509 from '@peculiar/x509';
 import { Webhook } from 'standardwebhooks';
 
-/** A request as it arrived. `verified`: by the public Standard Webhooks library, with any of the receiver's secrets. */
+/** A delivery as it arrived. */
 export interface Notice {
   path: string;
   method: string;
   headers: IncomingHttpHeaders;
-  /** The bytes that came, before any parsing. */
+  /** The body before any parsing. */
   raw: Buffer;
   body: unknown;
   deliveryId: string | undefined;
   event: string | undefined;
+  /** True when the public Standard Webhooks library accepts the signature with one of the receiver's secrets. */
   verified: boolean;
   arrivedAt: Date;
 }
@@ -24,15 +26,15 @@ export interface Receiver {
   /** https://127.0.0.1:<port> */
   origin: string;
   port: number;
-  /** The authority that signed its certificate, for EGRESS_EXTRA_CA. */
+  /** The certificate of the authority that signed the receiver's certificate, for EGRESS_EXTRA_CA. */
   caPem: string;
   notices: readonly Notice[];
-  /** Secrets (`whsec_…`) that a notice may be signed with. */
+  /** Adds a secret (`whsec_…`) that deliveries may be signed with. */
   trust: (secret: string) => void;
   close: () => Promise<void>;
 }
 
-/** Answers a notice; may look things up first. The default answer is 204. */
+/** Answers a delivery, and may look things up before. Without one, the receiver answers 204. */
 export type Answer = (notice: Notice, response: ServerResponse, request: IncomingMessage) => Promise<void> | void;
 
 export interface ReceiverOptions {
@@ -43,9 +45,12 @@ export interface ReceiverOptions {
   answer?: Answer;
 }
 
-const maxNoticeBytes = 1_048_576;
+const maxBodyBytes = 1_048_576;
 
-/** A customer's receiver on loopback: HTTPS with a certificate of its own authority; keeps what came and verifies it. */
+/**
+ * Starts a customer's receiver on loopback. It serves HTTPS with a certificate of its own authority, keeps every
+ * delivery and verifies it.
+ */
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
   const authority = options.authority ?? (await makeAuthority('Padron demo authority'));
   const { certificatePem, keyPem } = await authority.issue({
@@ -80,7 +85,7 @@ async function receive(
   answer: Answer | undefined,
 ): Promise<void> {
   const raw = await readAll(request);
-  const notice: Notice = {
+  const delivery: Notice = {
     path: request.url ?? '/',
     method: request.method ?? '',
     headers: request.headers,
@@ -91,9 +96,9 @@ async function receive(
     verified: [...secrets].some((secret) => verifies(secret, raw, request.headers)),
     arrivedAt: new Date(),
   };
-  notices.push(notice);
+  notices.push(delivery);
   if (answer === undefined) response.writeHead(204).end();
-  else await answer(notice, response, request);
+  else await answer(delivery, response, request);
 }
 
 function verifies(secret: string, raw: Buffer, headers: IncomingHttpHeaders): boolean {
@@ -110,7 +115,7 @@ async function readAll(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     bytes += piece.length;
-    if (bytes > maxNoticeBytes) throw new RangeError('the notice is too long');
+    if (bytes > maxBodyBytes) throw new RangeError('the delivery is too long');
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
@@ -136,9 +141,7 @@ async function listen(server: Server, port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-// Must come first: the certificate library's injector refuses to load without it.
-
-/** A certificate authority made on the spot, for receivers on this machine. Nothing trusts it unless told to. */
+/** A certificate authority for receivers on this machine. Nothing trusts it unless it is configured to. */
 export interface Authority {
   caPem: string;
   issue: (options: CertificateOptions) => Promise<{ certificatePem: string; keyPem: string }>;
@@ -198,7 +201,7 @@ async function issue(issuer: string, signingKey: webcrypto.CryptoKey, options: C
   return { certificatePem: certificate.toString('pem'), keyPem: key };
 }
 
-/** Sixteen random bytes, positive. */
+/** Sixteen random bytes whose number is positive. */
 function serialNumber(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[0] = (bytes[0]! & 0x3f) | 0x40;

@@ -1,11 +1,13 @@
 import type { Lookup } from './customer.ts';
 
-/** One field of an answer, with the register that it comes from and the date that the answer states for that register. */
+/**
+ * One field of an answer, with the register that it comes from and the date that the answer states for that register.
+ */
 export interface ShownField {
   field: string;
   value: unknown;
   source: string;
-  /** YYYY-MM-DD; null: the answer states none. */
+  /** YYYY-MM-DD; null when the answer states no date. */
   date: string | null;
 }
 
@@ -41,7 +43,7 @@ export function fieldsOf({ body }: Lookup): ShownField[] {
   }));
 }
 
-/** What a record that should be whole lacks: a value, the date of its register, or one that is not the expected date. */
+/** Lists what is wrong with a record that should be complete: a missing value, or a missing or unexpected date. */
 export function faultsOfFields(fields: readonly ShownField[], expected: ReadonlyMap<string, string>): string[] {
   return fields.flatMap(({ field, value, source, date }) => {
     if (value === null) return [`the record has no ${field}`];

@@ -17,15 +17,15 @@ import { chooseWatched, type Watched } from './watched.ts';
 export interface TwoDays {
   first: PublishedDay;
   second: PublishedDay;
-  /** One company for each kind of change of day 2, and one that stays as it is. */
+  /** One company for each kind of change on day 2, and one that does not change. */
   watched: Watched[];
-  /** The watched company that enters the agents' list: every field of its record is known. */
+  /** The watched company that enters the agents' list. Every field of its record is known. */
   complete: string;
-  /** A company that may not contract with the state, for good. */
+  /** A company that is barred for ever from contracts with the state. */
   barred: string;
-  /** A natural person of day 2. */
+  /** A natural person who is in the register on day 2. */
   person: string;
-  /** RUCs that day 2 adds to each list and takes from it. */
+  /** RUCs that day 2 adds to each list and removes from it. */
   listChanges: Record<ListKind, { entered: string[]; left: string[] }>;
 }
 
@@ -34,11 +34,14 @@ const maxSeeds = 1_000;
 const hourMs = 3_600_000;
 const missing = 'NO DISPONIBLE';
 
-/** Fewer than a hundred new and changed rows: the share gates let a small register pass. */
+/** Fewer than a hundred new and changed rows. The gates that limit shares let so few pass in a small register. */
 const fewChanges = { inserted: 30, deleted: 30, updated: 65 };
 const changedInMonth = 50;
 
-/** Yesterday's and today's publication of all registers, invented, in the official formats; today brings a new month. */
+/**
+ * Writes invented publications of all registers for yesterday and today, in the official formats. Today brings a new
+ * month.
+ */
 export async function writeTwoDays(directory: string, rows: number, changes = fewChanges): Promise<TwoDays> {
   const now = Date.now();
   const today = at(now, 6);
@@ -63,7 +66,7 @@ function rucsOf({ entered, left }: ReturnType<typeof membershipChanges>): { ente
   return { entered: entered.map(({ ruc }) => ruc), left: left.map(({ ruc }) => ruc) };
 }
 
-/** Whole seconds, as HTTP dates are. */
+/** Rounded to whole seconds, because HTTP dates have no fractions. */
 function at(now: number, hoursAgo: number): Date {
   return new Date(Math.floor((now - hoursAgo * hourMs) / 1000) * 1000);
 }
@@ -76,13 +79,13 @@ function monthsUntil(today: Date): { first: Month; second: Month } {
   };
 }
 
-/** `YYYY-MM` of the month before. */
+/** The month before, as `YYYY-MM`. */
 export function monthBefore(month: string): string {
   const [year, number] = month.split('-').map(Number);
   return new Date(Date.UTC(year!, number! - 2, 15)).toISOString().slice(0, 7);
 }
 
-/** The first invented registers in which companies meet every kind of change that is watched. */
+/** Tries seeds until the invented registers have a company for every kind of change that is watched. */
 function inventRegisters(rows: number, changes: Partial<Population>, month: Month) {
   for (let seed = firstSeed; seed < firstSeed + maxSeeds; seed += 1) {
     const population = populationOf(rows, seed, changes);
@@ -106,7 +109,7 @@ function inventRegisters(rows: number, changes: Partial<Population>, month: Mont
   throw new RangeError(`no invented registers of ${rows} rows hold every kind of change: choose more rows`);
 }
 
-/** Has the monthly register a value in each cell that a record shows? */
+/** True when the monthly register has a value in each cell that a record shows. */
 function isComplete(population: Population, index: number, month: Month): boolean {
   const cells = monthlyCells(population, index, month);
   return cells?.slice(6, 9).every((cell) => cell !== missing) ?? false;

@@ -1,40 +1,40 @@
 import { isCompany } from '../../../schemas/ruc.ts';
 import type { TrueChange } from './register/population.ts';
 
-/** What the demo's customer watches, and which notice must come of it. */
+/** A company that the demo's customer watches, and the event that he must be notified of. */
 export interface Watched {
   ruc: string;
-  /** null: nothing changes, so nothing may come. */
+  /** null when the company does not change, so that no delivery may come. */
   expected: { evento: string; campo: string } | null;
 }
 
-const noticeOfColumn = [
+const eventOfColumn = [
   { column: 'estado', evento: 'ruc.estado_cambiado' },
   { column: 'condicion', evento: 'ruc.condicion_cambiada' },
   { column: 'nombre', evento: 'ruc.nombre_cambiado' },
 ] as const;
 
-/** Those of whom the daily register alone tells something, or nothing is told. */
+/** The companies whose expected event comes from the daily register, and those without one. */
 export function watchedInDailyRegister(watched: readonly Watched[]): Watched[] {
   return watched.filter(({ expected }) => expected === null || !expected.campo.startsWith('es_'));
 }
 
-/** What day 2 brings, from which the watched companies are chosen. */
+/** What day 2 changes. The watched companies are chosen from it. */
 export interface Choice {
   /** Changes of the daily register. */
   daily: readonly TrueChange[];
-  /** Enters the agents' list, and nothing else of it changes. */
+  /** A company that enters the agents' list, and changes in nothing else. */
   agent: string | undefined;
-  /** Leaves the good taxpayers' list, and nothing else of it changes. */
+  /** A company that leaves the good taxpayers' list, and changes in nothing else. */
   formerGoodTaxpayer: string | undefined;
   unchanged: string;
 }
 
-/** One company for each kind of change, and one that stays as it is; null when a kind has no company. */
+/** One company for each kind of change, and one that does not change; null when a kind has no company. */
 export function chooseWatched({ daily, agent, formerGoodTaxpayer, unchanged }: Choice): Watched[] | null {
   const companies = daily.filter(({ ruc }) => isCompany(ruc));
   const found = [
-    ...noticeOfColumn.map(({ column, evento }) => ({
+    ...eventOfColumn.map(({ column, evento }) => ({
       ruc: companies.find(({ op, columns }) => op === 'u' && columns.join() === column)?.ruc,
       expected: { evento, campo: column },
     })),
@@ -59,20 +59,22 @@ export interface Received {
   sawNewState: boolean;
 }
 
-/** What is wrong with the notices that came; empty when each expected one came, verified, and none besides. */
+/**
+ * Lists what is wrong with the deliveries. It is empty when each expected one came, was verified, and no other came.
+ */
 export function faultsOf(watched: readonly Watched[], received: readonly Received[]): string[] {
   const wanted = watched.filter(({ expected }) => expected !== null);
-  const missing = wanted.filter(({ ruc, expected }) => !received.some((notice) => isThat(notice, ruc, expected)));
+  const missing = wanted.filter(({ ruc, expected }) => !received.some((delivery) => isThat(delivery, ruc, expected)));
   const unwanted = received.filter((notice) => !wanted.some(({ ruc, expected }) => isThat(notice, ruc, expected)));
   const deliveries = new Map<string, string>();
   for (const { evento, ruc, deliveryId } of received)
     deliveries.set(`${evento} ${ruc} ${deliveryId}`, `${evento} ${ruc}`);
-  const notices = [...deliveries.values()];
-  const repeated = notices.filter((notice, index) => notices.indexOf(notice) !== index);
+  const events = [...deliveries.values()];
+  const repeated = events.filter((event, index) => events.indexOf(event) !== index);
   return [
     ...missing.map(({ ruc, expected }) => `missing: ${expected?.evento} of ${ruc}`),
     ...unwanted.map(({ evento, ruc }) => `not expected: ${evento} of ${ruc}`),
-    ...repeated.map((notice) => `came under two delivery ids: ${notice}`),
+    ...repeated.map((event) => `came under two delivery ids: ${event}`),
     ...received
       .filter(({ verified }) => !verified)
       .map(({ evento, ruc }) => `signature not valid: ${evento} of ${ruc}`),
@@ -82,6 +84,6 @@ export function faultsOf(watched: readonly Watched[], received: readonly Receive
   ];
 }
 
-function isThat(notice: Received, ruc: string, expected: Watched['expected']): boolean {
-  return notice.ruc === ruc && notice.evento === expected?.evento && notice.campo === expected.campo;
+function isThat(delivery: Received, ruc: string, expected: Watched['expected']): boolean {
+  return delivery.ruc === ruc && delivery.evento === expected?.evento && delivery.campo === expected.campo;
 }

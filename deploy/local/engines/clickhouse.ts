@@ -6,7 +6,7 @@ import { answersOk, type Engine, engineFolder, plainEnvironment } from './contex
 const user = 'padron';
 const database = 'padron';
 
-/** chDB, the engine of ClickHouse, behind our small process that speaks its HTTP interface. */
+/** chDB (ClickHouse as a library) in a small process of ours that serves ClickHouse's HTTP interface. */
 export const clickhouse: Engine = {
   name: 'clickhouse',
   after: [],
@@ -22,7 +22,7 @@ export const clickhouse: Engine = {
       name: 'clickhouse',
       command: process.execPath,
       args: ['--import', 'tsx', program, '--data', engineFolder(context, 'clickhouse'), '--port', port, ...login],
-      // Read when libuv starts its first thread: set from outside, the process need not start itself again.
+      // libuv reads the pool size when it starts its first thread. Without it the process would start itself again.
       environment: { ...plainEnvironment(context.programs.searchPath), UV_THREADPOOL_SIZE: String(threadPoolSize) },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',

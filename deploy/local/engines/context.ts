@@ -9,29 +9,29 @@ import type { Launch } from '../supervise.ts';
 export const engineNames = ['postgres', 'kafka', 'registry', 'clickhouse', 'temporal'] as const;
 export type EngineName = (typeof engineNames)[number];
 
-/** What an engine needs to know to start in a stack's folder. */
+/** What an engine needs in order to start in a stack's folder. */
 export interface EngineContext {
-  /** The stack's folder; each engine keeps to its own folder in it. */
+  /** The stack's folder, in which each engine has its own folder. */
   directory: string;
   ports: Ports;
   credentials: Credentials;
   programs: ProgramStore;
-  /** Addresses of the other engines; an engine that needs one is started after it. */
+  /** Addresses of the other engines. An engine that needs one is started after it. */
   endpoints: Endpoints;
 }
 
 /** One engine of the stack. */
 export interface Engine {
   name: EngineName;
-  /** Engines that must serve before it starts, and stop after it. */
+  /** Engines that must serve before this one starts, and that stop after it. */
   after: readonly EngineName[];
-  /** The settings that name an engine running elsewhere. */
+  /** Settings that name such an engine elsewhere. When all are set, this one is not started. */
   addressNames: readonly (keyof Endpoints)[];
-  /** Its addresses in this stack. */
+  /** The engine's addresses in this stack. */
   endpoints(context: EngineContext): Partial<Endpoints>;
-  /** Fetches the program and makes the data folder if need be (both at most once), and says how to start it. */
+  /** Fetches the program and makes the data folder unless they exist, and returns how to start the engine. */
   prepare(context: EngineContext): Promise<Launch>;
-  /** What is left to do once it serves; repeatable. */
+  /** Runs when the engine serves. It must be repeatable. */
   finish?(context: EngineContext): Promise<void>;
 }
 
@@ -41,17 +41,19 @@ export function engineFolder(context: EngineContext, name: string): string {
   return folder;
 }
 
-/** The few variables a program may need; nothing else of ours reaches an engine. */
+/** The few variables that a program may need. No other variable of ours reaches an engine. */
 export function plainEnvironment(searchPath: string): Record<string, string> {
   return { PATH: searchPath, HOME: tmpdir(), TMPDIR: tmpdir(), TZ: 'UTC', LC_ALL: 'C' };
 }
 
-/** Java reads paths by the locale: in the plain one it finds nothing in a folder whose name has a letter such as ó. */
+/**
+ * Java decodes paths by the locale. In the plain one it finds nothing in a folder whose name has a letter such as ó.
+ */
 export function javaEnvironment(searchPath: string): Record<string, string> {
   return { ...plainEnvironment(searchPath), LC_ALL: 'C.UTF-8' };
 }
 
-/** Whether an HTTP address answers with success within a second. */
+/** True when an HTTP address answers with success within a second. */
 export async function answersOk(url: string): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(1000) });
   await response.arrayBuffer();

@@ -16,7 +16,7 @@ import {
 import { type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 
 const oneYearMinutes = 525_600;
-const maxMessageBytes = 16 * 1024 * 1024; // a batch of some 5,000 rows
+const maxMessageBytes = 16 * 1024 * 1024; // holds a batch of some 5,000 rows
 const addressNames = ['KAFKA_BROKERS'] as const;
 
 export const kafka: Engine = {
@@ -75,7 +75,10 @@ function resolveKafka(store: ProgramStore): Promise<string> {
   );
 }
 
-/** Formatted under another name and renamed when whole: dying in the middle leaves nothing that looks like a log. */
+/**
+ * Formats the data folder under another name and renames it when whole, so a crash leaves nothing that looks like a
+ * log.
+ */
 function format(
   context: EngineContext,
   java: string,
@@ -97,7 +100,7 @@ function format(
   renameSync(unfinished, data);
 }
 
-/** 16 bytes in URL-safe base64; without the first bit it never starts with "-", which would be taken for an option. */
+/** 16 bytes in URL-safe base64. The first bit is 0, so that it never starts with "-", which would read as an option. */
 function newClusterId(): string {
   const bytes = randomBytes(16);
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);
@@ -110,7 +113,7 @@ function writeConfiguration(context: EngineContext, folder: string, data: string
   const properties: Record<string, string | number> = {
     'process.roles': 'broker,controller',
     'node.id': 1,
-    // Static voters: with dynamic ones the controller's port of the first start is stored in the log for ever.
+    // Dynamic voters would store the controller's port of the first start in the log for ever, and ports may change.
     'controller.quorum.voters': `1@${controller}`,
     listeners: `PLAINTEXT://${brokerAddress(context)},CONTROLLER://${controller}`,
     'advertised.listeners': `PLAINTEXT://${brokerAddress(context)}`,
@@ -143,7 +146,7 @@ function writeConfiguration(context: EngineContext, folder: string, data: string
   return file;
 }
 
-/** Property files are Latin-1, with escapes for what is not and for the backslash. */
+/** Property files are Latin-1. Other characters, and the backslash, are escaped. */
 function propertyText(value: string): string {
   return value.replace(/[^ -~]|\\/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

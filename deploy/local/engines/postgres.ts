@@ -27,7 +27,7 @@ export const postgres: Engine = {
       args: ['-D', data, '-p', String(context.ports.postgres), ...settings.flatMap((setting) => ['-c', setting])],
       environment: plainEnvironment(context.programs.searchPath),
       workingDirectory: data,
-      stopSignal: 'SIGINT', // "fast": ends the sessions; SIGTERM would wait for every client
+      stopSignal: 'SIGINT', // "fast" shutdown ends the sessions; SIGTERM would wait for every client
       privileges: account.privileges,
       isReady: () => withClient(databaseUrl(context, 'postgres'), async () => true),
     };
@@ -37,25 +37,25 @@ export const postgres: Engine = {
 
 const settings = [
   'listen_addresses=127.0.0.1',
-  'unix_socket_directories=', // a socket's path has a low length limit, and nothing here needs one
+  'unix_socket_directories=', // socket paths have a low length limit, and nothing here needs one
   'max_connections=200',
-  'max_locks_per_transaction=512', // pipelines/watch/lock-room.ts: there is a partition per day
+  'max_locks_per_transaction=512', // a statement over all days locks every day's partition
   'fsync=on',
   'synchronous_commit=on',
   'full_page_writes=on',
   'shared_buffers=256MB',
   'max_wal_size=2GB',
-  'jit=off', // short queries: compiling costs more than it saves
+  'jit=off', // the queries are short, so compiling costs more than it saves
   'timezone=UTC',
   'log_timezone=UTC',
-  // Statements, parameters and details of errors can hold names of natural persons: none of them is logged.
+  // Statements, parameters and details of errors can hold names of natural persons, so none of them is logged.
   'log_min_error_statement=panic',
   'log_error_verbosity=terse',
   'log_parameter_max_length=0',
   'log_parameter_max_length_on_error=0',
 ];
 
-/** Creates the database if it is missing. `url` is of another database of the same server. */
+/** Creates the database if it is missing. `url` names another database of the same server. */
 export async function createDatabase(url: string, name: string): Promise<void> {
   await withClient(url, async (client) => {
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
@@ -70,7 +70,7 @@ function databaseUrl(context: EngineContext, database: string): string {
 
 async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
-  client.on('error', () => undefined); // a server that stops meanwhile also fails the query, which tells it
+  client.on('error', () => undefined); // a server that stops meanwhile also fails the query, whose error is enough
   await client.connect();
   try {
     return await use(client);
@@ -107,7 +107,10 @@ async function resolvePostgres(searchPath: string): Promise<Programs> {
   );
 }
 
-/** Made under another name and renamed when whole: dying in the middle leaves nothing that looks like a database. */
+/**
+ * Makes the data folder under another name and renames it when whole, so a crash leaves nothing that looks like a
+ * database.
+ */
 function initialise(context: EngineContext, initdb: string, account: Account, data: string): void {
   const unfinished = `${data}.new`;
   const passwordFile = path.join(context.directory, 'postgres.password');
@@ -132,8 +135,8 @@ function initialise(context: EngineContext, initdb: string, account: Account, da
 }
 
 /**
- * After a crash PostgreSQL refuses to start while any process has the number in its pid file, which in a fresh container
- * is likely to be somebody else's. Left-over processes of this folder are ended before this is called.
+ * After a crash PostgreSQL refuses to start while any process has the number in its pid file. In a fresh container that
+ * is likely another program. Processes that a crash left in this folder are ended before this is called.
  */
 function removeStalePidFile(data: string): void {
   const file = path.join(data, 'postmaster.pid');
@@ -150,24 +153,24 @@ function commandLineOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return ''; // it has ended since it was looked at
+    return ''; // it ended since the check
   }
 }
 
-/** Whose rights PostgreSQL runs with. */
+/** The account that PostgreSQL runs with. */
 interface Account {
   uid?: number;
   gid?: number;
   /** Options for `setpriv`. */
   privileges: readonly string[];
-  /** What to put before a command to run it with these rights. */
+  /** Words to put before a command to run it with this account. */
   prefix: readonly string[];
 }
 
 /**
- * PostgreSQL refuses to run as root, so root (in a container, usually) lends it the account `postgres` if there is one,
- * else `nobody`; no account is made. Where that account cannot reach the folders, as below /root, it also gets the right
- * to pass them by.
+ * PostgreSQL refuses to run as root. When root starts it (usually in a container), it gets the account `postgres` if
+ * there is one, else `nobody`; no account is made. If that account cannot enter the folders, as below /root, PostgreSQL
+ * also gets the capability to enter any folder.
  */
 function postgresAccount(searchPath: string, program: string, directory: string): Account {
   if (process.getuid?.() !== 0) return { privileges: [], prefix: [] };
@@ -182,7 +185,7 @@ function postgresAccount(searchPath: string, program: string, directory: string)
     );
   }
   const plain = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  // access(2) looks at the real user's rights, and only this bit makes it count capabilities for another user than root
+  // access(2) checks the real user's rights. For users other than root it counts capabilities only with this bit.
   const passing = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
   const reaches = (file: string, kind: string) => spawnSync(setpriv, [...plain, '--', 'test', kind, file]).status === 0;
   const privileges = reaches(program, '-x') && reaches(directory, '-x') ? plain : [...plain, ...passing];

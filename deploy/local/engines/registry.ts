@@ -17,7 +17,7 @@ import { createDatabase } from './postgres.ts';
 const addressNames = ['SCHEMA_REGISTRY_URL'] as const;
 const databaseName = 'apicurio';
 
-/** Apicurio Registry, through its Confluent-compatible interface; it stores in the stack's PostgreSQL. */
+/** Apicurio Registry, used through its Confluent-compatible interface. It stores in the stack's PostgreSQL. */
 export const registry: Engine = {
   name: 'registry',
   after: ['postgres'],
@@ -34,7 +34,7 @@ export const registry: Engine = {
         '-XX:+UseSerialGC',
         '-Xms64m',
         '-Xmx256m',
-        '-XX:TieredStopAtLevel=1', // a faster start; it answers a handful of requests
+        '-XX:TieredStopAtLevel=1', // it starts faster, and it answers only a handful of requests
         '-XX:+ExitOnOutOfMemoryError',
         `-Djava.io.tmpdir=${emptyFolder(context)}`,
         '-jar',
@@ -48,7 +48,7 @@ export const registry: Engine = {
   },
 };
 
-/** For the native library that every start unpacks and none removes. */
+/** Every start unpacks a native library and does not remove it, so each start gets an empty temporary folder. */
 function emptyFolder(context: EngineContext): string {
   const folder = path.join(engineFolder(context, 'registry'), 'temporary');
   rmSync(folder, { recursive: true, force: true });
@@ -87,7 +87,7 @@ function resolveRegistry(store: ProgramStore): Promise<string> {
     version: registryVersion,
     type: 'tar.gz',
     classifier: 'all',
-    alone: true, // the archive holds everything
+    alone: true, // the archive holds all dependencies
   };
   return fetchOnce(store, `apicurio-${registryVersion}`, async (folder) => {
     const tar = findProgram(store.searchPath, 'tar');

@@ -47,7 +47,7 @@ function serverArguments(context: EngineContext): string[] {
   ];
 }
 
-/** The one on PATH if it is of the same major version and not older, else the fetched one. */
+/** Path of `temporal`: the one on PATH if it has the same major version and is not older, else the fetched one. */
 async function resolveTemporal(store: ProgramStore): Promise<string> {
   const onPath = findProgram(store.searchPath, 'temporal');
   if (onPath) {
@@ -62,7 +62,7 @@ async function resolveTemporal(store: ProgramStore): Promise<string> {
   return path.join(folder, 'bin', 'temporal');
 }
 
-/** Same major version, and at least the wanted minor and patch. */
+/** True for the same major version with at least the wanted minor and patch. */
 export function isSuitable(found: string, wanted: string): boolean {
   const [foundMajor, ...foundRest] = found.split('.').map(Number);
   const [wantedMajor, ...wantedRest] = wanted.split('.').map(Number);
@@ -74,7 +74,7 @@ export function isSuitable(found: string, wanted: string): boolean {
 async function answers(context: EngineContext): Promise<boolean> {
   const connection = await Connection.connect({ address: frontendAddress(context), connectTimeout: '1s' });
   try {
-    // Served only once the server's own services have found each other, unlike the health check.
+    // Unlike the health check, this answers only once the server's own services have found each other.
     await connection.workflowService.describeNamespace({ namespace: 'default' });
     return true;
   } finally {

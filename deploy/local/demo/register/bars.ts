@@ -4,24 +4,27 @@ import { limaDay } from '../../../../schemas/lima-time.ts';
 import { isCompany } from '../../../../schemas/ruc.ts';
 import { hash, type Member, type Membership, membersOn, type Population } from './population.ts';
 
-/** The state-procurement body's files: history, several rows per supplier, CRLF, Windows-1252, no quoting. */
+/**
+ * The state-procurement body's files. They hold history, with several rows per supplier, CRLF, Windows-1252 and no
+ * quoting.
+ */
 export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';
 
-// 8,661 rows of 6,219 suppliers in 2022; the two others are short.
+// In 2022 the first had 8,661 rows of 6,219 suppliers. The two others are short.
 const sizes: Record<BarKind, { most: number; share: number; part: number; salt: number }> = {
   sancionados: { most: 6_219, share: 0.01, part: 2 / 3, salt: 400 },
   inhabilitaciones_judiciales: { most: 60, share: 0.002, part: 1 / 5, salt: 410 },
   inhabilitaciones_administrativas: { most: 40, share: 0.002, part: 1 / 7, salt: 420 },
 };
 
-/** Their suppliers; nobody ever leaves a history. */
+/** The suppliers of a file. None ever leaves, because the files are histories. */
 function suppliersOf(kind: BarKind, population: Population): Membership {
   const { most, share, part } = sizes[kind];
   const count = Math.min(most, Math.floor(population.rows * share));
   return { population, count, from: Math.floor(population.rows * part), entering: 1, leaving: 0, onePersonIn: 27 };
 }
 
-/** A company with a definitive bar since day 1. */
+/** A company that has had a definitive bar since day 1. */
 export function barredForGood(population: Population): string | undefined {
   const companies = membersOn(suppliersOf('sancionados', population), 1).filter(({ ruc }) => isCompany(ruc));
   const sanctions = (index: number) => sanctionsOf(hash(index, sizes.sancionados.salt));
@@ -30,12 +33,12 @@ export function barredForGood(population: Population): string | undefined {
 
 interface Sanction {
   start: Date;
-  /** Null: definitive. */
+  /** Null when the sanction is definitive. */
   end: Date | null;
   number: string;
 }
 
-/** The file of a day: FECHA_CORTE is that day, one supplier more than the day before, and one more sanction of a known one. */
+/** The file of a day. FECHA_CORTE is that day; it has one supplier and one later sanction more than the day before. */
 export function barText(kind: BarKind, population: Population, day: number, publishedAt: Date): Uint8Array {
   const cut = compact(publishedAt);
   const members = membersOn(suppliersOf(kind, population), day);
@@ -57,7 +60,7 @@ function sanctionsOf(luck: number): Sanction[] {
   });
 }
 
-/** What the second and each later day adds to one more supplier; the same on every day after. */
+/** The sanction that day 2 and each later day adds to one more supplier. It is the same on every day after. */
 function laterSanction(place: number): Sanction {
   const start = new Date(Date.UTC(2026, 9, 1 + (place % 28), 12));
   return { start, end: endOf(start, 1), number: `${5_000 + place}-2026` };
@@ -66,7 +69,7 @@ function laterSanction(place: number): Sanction {
 function endOf(start: Date, luck: number): Date | null {
   if (luck % 10 === 0) return null;
   const end = new Date(start);
-  // One day before its start: a bar that was annulled and never in force.
+  // A bar that ends a day before its start was annulled and never in force.
   if (luck % 290 === 3) end.setUTCDate(end.getUTCDate() - 1);
   else end.setUTCMonth(end.getUTCMonth() + 3 + (luck % 45));
   return end;

@@ -8,7 +8,7 @@ import { type Month, monthlyText } from './monthly.ts';
 import type { Population } from './population.ts';
 import { type Publication, writePublication, writeZip } from './publication.ts';
 
-/** Where the official site keeps each register; `{AAAAMM}` stands for a month, as in the product's settings. */
+/** The path of each register on the official site. `{AAAAMM}` stands for a month, as in the product's settings. */
 export const sitePaths: Readonly<Record<RegisterName, { file: string; page: string | null }>> = {
   padron_reducido: { file: '/padron_reducido_ruc.zip', page: '/descargaPRR/mrc137_padron_reducido.html' },
   padron_mensual: { file: '/sites/default/files/PadronRUC_{AAAAMM}.zip', page: null },
@@ -22,36 +22,36 @@ export const sitePaths: Readonly<Record<RegisterName, { file: string; page: stri
   },
 };
 
-/** A register's file of one day on this disk, and where the site shows it. */
+/** A register's file of one day: where it is on this disk, and where the site shows it. */
 export interface PublishedFile {
   register: RegisterName;
   path: string;
   sitePath: string;
   bytes: number;
-  /** Of its data, YYYY-MM-DD. */
+  /** Date of the data, YYYY-MM-DD. */
   fechaDato: string;
 }
 
-/** What the official site shows from one day on. */
+/** What the official site publishes on one day. */
 export interface PublishedDay {
   lastModified: Date;
   files: PublishedFile[];
   pages: { sitePath: string; html: string }[];
-  /** The daily register's file, with the true changes since the day before. */
+  /** The daily register's file, with the changes that a correct comparison with the day before must find. */
   daily: Publication;
 }
 
 export interface DayOptions {
   directory: string;
   population: Population;
-  /** 1, or a later day. */
+  /** Number of the day, from 1. */
   day: number;
   lastModified: Date;
-  /** Null: no new month is published on this day. */
+  /** Null when no new month is published on this day. */
   month: Month | null;
-  /** The daily register's file, when it is written already. */
+  /** The daily register's file, when it was written before. */
   daily?: Publication;
-  /** The month's file, when it is written already. */
+  /** The month's file, when it was written before. */
   monthly?: string;
 }
 
@@ -83,7 +83,7 @@ async function writeMonth(options: DayOptions, month: Month): Promise<PublishedF
   return { ...published('padron_mensual', file, fechaDato), sitePath };
 }
 
-/** Writes one month's file, in flat memory. */
+/** Writes one month's file in pieces, so memory does not grow with its size. */
 export async function writeMonthlyRegister(file: string, population: Population, month: Month): Promise<void> {
   const entry = { name: `PadronRUC_${month.period}.csv`, content: monthlyText(population, month) };
   await writeZip(file, [entry], compressionLevel);

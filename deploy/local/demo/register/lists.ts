@@ -7,13 +7,13 @@ const header = listLayout.names.join('|');
 const longestName = 100;
 const dayMs = 86_400_000;
 
-/** In 2026 some 7,200 companies are on it; a small register has a share of its own. */
+/** In 2026 the agents' list has some 7,200 companies. For a small register it is 2 % of the taxpayers. */
 export function agentsOf(population: Population): Membership {
   const count = Math.min(7_200, Math.floor(population.rows * 0.02));
   return { population, count, from: 0, entering: 5, leaving: 2, onePersonIn: null };
 }
 
-/** 50,711, of which a fifth are natural persons. */
+/** The list has 50,711 taxpayers, of which a fifth are natural persons. For a small register it is 5 % of them. */
 export function goodTaxpayersOf(population: Population): Membership {
   const count = Math.min(50_711, Math.floor(population.rows * 0.05));
   return { population, count, from: Math.floor(population.rows / 3), entering: 4, leaving: 3, onePersonIn: 27 };
@@ -22,8 +22,8 @@ export function goodTaxpayersOf(population: Population): Membership {
 export type ListKind = 'agentes_retencion' | 'buenos_contribuyentes';
 
 /**
- * One of SUNAT's lists as published: Windows-1252, four cells closed by pipes, records that end in a bare CR, quotes that are
- * part of the names. Late additions stand before an alphabetical block.
+ * One of SUNAT's lists as published: in Windows-1252, with four cells that a pipe closes, records that end in a bare
+ * CR, and quotes that belong to the names. Later additions stand before an alphabetical block.
  */
 export function listText(kind: ListKind, membership: Membership, day: number, publishedAt: Date): Uint8Array {
   const members = membersOn(membership, day);
@@ -35,7 +35,7 @@ export function listText(kind: ListKind, membership: Membership, day: number, pu
 
 function recordOf(kind: ListKind, member: Member, day: number, publishedAt: Date): string {
   const luck = hash(member.index, 300);
-  // A newcomer's day may lie after the publication that names it first.
+  // The start of a new member may lie after the publication that first names it.
   const start = new Date(
     member.since > 1
       ? publishedAt.getTime() - (day - member.since - 3) * dayMs
@@ -46,7 +46,8 @@ function recordOf(kind: ListKind, member: Member, day: number, publishedAt: Date
   return cells.map((cell) => `${cell}|`).join('');
 }
 
-// Names as the lists have them: in quotes, in one quote that nothing closes, with a dash of Windows-1252, cut.
+// The lists have names in quotes, names with a quote that nothing closes, names with a dash of Windows-1252, and cut
+// names.
 function nameOf({ name, index }: Member): string {
   const luck = hash(index, 301) % 40;
   const written = luck === 0 ? `"${name}"` : luck === 1 ? `"${name}` : luck === 2 ? `${name} – SUC. PERÚ` : name;
@@ -60,7 +61,7 @@ function resolutionOf(kind: ListKind, luck: number, year: string): string {
   return luck % 3 === 0 ? `RS R.S. ${number}-${year}` : `RS R.S.${number}-${year}`;
 }
 
-/** Pages that name the day of publication beside a file, as the official ones do (dd/mm/yyyy). */
+// The pages name the day of publication beside a file as the official ones do (dd/mm/yyyy).
 const titles = {
   agentes_retencion: 'Padrón de Agentes de Retención del IGV',
   buenos_contribuyentes: 'Padrón de Buenos Contribuyentes',

@@ -4,14 +4,14 @@ import { isCompany } from '../../../../schemas/ruc.ts';
 import { hash, isDeleted, type Population, pick, placeOf, rucOfIndex, word } from './population.ts';
 import { conditions, states } from './words.ts';
 
-/** Delimiter and encoding as they were in one month and in another: a reader has to find out. */
+/** The real file's delimiter and encoding differ between months, so a reader has to detect them. */
 const writings = [
   { delimiter: '|', encoding: 'latin1' },
   { delimiter: ',', encoding: 'utf8' },
 ] as const;
 
 const missing = 'NO DISPONIBLE';
-// 13.3 of 18.34 million taxpayers are in it.
+// The real file has 13.3 of 18.34 million taxpayers.
 const coverage = 0.725;
 const rowsPerPiece = 8_192;
 
@@ -37,10 +37,12 @@ const activities = [
 const billing = ['MANUAL', 'COMPUTARIZADO', 'MANUAL/COMPUTARIZADO', missing] as const;
 const trade = ['SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'IMPORTADOR/EXPORTADOR', 'IMPORTADOR'] as const;
 
-/** A month of the open-data file: `number` 1 is the first, each later one changes some `changed` rows of the one before. */
+/**
+ * A month of the open-data file. Month 1 is the first; each later one changes some `changed` rows of the one before.
+ */
 export interface Month {
   number: number;
-  /** AAAAMM */
+  /** As AAAAMM. */
   period: string;
   /** Day of the population whose taxpayers it covers. */
   day: number;
@@ -48,8 +50,8 @@ export interface Month {
 }
 
 /**
- * The cells of a taxpayer in the month's file without the period, the RUC first; null when it is not in it. Absence says
- * nothing: the file covers a part of the taxpayers.
+ * The cells of a taxpayer in the month's file, from the RUC on, without the period; null when the file does not have
+ * him. That means nothing, because the file covers only a part of the taxpayers.
  */
 export function monthlyCells(population: Population, index: number, month: Month): string[] | null {
   const luck = hash(index, population.seed + 500);
@@ -87,7 +89,7 @@ function movesUntil(population: Population, index: number, { number, changed }: 
   return moves;
 }
 
-/** The file's text, in pieces. */
+/** The text of the file as a stream of pieces. */
 export function monthlyText(population: Population, month: Month): Readable {
   const { delimiter, encoding } = writings[(month.number - 1) % writings.length]!;
   const total = population.rows + (month.day - 1) * population.inserted;
@@ -99,7 +101,7 @@ export function monthlyText(population: Population, month: Month): Readable {
         const cells = monthlyCells(population, index, month);
         if (cells !== null) lines.push(`${cells.join(delimiter)}${delimiter}${month.period}\n`);
       }
-      // The word lists hold Latin-1 letters only, where Windows-1252 says the same.
+      // The word lists hold only letters that Latin-1 and Windows-1252 encode alike.
       yield Buffer.from(lines.join(''), encoding);
     }
   }
