@@ -12,7 +12,7 @@ import { keyRingText, silentLog } from '../watch/harness.ts';
 import { KillableReceiver } from './killable-receiver.ts';
 import { Load, makeCustomers } from './load.ts';
 
-/** The whole product on engines of its own, a receiver as a process, customers, and what makes editions for them. */
+/** The whole product on its own engines, with a receiver process, customers, and a load of editions that affect them. */
 export interface DeliveryChain {
   chain: Chain;
   receiver: KillableReceiver;
@@ -23,9 +23,9 @@ export interface DeliveryChain {
 
 export interface DeliveryChainOptions {
   customers: number;
-  /** Watched by each customer; all of them change in every edition. */
+  /** Companies that each customer watches. All of them change in every edition. */
   companies: number;
-  /** Requests per second that each customer's webhook takes. */
+  /** Requests per second that each customer's webhook accepts. */
   rate: number;
 }
 

@@ -1,6 +1,6 @@
 import type { ClaimedDelivery, WebhookTarget } from '../../../pipelines/webhooks/claim.ts';
 
-/** A first attempt at a notice, as a claim gives it. */
+/** A delivery claimed for its first attempt. */
 export function claimedDelivery(parts: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
   return {
     day: '2026-11-27',
@@ -18,7 +18,7 @@ export function claimedDelivery(parts: Partial<ClaimedDelivery> = {}): ClaimedDe
   };
 }
 
-/** Its webhook; what it is signed with is given apart. */
+/** The delivery's webhook, without secrets: tests pass those separately. */
 export function targetAt(url: string): WebhookTarget {
   return { id: 'wh_1', url, estado: 'activo', rateLimit: 1, inFlightLimit: 1, timeoutsInARow: 0, secrets: [] };
 }

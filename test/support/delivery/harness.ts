@@ -11,17 +11,17 @@ import { quietTemporal, workflowBundle } from '../engines/temporal.ts';
 import { batchOf, change, keyRing, makeWatchHarness, row, silentLog, type WatchHarness } from '../watch/harness.ts';
 import { quickSettings } from './settings.ts';
 
-/** The watch harness with a delivery worker on a Temporal namespace of its own. */
+/** The watch harness with a delivery worker on a fresh Temporal namespace. */
 export interface DeliveryHarness extends WatchHarness {
   authority: Authority;
   client: Client;
   namespace: string;
   wake: Wake;
-  /** An account whose one list watches these companies, and an edition that suspends them. */
+  /** Creates an account with one list of these companies; `announce` writes a change that suspends one of them. */
   scene: (rucs: readonly string[]) => Promise<{ account: number; announce: (ruc: string) => Promise<void> }>;
   deliveries: (webhook: string) => Promise<DeliveryRow[]>;
   attempts: (delivery: string) => Promise<AttemptRow[]>;
-  /** Polls until the check holds; its last failure is thrown after the deadline. */
+  /** Polls until the check passes; after the deadline it throws the check's last failure. */
   eventually: (check: () => Promise<void>, timeoutMs?: number) => Promise<void>;
   startWorker: (settings?: Partial<DeliverySettings>, buildId?: string) => Promise<() => Promise<void>>;
 }

@@ -6,7 +6,7 @@ import { forkReceivers, killProcess } from './receivers.ts';
 
 const lookEveryMs = 200;
 
-/** Writes every delivery id to a file before it answers, so that a kill loses nothing of what was answered. */
+/** A receiver that writes every delivery id to a file before it answers, so a kill loses no answered delivery. */
 export class KillableReceiver {
   readonly #options: Parameters<typeof forkReceivers>[0];
   readonly caPem: string;
@@ -30,7 +30,7 @@ export class KillableReceiver {
     return new KillableReceiver(options, authority.caPem, await forkReceivers(options));
   }
 
-  /** Delivery ids in the order in which they came, repeats included. */
+  /** Delivery ids in order of arrival, repeats included. */
   arrivals(): string[] {
     return readFileSync(this.#options.ledgerFile!, 'utf8').split('\n').filter(Boolean);
   }
@@ -43,7 +43,7 @@ export class KillableReceiver {
     this.#process = (await forkReceivers(this.#options)).receivers;
   }
 
-  /** Until each of these has come, or the time is up. */
+  /** Waits until all of these have arrived or the time is up. */
   async waitForAll(expected: ReadonlySet<string>, timeoutMs: number): Promise<void> {
     for (const until = Date.now() + timeoutMs; Date.now() < until; await sleep(lookEveryMs)) {
       const arrived = new Set(this.arrivals());

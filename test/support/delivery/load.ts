@@ -19,7 +19,7 @@ export interface Customer {
   webhook: string;
 }
 
-/** For each list of companies an account that watches it, with one webhook of `rate` requests per second. */
+/** Creates one account per list of companies, with one webhook that accepts `rate` requests per second. */
 export async function makeCustomers(
   pool: Pool,
   origin: string,
@@ -38,8 +38,8 @@ export async function makeCustomers(
 }
 
 /**
- * Editions one after another, as the producer would write them: in each the status of every watched company changes. Each
- * step is repeated until it worked, so records may come twice; what must come of them is known without asking the product.
+ * Writes editions as the producer would; each changes the status of every watched company. A step is repeated until it
+ * succeeds, so records may appear twice. The expected deliveries are computed without asking the product.
  */
 export class Load {
   readonly expected = new Set<string>();
@@ -87,7 +87,7 @@ export class Load {
     await this.#producer.disconnect();
   }
 
-  /** The publication is final already: nothing but the records' way is to happen to this edition. */
+  /** Writes the edition with a finished publication, so that no workflow works on it: only its records matter here. */
   async #catalogue(number: number, detectedAt: Date): Promise<void> {
     await this.#pool.query(
       `WITH publication AS (
@@ -101,7 +101,7 @@ export class Load {
   }
 }
 
-/** Engines come and go here: every failure is tried again. */
+/** Repeats the work until it succeeds, because the engines are killed and restarted meanwhile. */
 async function untilDone(work: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {

@@ -6,7 +6,7 @@ import type { Authority } from '../../../deploy/local/demo/receiver.ts';
 
 export interface ReceivedMail {
   to: string[];
-  /** Headers and body as they came. */
+  /** Headers and body as received. */
   raw: string;
   secure: boolean;
 }
@@ -14,12 +14,12 @@ export interface ReceivedMail {
 export interface MailServer {
   port: number;
   mails: ReceivedMail[];
-  /** What the server says to the next mails: a number from 400 refuses the recipient, `hang_up` ends the connection. */
+  /** Sets the answer to later mails: a number from 400 up refuses the recipient, `hang_up` ends the connection. */
   answer: (how: 'accept' | 'hang_up' | number) => void;
   close: () => Promise<void>;
 }
 
-/** An SMTP server on this machine that keeps what it is sent. With an authority it offers STARTTLS, and takes one login. */
+/** A local SMTP server that keeps the mails it receives. With an authority it offers STARTTLS and accepts one login. */
 export async function startMailServer(options: {
   authority?: Authority;
   login?: [string, string];

@@ -9,9 +9,9 @@ import {
 } from '../../../deploy/local/demo/receiver.ts';
 
 export interface ProgrammedReceiver extends Receiver {
-  /** How requests are answered from now on: by path (with a leading slash), else by `*`. */
+  /** Sets the answer to later requests for this path (with a leading slash), or for all other paths if `*`. */
   answer: (how: Answer, path?: string) => void;
-  /** Resolves once that many notices (of the path, if given) have come; rejects after `timeoutMs`. */
+  /** Resolves once `count` deliveries have arrived (at the path, if given); rejects after `timeoutMs`. */
   received: (count: number, options?: { path?: string; timeoutMs?: number }) => Promise<Notice[]>;
 }
 
@@ -38,12 +38,11 @@ export async function startProgrammedReceiver(authority?: Authority): Promise<Pr
 
 const answers204: Answer = (_notice, response) => void response.writeHead(204).end();
 
-/** A plain answer. */
 export function status(code: number, headers: Record<string, string> = {}, body = ''): Answer {
   return (_notice, response) => void response.writeHead(code, headers).end(body);
 }
 
-/** One answer after the other; the last one for good. */
+/** Gives one answer after the other and repeats the last one. */
 export function inTurn(...answers: Answer[]): Answer {
   return (notice, response, request) =>
     (answers.length > 1 ? answers.shift()! : answers[0]!)(notice, response, request);
@@ -52,7 +51,6 @@ export function inTurn(...answers: Answer[]): Answer {
 /** Takes the request and never answers. */
 export const hang: Answer = () => {};
 
-/** Answers after a while. */
 export function after(ms: number, then: Answer): Answer {
   return async (notice, response, request) => {
     await sleep(ms);
@@ -78,7 +76,7 @@ export const dripping: Answer = (_notice, response) => {
 export const gzipBomb: Answer = (_notice, response) =>
   void response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(20_000_000)));
 
-/** 200 with a gzip body that breaks off. */
+/** 200 with a gzip body that ends in the middle. */
 export const cutGzip: Answer = (_notice, response) =>
   void response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(5_000, 'y')).subarray(0, 15));
 

@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 
 /**
- * Customers' receivers as one process of its own, so that the clock of an arrival waits for nothing else:
- * `fork(file, [json])`. Every path answers 204 at once, one below /hang never. Told `take`, it gives what came since.
+ * The customers' receivers in one process, so that no other work delays the time recorded for an arrival. Start it with
+ * `fork(file, [json])`. Paths below /hang never answer, all others answer 204 at once. On the message `take` it sends what
+ * arrived since the last one.
  */
 export interface Arrival {
   path: string;
   deliveryId: string;
-  /** First byte, in ms since 1970 with fractions. */
+  /** When the first byte arrived, in fractional ms since 1970. */
   at: number;
 }
 
@@ -25,7 +26,7 @@ const { certificatePem, keyPem, port, ledgerFile } = z
     certificatePem: z.string(),
     keyPem: z.string(),
     port: z.number().default(0),
-    /** Every delivery id is appended here before the answer: what was answered stands, however the process ends. */
+    /** Every delivery id is appended here before the answer, so it survives however the process ends. */
     ledgerFile: z.string().optional(),
   })
   .parse(JSON.parse(process.argv[2]!));

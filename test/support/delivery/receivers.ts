@@ -5,15 +5,15 @@ import { fileURLToPath } from 'node:url';
 import { makeAuthority } from '../../../deploy/local/demo/receiver.ts';
 import type { Arrival, TakenArrivals } from './receivers-process.ts';
 
-/** Customers' receivers as a process of their own, that note when what arrived. */
+/** The customers' receivers in their own process, which records each delivery and its time of arrival. */
 export interface Receivers {
   /** https://127.0.0.1:<port> */
   origin: string;
   /** The authority that signed their certificate, for EGRESS_EXTRA_CA. */
   caPem: string;
-  /** What arrived since the last call. */
+  /** Returns what arrived since the last call. */
   take: () => Promise<TakenArrivals>;
-  /** Calls `take` until so many of those that `isAwaited` have come, or the time is up; gives all that came. */
+  /** Calls `take` until `count` arrivals match `isAwaited` or the time is up. Returns everything that arrived. */
   arrivals: (count: number, timeoutMs: number, isAwaited?: (arrival: Arrival) => boolean) => Promise<Arrival[]>;
   close: () => Promise<void>;
 }
@@ -45,7 +45,7 @@ export async function startReceivers(): Promise<Receivers> {
   };
 }
 
-/** Resolves when they listen. */
+/** Resolves once the receivers listen. */
 export async function forkReceivers(options: {
   certificatePem: string;
   keyPem: string;
@@ -64,7 +64,7 @@ export function forkProcess(file: string, options: object): ChildProcess {
   });
 }
 
-/** SIGKILL; resolves when it has ended. */
+/** Kills a process with SIGKILL and resolves once it has ended. */
 export async function killProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

@@ -1,9 +1,9 @@
-/** Targets that a webhook may not have. */
+/** Target URLs that must be refused. */
 export interface EgressRow {
-  /** Numbers the kinds of trick, of which a kind may have several spellings. */
+  /** The kind of trick. One kind may have several spellings. */
   row: number;
   url: string;
-  /** What a connection that nobody checked before is refused for; null: no program gets as far as connecting. */
+  /** Why connecting without an earlier check is refused; null if the URL cannot be connected to at all. */
   atConnect: 'address_not_allowed' | 'port' | 'scheme' | null;
 }
 
@@ -58,12 +58,12 @@ export const refusedTargets: readonly EgressRow[] = [
   ...rows(43, null, 'https://256.0.0.1/', 'https://4294967296/', 'https://example.com:65536/', 'https://xn--/'),
 ];
 
-/** Addresses that names of the rows above have; of these alone only the network knows that they lead inside. */
+/** A name server for the names above: only the resolved address shows that they lead inside. */
 export async function resolveInside(host: string): Promise<readonly string[]> {
   return host === 'example.com' ? ['93.184.216.34'] : ['127.0.0.1'];
 }
 
-/** Rows 32–34: what a name resolves to, with one bad address at least. */
+/** Rows 32–34: resolutions of a name that contain at least one forbidden address. */
 export const refusedAddresses: readonly (readonly string[])[] = [
   ['93.184.216.34', '10.0.0.1'],
   ['10.0.0.1', '93.184.216.34'],

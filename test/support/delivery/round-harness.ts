@@ -10,10 +10,10 @@ import { type DeliverySettings, defaultDeliverySettings } from '../../../workflo
 import { batchOf, change, makeWatchHarness, row, silentLog, type WatchHarness } from '../watch/harness.ts';
 import { quickSettings } from './settings.ts';
 
-/** Single rounds of a webhook, as a worker's activity runs them, without Temporal: for what happens within one. */
+/** Runs single rounds of a webhook as the worker's activity does, without Temporal, to test what happens within one. */
 export interface RoundHarness extends WatchHarness {
   authority: Authority;
-  /** An account that alone watches the companies, and a webhook of it. */
+  /** Creates the only account that watches these companies, with one webhook. */
   scene: (url: string, rucs: readonly string[], rate?: number) => Promise<RoundScene>;
 }
 
@@ -22,7 +22,7 @@ export interface RoundScene {
   webhook: string;
   announce: (ruc: string) => Promise<void>;
   round: (settings?: Partial<DeliverySettings>, overrides?: Partial<RoundDependencies>) => ReturnType<Round['run']>;
-  /** Rounds until nothing is due, as the workflow calls them. */
+  /** Runs rounds until nothing is due, as the workflow does. */
   work: (settings?: Partial<DeliverySettings>) => Promise<void>;
   deliveries: () => Promise<{ estado: string; intentos: number }[]>;
   standing: () => Promise<{ estado: string; pausado_por: string | null; failures: number }>;

@@ -1,6 +1,6 @@
 import { type DeliverySettings, defaultDeliverySettings } from '../../../workflows/delivery/worker.ts';
 
-/** The schedule and the limits of a test: the same shape, in fractions of seconds. */
+/** The product's schedule and limits, shortened to fractions of a second. */
 export const quickSettings: Partial<DeliverySettings> = {
   schedule: { delaysMs: [200, 300, 400], jitter: 0.2, retryAfterCapMs: 60_000 },
   exchange: { exchangeTimeoutMs: 1_500, maxBodyBytes: 16_384 },

@@ -7,7 +7,7 @@ import { freshNamespace } from '../engines/isolation.ts';
 import { keyRingText, makeWatchHarness, type WatchHarness } from '../watch/harness.ts';
 import { forkProcess, killProcess, type Receivers, startReceivers } from './receivers.ts';
 
-/** A worker and the receivers as processes of their own, on a database and namespace of their own. */
+/** A delivery worker and the receivers, each in its own process, on a fresh database and namespace. */
 export interface DeliveryStage extends WatchHarness, Pick<Receivers, 'origin' | 'take' | 'arrivals'> {
   wake: Wake;
   workerPid: number;

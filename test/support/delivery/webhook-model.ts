@@ -1,9 +1,9 @@
-/** What a webhook is after a sequence of events, by the rules of the contract alone. Times are hours since the start. */
+/** A model of a webhook's state, written from the contract alone. Times are hours since the start. */
 
 export type ModelOutcome = 'accepted' | 'failed' | 'gone' | 'unknown';
 export type ModelCommand =
   | { type: 'announce' }
-  /** A round: all that is due is sent; the outcomes take turns. `meanwhile` comes between the sending and the results. */
+  /** A round sends all due deliveries; `outcomes` take turns. `meanwhile` happens between sending and recording results. */
   | { type: 'round'; outcomes: readonly ModelOutcome[]; meanwhile: 'nothing' | 'pause' | 'resume' | 'delete' }
   | { type: 'pause' | 'resume' | 'delete' }
   | { type: 'rotate'; graceHours: number }
@@ -49,7 +49,7 @@ export class WebhookModel {
   }
 
   #round(outcomes: readonly ModelOutcome[], meanwhile: 'nothing' | 'pause' | 'resume' | 'delete'): void {
-    // Of a paused webhook nobody sends again what a worker that died had under way.
+    // A paused webhook holds the deliveries that a dead worker had in flight; nobody sends them again.
     if (this.cause !== null && !this.deleted) {
       for (const each of this.deliveries) if (each.estado === 'en_curso' && this.#isDue(each)) each.estado = 'retenida';
     }

@@ -5,7 +5,7 @@ import type { DeliveryStage } from './stage.ts';
 
 const day = '2026-11-27';
 
-/** Accounts with one webhook each, at a path of its own. */
+/** Creates an account with one webhook for each path. */
 export async function makeWebhooks(
   stage: DeliveryStage,
   paths: readonly string[],
@@ -19,7 +19,7 @@ export async function makeWebhooks(
   return made;
 }
 
-/** Holds `each` deliveries for every webhook, as a pause leaves them; every delivery is of another company. */
+/** Pauses every webhook and gives it `each` held deliveries, each about a different company. */
 export async function holdDeliveries(
   stage: Pick<WatchHarness, 'pool'>,
   webhooks: readonly { id: string; account: number }[],
@@ -47,7 +47,7 @@ export async function holdDeliveries(
   await stage.pool.query('ANALYZE event; ANALYZE delivery');
 }
 
-/** Resumes them all and wakes them, as the api does. */
+/** Resumes the webhooks and wakes their workflows, as the API does. */
 export async function resumeAll(stage: DeliveryStage, webhooks: readonly { id: string }[]): Promise<void> {
   for (const { id } of webhooks) await resumeWebhook(stage.pool, id);
   await stage.wake(webhooks.map(({ id }) => id));
@@ -56,8 +56,8 @@ export async function resumeAll(stage: DeliveryStage, webhooks: readonly { id: s
 const batchEveryMs = 50;
 
 /**
- * Announces changes at an even rate for so many seconds, ten or so in a batch, each of a company that another account
- * watches. A batch is announced when look-ups show it, which the consumer finds out by asking, as in production.
+ * Feeds changes to the watch consumer at an even rate, about ten in a batch; consecutive companies belong to different
+ * accounts. The consumer polls until look-ups show a batch, as in production.
  * @returns when look-ups showed the change, by company
  */
 export async function announceAtRate(
@@ -97,7 +97,7 @@ async function announceBatch(
   rucs: readonly string[],
   shown: Map<string, number>,
 ): Promise<void> {
-  // Somewhere between two of the consumer's questions (holdPollMs of pipelines/consumers/announce.ts).
+  // The consumer polls every 100 ms, and the batch becomes visible at a random point between two polls.
   const servedAt = performance.now() + Math.random() * 100;
   for (const ruc of rucs) shown.set(ruc, performance.timeOrigin + servedAt);
   const handle = stage.handler({

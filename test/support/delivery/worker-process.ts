@@ -8,7 +8,7 @@ import { makeTemporal } from '../../../pipelines/runtime/temporal.ts';
 import { makeDeliveryWorker } from '../../../workflows/delivery/worker.ts';
 import { quickSettings } from './settings.ts';
 
-/** A delivery worker as a process of its own, to be killed: `node --import tsx delivery-worker-process.ts <json>`. */
+/** A delivery worker that a test can kill: `node --import tsx worker-process.ts <json>`. */
 const options = z
   .object({
     databaseUrl: z.string(),
@@ -16,7 +16,7 @@ const options = z
     namespace: z.string(),
     keyRing: z.string(),
     caPem: z.string(),
-    /** The product's own limits instead of a test's short ones. */
+    /** `default` takes the product's limits, `quick` the short ones of tests. */
     settings: z.enum(['quick', 'default']).default('quick'),
     poolSize: z.number().default(5),
   })

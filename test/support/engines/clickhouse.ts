@@ -9,14 +9,14 @@ const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url));
 const startTimeoutMs = 60_000;
 
 export interface ClickhouseProcess {
-  /** With user, password and database. */
+  /** The address with user, password and database. */
   url: string;
   child: ChildProcess;
-  /** Answers the exit code, null after kill -9. */
+  /** Ends the process and returns its exit code, null after SIGKILL. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** The embedded ClickHouse process on a data directory, on a free port. `limits` replaces some of its limits. */
+/** Starts the embedded ClickHouse process on a data directory and a free port. `limits` replaces some of its limits. */
 export async function startClickhouse(data: string, limits: Partial<Limits> = {}): Promise<ClickhouseProcess> {
   const child = spawnClickhouse(['--data', data, '--port', '0', '--limits', JSON.stringify(limits)]);
   let output = '';
@@ -44,7 +44,7 @@ export async function startClickhouse(data: string, limits: Partial<Limits> = {}
   };
 }
 
-/** The process with its account and whatever else; its threads are set in the environment, as the stack does. */
+/** Spawns the process with the tests' account. Like the stack, it sets the number of threads in the environment. */
 export function spawnClickhouse(args: string[], threads: string | undefined = '16'): ChildProcess {
   const program = ['--import', 'tsx', 'deploy/local/clickhouse/main.ts'];
   const account = ['--user', 'padron', '--password', 'secret', '--database', 'padron'];
@@ -55,7 +55,7 @@ export function spawnClickhouse(args: string[], threads: string | undefined = '1
   });
 }
 
-/** A client as the product makes it, silent, because failures are what these suites provoke. */
+/** A client with the product's settings that logs nothing, because these suites provoke failures. */
 export function quietClient(url: string, more: Parameters<typeof createClient>[0] = {}): ClickHouseClient {
   return createClient({
     url,
@@ -71,11 +71,11 @@ export interface RawAnswer {
   status: number;
   headers: http.IncomingHttpHeaders;
   body: string;
-  /** The body ended without its end. */
+  /** The connection ended before the body was complete. */
   cut: boolean;
 }
 
-/** One request without a client library. `parameters` become the address's. */
+/** Sends one request without a client library; `parameters` go into the query string. */
 export async function rawRequest(
   url: string,
   parameters: Record<string, string>,

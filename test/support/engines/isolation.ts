@@ -6,18 +6,18 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
 import type { Endpoints } from '../../../deploy/local/config.ts';
 
-// Suites share one stack. Each takes names of its own, so that none sees another's data and none has to clean up first.
+// Suites share one stack. Each takes unique names, so it never sees another's data and needs no cleaning up first.
 
 const namespaceTimeoutMs = 30_000;
 const namespaceRetention = '1 day';
 
 export interface FreshDatabase {
   DATABASE_URL: string;
-  /** Deletes it, ending the sessions that are still open. */
+  /** Deletes the database and ends the sessions that are still open. */
   drop(): Promise<void>;
 }
 
-/** An empty PostgreSQL database. */
+/** Creates an empty PostgreSQL database. */
 export async function freshDatabase(endpoints: Endpoints): Promise<FreshDatabase> {
   const name = freshName('test');
   const url = new URL(endpoints.DATABASE_URL);
@@ -35,7 +35,7 @@ export interface FreshClickhouseDatabase {
   drop(): Promise<void>;
 }
 
-/** An empty ClickHouse database. */
+/** Creates an empty ClickHouse database. */
 export async function freshClickhouseDatabase(endpoints: Endpoints): Promise<FreshClickhouseDatabase> {
   const database = freshName('test');
   const url = new URL(endpoints.CLICKHOUSE_URL);
@@ -48,12 +48,12 @@ export async function freshClickhouseDatabase(endpoints: Endpoints): Promise<Fre
   };
 }
 
-/** What a suite puts before the names of its topics and consumer groups. */
+/** A unique prefix for the topics and consumer groups of one suite. */
 export function freshTopicPrefix(): string {
   return `${freshName('test')}.`;
 }
 
-/** A Temporal namespace that is registered and answers: workers and clients can use it at once. */
+/** Registers a Temporal namespace and waits until workers and clients can use it. */
 export async function freshNamespace(endpoints: Endpoints): Promise<string> {
   const namespace = freshName('test');
   const connection = await Connection.connect({ address: endpoints.TEMPORAL_ADDRESS });
@@ -69,7 +69,7 @@ export async function freshNamespace(endpoints: Endpoints): Promise<string> {
   return namespace;
 }
 
-/** Each service of the server learns of a namespace in its own time: starting a workflow asks all that matter. */
+/** The server's services learn of a namespace at different times; starting a workflow involves all that matter. */
 async function untilUsable(connection: Connection, namespace: string): Promise<void> {
   const client = new WorkflowClient({ connection, namespace });
   const deadline = Date.now() + namespaceTimeoutMs;

@@ -7,10 +7,10 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { waitUntil } from '../../../deploy/local/demo/output.ts';
 import { rcloneExecutable } from '../../../deploy/local/test-programs.ts';
 
-/** A real S3 server over a folder of its own. Credentials stand in the environment while it runs, as in production. */
+/** A real S3 server over a temporary folder. Its credentials are set in the environment, as in production. */
 export interface ObjectStore {
   endpoint: string;
-  /** Makes a bucket and resolves with an ARCHIVE_URL in it. */
+  /** Creates a bucket and returns an ARCHIVE_URL in it. */
   archiveUrl(bucket: string, prefix: string): Promise<string>;
   stop(): Promise<void>;
 }

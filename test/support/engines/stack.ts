@@ -9,15 +9,15 @@ import { startStack } from '../../../deploy/local/stack.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Addresses of the engines that all suites of the run share: `inject('endpoints')`. */
+    /** The addresses of the engines that all suites of a run share. Read them with `inject('endpoints')`. */
     endpoints: Endpoints;
   }
 }
 
 const configSchema = z.object({
-  /** An `endpoints.json` of a running stack to use instead of a new one: a fast inner loop. */
+  /** The `endpoints.json` of a running stack to use instead of starting one, for a fast inner loop. */
   PADRON_TEST_ENDPOINTS: z.string().min(1).optional(),
-  /** The engines to start, comma-separated; all if omitted. */
+  /** The engines to start, separated by commas. All if omitted. */
   PADRON_TEST_ENGINES: z
     .string()
     .transform((names) => names.split(','))
@@ -25,7 +25,7 @@ const configSchema = z.object({
     .optional(),
 });
 
-/** Runs once before the suites that use engines; vitest calls what it returns once after them. */
+/** Starts the stack before the suites that use it. Vitest calls the returned function after them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const config = configSchema.parse(process.env);
   if (config.PADRON_TEST_ENDPOINTS !== undefined) {

@@ -27,7 +27,7 @@ import { changesTopic, padronReducido, type RegisterName } from '../../../schema
 import { checkDigit } from '../../../schemas/ruc.ts';
 import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from './isolation.ts';
 
-/** Everything that publishing and consuming need, under names that no other suite has. */
+/** Everything that producing and consuming need, under names that no other suite uses. */
 export interface StreamHarness {
   pool: Pool;
   clickhouse: ClickHouseClient;
@@ -42,12 +42,12 @@ export interface StreamHarness {
   ids: SchemaIds;
   schemas: RecordSchemas;
   log: Logger;
-  /** The environment of a process that works on the same names. */
+  /** The environment for a process that shares these names. */
   environment: Record<string, string>;
   close(): Promise<void>;
 }
 
-/** `ids` are those of the first of `registers`; all of them have their topics and schemas. */
+/** Prepares topics and schemas for all `registers`; `ids` are the schema ids of the first. */
 export async function makeStreamHarness(
   endpoints: Endpoints,
   registers: readonly RegisterName[] = ['padron_reducido'],
@@ -107,7 +107,7 @@ export async function makeStreamHarness(
   };
 }
 
-/** An invented company's RUC with its right check digit. */
+/** The RUC of an invented company, with a valid check digit. */
 export function inventedRuc(number: number): string {
   const ten = String(2_050_000_000 + number);
   return `${ten}${checkDigit(ten)}`;
@@ -118,7 +118,7 @@ export function inventedRow(nombre: string): Record<string, string> {
   return { ...row, nombre, estado: 'ACTIVO', condicion: 'HABIDO', ubigeo: '150101' };
 }
 
-/** Writes a change file and its edition's row, as freezing does. Returns the file's path. */
+/** Writes a change file and the edition's row, as freezing does, and returns the file's path. */
 export async function freezeTestEdition(
   harness: StreamHarness,
   edition: number,
@@ -150,7 +150,7 @@ export function produceDependencies(harness: StreamHarness) {
   return { pool, kafka, brokers, offsets, registry, prefix, log };
 }
 
-/** `count` companies appear for the first time. */
+/** The changes of a first edition with `count` companies. */
 export function baseline(count: number): Change[] {
   return Array.from({ length: count }, (_, seq) => ({
     edition: 1,
@@ -165,7 +165,7 @@ export function baseline(count: number): Change[] {
   }));
 }
 
-/** Starts materialize in this process; `around` wraps its handler. Failures of the loop are collected. */
+/** Starts the materialize consumer in this process and collects its failures. `around` wraps its handler. */
 export async function startMaterialize(
   harness: StreamHarness,
   options: {
@@ -191,7 +191,7 @@ export async function startMaterialize(
   return { ...loop, failures, metrics };
 }
 
-/** Publishes a frozen edition to its end. */
+/** Produces a frozen edition completely. */
 export function produceTestEdition(
   harness: StreamHarness,
   edition: number,
@@ -202,7 +202,7 @@ export function produceTestEdition(
   return produceEdition(produceDependencies(harness), input, () => {}, new AbortController().signal);
 }
 
-/** The current rows in ClickHouse: RUC to the cells in order, null where it disappeared. */
+/** The current rows in ClickHouse: the cells of each RUC in order, null if the RUC was deleted. */
 export async function currentState(harness: StreamHarness): Promise<Map<string, string[] | null>> {
   const result = await harness.clickhouse.query({
     query: `SELECT toString(ruc) AS ruc, is_deleted, row FROM taxpayer ORDER BY ruc, version DESC LIMIT 1 BY ruc`,
@@ -212,14 +212,14 @@ export async function currentState(harness: StreamHarness): Promise<Map<string, 
   return new Map(rows.map(({ ruc, is_deleted, row }) => [ruc, is_deleted ? null : (JSON.parse(row) as string[])]));
 }
 
-/** What the state must be after these changes, in order. */
+/** The state that these changes must lead to, applied in order. */
 export function expectedState(...editions: readonly (readonly Change[])[]): Map<string, string[] | null> {
   const state = new Map<string, string[] | null>();
   for (const { ruc, after } of editions.flat()) state.set(ruc, after && Object.values(after));
   return new Map([...state].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** A day after the baseline: every tenth company changes, every fiftieth disappears, some appear. */
+/** The changes of the next day: every tenth company changes, every fiftieth disappears, and 20 appear. */
 export function nextDay(base: readonly Change[], edition: number): Change[] {
   const changes: Change[] = [];
   const add = (change: Omit<Change, 'edition' | 'seq' | 'detectedAt' | 'corrects'>) =>

@@ -1,13 +1,13 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Stands between a process and a real engine, so that a test can cut the line and mend it again. */
+/** A proxy in front of a real engine whose connections a test can cut and restore. */
 export interface TcpProxy {
-  /** The engine's address by way of the proxy. */
+  /** The engine's URL with the proxy's address. */
   url: string;
-  /** Breaks all connections and refuses new ones, as an engine that ended would. */
+  /** Breaks all connections and refuses new ones, like an engine that has ended. */
   cut(): Promise<void>;
   mend(): Promise<void>;
-  /** Keeps connections and takes new ones, and lets nothing through, as an engine that hangs would. */
+  /** Keeps and accepts connections but passes no byte on, like an engine that hangs. */
   freeze(): void;
   thaw(): void;
   stop(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule, TestRunEndReason } from 'vitest/node';
 
-/** Ends a run with one plain line, `N passed, M failed[, K skipped]`, that people and machines read alike. */
+/** Ends a run with the line `N passed, M failed[, K skipped]`, which is easy to read for people and programs. */
 export class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[], reason: TestRunEndReason): void {
     const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -9,13 +9,13 @@ export class ClosingLine implements Reporter {
         const { state } = test.result();
         if (state === 'passed' || state === 'failed' || state === 'skipped') counts[state] += 1;
       }
-      // A file that could not be loaded, or whose hooks failed, holds no failed test but is a failure.
+      // A file that could not be loaded or whose hooks failed contains no failed test, but counts as a failure.
       if (module.state() === 'failed' && [...module.children.allTests('failed')].length === 0) counts.failed += 1;
     }
     counts.failed += errors.length;
     if (reason === 'interrupted') counts.failed += 1;
     const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
-    // Printed when everything else has been: the default reporter's summary comes on the same event.
+    // Printed on exit, because the default reporter prints its summary on this same event.
     process.once('exit', () => console.log(`\n${counts.passed} passed, ${counts.failed} failed${skipped}`));
   }
 }

@@ -1,23 +1,23 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A receiver of OTLP over HTTP that keeps all it gets. */
+/** An OTLP collector over HTTP that keeps everything it receives. */
 export interface Collector {
   url: string;
-  /** What makes a process send to it, in a format that can be read here. */
+  /** The environment that makes a process send its spans here, as JSON. */
   environment: Record<string, string>;
   requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[];
-  /** Of the requests that are JSON. */
+  /** The spans received so far, which must have come as JSON. */
   spans(): CollectedSpan[];
-  /** Those with these attributes, once there is at least one; rejects after `timeoutMs`. */
+  /** Waits for at least one span with these attributes and returns all of them; rejects after `timeoutMs`. */
   find(attributes: Record<string, unknown>, timeoutMs?: number): Promise<CollectedSpan[]>;
-  /** All that came, to look for what must not be there. */
+  /** Everything received, to search for text that must not appear. */
   text(): string;
   close(): Promise<void>;
 }
 
 export interface CollectedSpan {
-  /** Of the process that sent it. */
+  /** The service name of the process that sent the span. */
   service: string;
   name: string;
   kind: number;
@@ -26,7 +26,7 @@ export interface CollectedSpan {
   parentSpanId: string | undefined;
   attributes: Record<string, unknown>;
   links: { traceId: string; spanId: string }[];
-  /** 2: failed. */
+  /** Code 2 means failed. */
   status: { code?: number; message?: string };
   events: unknown[];
 }

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import pino, { type Logger } from 'pino';
 
-/** A log that keeps its lines, parsed. */
+/** A log that keeps its parsed lines. */
 export function keepLines(): { log: Logger; lines: Record<string, unknown>[] } {
   const lines: Record<string, unknown>[] = [];
   const to = new Writable({

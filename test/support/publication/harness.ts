@@ -26,12 +26,12 @@ import { makeStreamHarness, type StreamHarness } from '../engines/stream.ts';
 import { quietTemporal, workflowBundle } from '../engines/temporal.ts';
 import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
 
-/** The one that is meant where none is named. */
+/** The register that tests use by default. */
 export const register = 'padron_reducido';
 const consumersStartMs = 60_000;
 const followTimeoutMs = 90_000;
 
-/** Impatient: a test waits for no minute. */
+/** The product's settings with short download pauses. */
 const testSettings: PublicationSettings = {
   ...defaultPublicationSettings,
   downloadLimits: {
@@ -46,7 +46,7 @@ const testSettings: PublicationSettings = {
   },
 };
 
-/** From the official site to notices: a site, the publication worker in this process, the consumers in theirs. */
+/** The way from the official site to events: a site, the publication worker in this process, the consumers in their own. */
 export class PublicationHarness {
   readonly stream: StreamHarness;
   readonly site: FaultyOfficialSite;
@@ -111,7 +111,7 @@ export class PublicationHarness {
       { ...this.#dependencies, client: this.client, metrics: makeMetrics('test') },
       {
         namespace: this.namespace,
-        // Never by itself: the tests trigger it.
+        // Once a year, so that only the tests trigger it.
         schedule: { cron: '0 0 1 1 *', reconcileCron: '0 0 1 1 *' },
         sweepEveryMs: 1_000,
         graceMs: 0,
@@ -122,7 +122,7 @@ export class PublicationHarness {
     this.#worker = { worker, running: worker.run() };
   }
 
-  /** What is left when Temporal's data is gone: a server that has never heard of any of it. */
+  /** Moves to a fresh namespace, as if all of Temporal's data were lost. */
   async loseTemporal(endpoints: Endpoints): Promise<void> {
     await this.stopWorker();
     await this.client.connection.close();
@@ -171,7 +171,7 @@ export class PublicationHarness {
     await ended;
   }
 
-  /** Asks the site and follows what it gives to its end, as `padron publications run --wait` does. */
+  /** Fetches from the site and follows the publication to its end, as `padron publications run --wait` does. */
   async run(asked: RegisterName = register): Promise<{ outcome: string; publication: Publication | null }> {
     const schedule = await ensureSchedule(this.client, asked, { cron: defaultFetchCron });
     const fetched = await followFetch(this.follow(), await triggerFetch(schedule, 15_000));

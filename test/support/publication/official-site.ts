@@ -6,22 +6,22 @@ import type { Sources } from '../../../pipelines/registers/settings.ts';
 import { registerNames } from '../../../schemas/registers.ts';
 
 /**
- * The official site on a bad day. Each mode is what a real site or the way to it has been seen to do; a mode with a
- * count applies to so many GETs and then the site is well again.
+ * A misbehaviour of the official site, each observed on a real site or on the network in between. A mode with `times`
+ * applies to that many GETs, and then the site works again.
  */
 export type Fault =
   | { mode: 'ok' }
   | { mode: 'status'; status: number; times?: number }
-  /** The connection is cut after so many bytes of the answer. */
+  /** Cuts the connection after so many bytes of the answer. */
   | { mode: 'reset'; afterBytes: number; times?: number }
-  /** Sends so many bytes and then nothing, with the connection open. */
+  /** Sends so many bytes, then nothing, and keeps the connection open. */
   | { mode: 'stall'; afterBytes: number; times?: number }
   | { mode: 'html'; lastModified?: boolean }
-  /** Ends early without saying so: no Content-Length, a clean end. */
+  /** Ends the answer early and cleanly, without a Content-Length that would reveal it. */
   | { mode: 'truncated'; afterBytes: number }
   | { mode: 'no_dates' }
   | { mode: 'no_head' }
-  /** Ignores Range and If-Range: always the whole file. */
+  /** Ignores Range and If-Range and always sends the whole file. */
   | { mode: 'no_ranges' }
   /** Answers a range request with a part of another file. */
   | { mode: 'wrong_range' }
@@ -30,13 +30,13 @@ export type Fault =
 
 export class FaultyOfficialSite extends OfficialSite {
   fault: Fault = { mode: 'ok' };
-  /** The file that the fault is about: the daily register's, unless `misbehave` names another. */
+  /** The file that the fault affects: the daily register's, unless `misbehave` names another. */
   #faultyPath: string = filePath;
-  /** Method and range of every request for that file, in order. */
+  /** The method and range of every request for that file, in order. */
   readonly requests: { method: string; range: string | null; ifRange: string | null }[] = [];
-  /** `METHOD /path` of every request, in order. */
+  /** All requests as `METHOD /path`, in order. */
   readonly asked: string[] = [];
-  /** Called when a fault has cut an answer: a test changes the file here. */
+  /** Called when a fault has cut an answer, so that a test can change the file at this moment. */
   onCut: (() => void) | null = null;
   #left = Number.POSITIVE_INFINITY;
 
@@ -93,7 +93,7 @@ export class FaultyOfficialSite extends OfficialSite {
     return true;
   }
 
-  /** A page, or the address of a file that is not there. */
+  /** Misbehaves at the address of a page or of a missing file. */
   #misbehaveWithoutFile(response: ServerResponse): boolean {
     const { fault } = this;
     if (fault.mode === 'html') return end(response, 200, '<html><body>Servicio en mantenimiento</body></html>');
@@ -118,7 +118,7 @@ export class FaultyOfficialSite extends OfficialSite {
     });
     response.write(part, () => {
       if (fault.mode === 'truncated') response.end();
-      // The bytes are given time to leave; a reset would overtake them.
+      // The bytes need time to leave, because a reset would overtake them.
       else if (fault.mode === 'reset') setTimeout(() => response.destroy(), 30);
       this.onCut?.();
     });
@@ -138,7 +138,7 @@ export class FaultyOfficialSite extends OfficialSite {
   }
 }
 
-/** Each register at the path that `sitePaths` gives it; the daily one has its landing page at the root. */
+/** The sources of all registers on this site, at the paths of `sitePaths`. The daily one's landing page is the root. */
 export function sourcesAt(site: FaultyOfficialSite): Sources {
   const sources = registerNames.map((name) => {
     const { file, page } = sitePaths[name];

@@ -39,27 +39,27 @@ const signal = new AbortController().signal;
 const report = () => {};
 
 /**
- * The steps of both workflows against a faulty site, without Temporal, Kafka and consumers: PostgreSQL and folders are all
- * they need up to the point of no return. What a test sees of live data is the head: nothing reaches Kafka but its editions.
+ * The steps of both workflows against a faulty site, without Temporal, Kafka and consumers. They need only PostgreSQL and
+ * folders up to the point of no return. Tests look at the head, because only the head's editions reach live data.
  */
 export interface StepHarness {
   site: FaultyOfficialSite;
   pool: Pool;
   parts: FetchDependencies & CompareDependencies;
-  /** Probe, then download what is new; null when nothing is. */
+  /** Probes, then downloads what is new. Returns null if nothing is. */
   fetch(register: RegisterName): Promise<Publication | null>;
-  /** All that is open, in its order: corrections and archived publications, each to its end. */
+  /** Finishes all open corrections and archived publications in their order. */
   settle(register: RegisterName): Promise<void>;
-  /** `fetch` and `settle`: what became of what was new. */
+  /** Calls `fetch` and `settle`. Returns the new publication in its final state. */
   run(register: RegisterName): Promise<Publication | null>;
-  /** The same steps over other connections and another archive: a process that dies somewhere has its own. */
+  /** The same steps over other connections and another archive, which a test breaks as if the process died. */
   over(pool: Pool, archive: Archive): Pick<StepHarness, 'run'>;
-  /** `METHOD /path` of what was asked since the last call. */
+  /** The requests since the last call, as `METHOD /path`. */
   asked(): string[];
   close(): Promise<void>;
 }
 
-/** `stallTimeoutMs`: long by default, since a busy machine is no stalled site. */
+/** `stallTimeoutMs` is long by default, because a busy machine must not count as a stalled site. */
 export async function makeStepHarness(endpoints: Endpoints, stallTimeoutMs = 10_000): Promise<StepHarness> {
   const database = await freshDatabase(endpoints);
   await migratePostgres(database.DATABASE_URL);
@@ -106,7 +106,7 @@ function siteAccess() {
   return { dispatcher, policy, userAgent: 'padron-test' };
 }
 
-/** A test waits for no minute. */
+/** Download limits with short pauses. */
 function impatient(stallTimeoutMs: number): DownloadLimits {
   return {
     ...defaultPublicationSettings.downloadLimits,
@@ -185,7 +185,7 @@ async function takeCorrection(parts: CompareDependencies, register: RegisterName
   await freezeCorrection(parts, id);
 }
 
-/** What publishing and the consumers record of an edition that has come all the way. */
+/** Records what the producer and the consumers record once an edition is finished. */
 async function finishEdition(pool: Pool, register: RegisterName): Promise<void> {
   const edition = await oldestUnfinishedEdition(pool, register);
   if (edition === null) return;

@@ -2,18 +2,18 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { PublicationActivities } from '../../../workflows/publication/activities.ts';
 import type { FreezeOutcome } from '../../../workflows/publication/messages.ts';
 
-/** What the fake catalogue holds of a publication. */
+/** A publication in the fake catalogue. */
 export interface FakePublication {
   id: number;
-  /** Where it stops; null when it becomes an edition. */
+  /** The step at which the publication ends; null if it becomes an edition. */
   endsAt: 'verify' | 'compare' | 'judge' | null;
-  /** Answers of `freezePublication` before it is frozen. */
+  /** The answers of `freezePublication` before it freezes the publication. */
   freezes?: Exclude<FreezeOutcome['outcome'], 'frozen'>[] | undefined;
 }
 
 /**
- * The steps of the workflows over a catalogue of a few lines: what a test needs to see of order, retries and waits. The
- * type is the real factory's, so a step that changes its shape breaks these too.
+ * Fake activities over a catalogue of a few lines, which record the order of calls, retries and waits. Their type is the
+ * real factory's, so an activity that changes its signature breaks them too.
  */
 export class FakeSteps {
   readonly calls: string[] = [];
@@ -21,15 +21,15 @@ export class FakeSteps {
   /** Orders to undo an edition. */
   readonly corrections: { id: number; endsAt: 'compare' | null; freezes?: FakePublication['freezes'] }[] = [];
   lost: number[] = [];
-  /** Editions on their way, and how often each wait says "not yet". */
+  /** The editions on their way, and how often each wait answers "not yet". */
   unfinished: { edition: number; notMaterialised: number; notNotified: number }[] = [];
   head = 0;
   waitsPerEdition = { notMaterialised: 0, notNotified: 0 };
   probes: (Error | Awaited<ReturnType<PublicationActivities['probe']>>)[] = [];
   fetches: (Error | Awaited<ReturnType<PublicationActivities['fetchPublication']>>)[] = [];
-  /** Answers of the daily check, one per register. */
+  /** The answers of the daily check, one per register. */
   checks: (Error | Awaited<ReturnType<PublicationActivities['reconcileRegister']>>)[] = [];
-  /** Failures of a step before it succeeds, by name. */
+  /** How often a step fails before it succeeds, by its call. */
   readonly failures = new Map<string, number>();
   onNextWork: (() => Promise<void>) | null = null;
 

@@ -13,7 +13,7 @@ export interface TestCompany {
   ubigeo?: string;
 }
 
-/** A RUC of a kind of taxpayer that nobody has: of companies by default. */
+/** A valid RUC that no real taxpayer has. The default prefix is that of companies. */
 export function rucOf(number: number, prefix = '20'): string {
   const firstTen = `${prefix}99${String(number).padStart(6, '0')}`;
   return `${firstTen}${checkDigit(firstTen)}`;
@@ -24,7 +24,7 @@ function rowOf({ nombre, estado = 'ACTIVO', condicion = 'HABIDO', ubigeo = '1501
   return Object.fromEntries(padronReducido.columns.map(({ name }) => [name, given[name] ?? '-']));
 }
 
-/** A change as the daily register's edition tells it: of rows before and after, either may be missing. */
+/** A change of the daily register. A company without `before` is new, one without `after` is gone. */
 export function changeOf(edition: number, before: TestCompany | null, after: TestCompany | null): Change {
   const op = before === null ? (edition === 1 ? 'r' : 'c') : after === null ? 'd' : 'u';
   return {
@@ -40,7 +40,7 @@ export function changeOf(edition: number, before: TestCompany | null, after: Tes
   };
 }
 
-/** Writes changes of the daily register as the consumer writes them. */
+/** Writes changes of the daily register to ClickHouse as the consumer does. */
 export async function materialize(clickhouse: ClickHouseClient, changes: readonly Change[]): Promise<void> {
   const messages = changes.map((change, index) => ({
     offset: String(index),

@@ -1,7 +1,7 @@
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
 
-/** Registers as they would be told by somebody who keeps every edition whole: for checks of what reads them by their changes. */
+/** A model of registers that keeps every edition whole, to check code that reads only their changes. */
 export type ModelState = ReadonlyMap<string, readonly string[]>;
 
 export interface ModelEdition {
@@ -9,9 +9,9 @@ export interface ModelEdition {
   number: number;
   fechaDato: string;
   publication: ModelPublication;
-  /** The number of the edition that it undoes; it has no publication of its own then. */
+  /** The edition that this one undoes. A correction has no publication. */
   corrects: number | null;
-  /** Every row is written, changed or not. */
+  /** True if the edition writes every row, changed or not. */
   isFull: boolean;
   state: ModelState;
 }
@@ -19,13 +19,13 @@ export interface ModelEdition {
 export interface ModelPublication {
   sha256: string;
   fechaDato: string;
-  /** Days on which the same bytes were published again. */
+  /** The days on which the same bytes were published again. */
   repeats: string[];
-  /** The last day for which the source said that they are still good. */
+  /** The last day on which the source declared the bytes current. */
   confirmed: string | null;
 }
 
-/** Numbers from 0 to below 1, the same for the same seed. */
+/** Pseudo-random numbers from 0 to below 1, the same for the same seed. */
 export type Chance = () => number;
 
 export function chanceOf(seed: number): Chance {
@@ -44,7 +44,7 @@ export function rucOf(prefix: string, index: number): string {
   return `${firstTen}${checkDigit(firstTen)}`;
 }
 
-/** `editions` of them, one after the other: publications, the same one again, corrections, re-baselines. */
+/** A random history of `editions` editions: publications, repeated ones, corrections and re-baselines. */
 export function makeModel(
   register: RegisterName,
   rucs: readonly string[],
@@ -78,7 +78,7 @@ export function makeModel(
   return made;
 }
 
-/** Undoes what still stands of an edition, as the product's rule says, on the head's day. */
+/** Undoes on the head's day the changes of an edition that no later one has replaced, by the product's rule. */
 function correctionOf(made: readonly ModelEdition[], chance: Chance): ModelEdition {
   const head = made.at(-1)!;
   const days = [head.fechaDato, ...head.publication.repeats, head.publication.confirmed ?? ''];

@@ -33,8 +33,8 @@ const deadlineMs = 60_000;
 const signal = new AbortController().signal;
 
 /**
- * Registers from publication to notice without Temporal: the real comparison, archive, catalogue, Kafka, consumers and
- * ClickHouse, each step called here in the workflows' order. For what reads a history of several editions.
+ * Takes publications all the way to events without Temporal: real comparison, archive, catalogue, Kafka, consumers and
+ * ClickHouse, called here in the workflows' order. It serves tests of the code that reads a history of several editions.
  */
 export class ReplayHarness {
   readonly stream: StreamHarness;
@@ -70,8 +70,8 @@ export class ReplayHarness {
   }
 
   /**
-   * One publication all the way: compared, frozen, published, materialised, notified. Resolves with the comparison. With
-   * `previous`, what today's parser would read in the head's publication, it is a re-baseline.
+   * Takes one publication all the way: compared, frozen, produced, materialised, notified. Returns the comparison. With
+   * `previous`, the rows that today's parser reads in the head's publication, it is a re-baseline.
    */
   async publish(
     register: RegisterName,
@@ -108,7 +108,7 @@ export class ReplayHarness {
     return result;
   }
 
-  /** Undoes an edition, as an operator's correction does. */
+  /** Undoes an edition as an operator's correction does. */
   async revert(register: RegisterName, corrects: number): Promise<CompareResult> {
     const { pool } = this.stream;
     const head = await readHead(pool, register);
@@ -135,7 +135,7 @@ export class ReplayHarness {
     return result;
   }
 
-  /** Freezes an edition and publishes nothing of it: what stands on its way. */
+  /** Freezes an edition without producing it, so that it is still on its way. */
   async freeze(register: RegisterName, result: CompareResult, from: Origin): Promise<number> {
     const { pool } = this.stream;
     const { columns, parserVersion } = registers[register];
@@ -228,7 +228,7 @@ interface Origin {
   sha256: string;
 }
 
-/** A publication of barred suppliers in CONOSCE's form. */
+/** Writes a publication of barred suppliers in CONOSCE's format. */
 export function writeBars(path: string, suppliers: readonly (readonly [id: string, resolution: string])[]): string {
   const header =
     'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION';
@@ -239,7 +239,7 @@ export function writeBars(path: string, suppliers: readonly (readonly [id: strin
   return path;
 }
 
-/** An account with a list of these companies and a webhook, both older than every edition. */
+/** Creates an account with a list of these companies and a webhook, both older than every edition. */
 export async function watchCompanies(pool: StreamHarness['pool'], rucs: readonly string[]): Promise<void> {
   await pool.query(
     `WITH account AS (INSERT INTO account (name, plan) VALUES ('Prueba', 'crecimiento') RETURNING id),

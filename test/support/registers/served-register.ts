@@ -2,11 +2,11 @@ import { type ClickHouseClient, insertSettings } from '../../../pipelines/runtim
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registers } from '../../../schemas/registers.ts';
 
-/** Puts rows and editions where the pipeline would, for tests of what reads them. */
+/** Inserts rows and editions where the pipeline would, for tests of the code that reads them. */
 export interface TestRow {
-  /** A line of the register: RUC and cells between pipes, in the order of its columns. */
+  /** A line of the register: RUC and cells, separated by pipes, in the order of its columns. */
   line: string;
-  /** padron_reducido if omitted. */
+  /** The daily register if omitted. */
   register?: RegisterName;
   version?: number;
   isDeleted?: boolean;
@@ -27,7 +27,7 @@ export async function insertTaxpayers(clickhouse: ClickHouseClient, rows: readon
 }
 
 export interface TestEdition {
-  /** padron_reducido if omitted. */
+  /** The daily register if omitted. */
   register?: RegisterName;
   number: number;
   fechaDato: string;
@@ -36,7 +36,7 @@ export interface TestEdition {
   sha256?: string;
   /** A correction has no publication. */
   corrects?: number;
-  /** It wrote every row, so also rows without a change. */
+  /** True if the edition wrote every row, including unchanged ones. */
   isFull?: boolean;
 }
 
@@ -55,7 +55,7 @@ export async function insertEdition(pool: Pool, edition: TestEdition): Promise<v
   );
 }
 
-/** A publication alone: one that waits, was refused or repeats the head's bytes. Returns its id. */
+/** Inserts a publication without an edition: one that waits, was refused or repeats the head's bytes. Returns its id. */
 export async function insertPublication(
   pool: Pool,
   publication: Pick<TestEdition, 'fechaDato' | 'sha256'> & {
@@ -73,7 +73,7 @@ export async function insertPublication(
 }
 
 export interface TestChange {
-  /** Lines as a register writes them; null: the register does not have the RUC. */
+  /** Lines of the register; null if the register does not contain the RUC. */
   before: string | null;
   after: string | null;
   register?: RegisterName;
@@ -81,7 +81,7 @@ export interface TestChange {
   corrects?: number;
 }
 
-/** The history of changes, and the state that each leaves. */
+/** Inserts changes into the history, and the state after each. */
 export async function insertChanges(clickhouse: ClickHouseClient, changes: readonly TestChange[]): Promise<void> {
   const cellsOf = (line: string | null, columns: number) =>
     line === null ? null : JSON.stringify(line.split('|').slice(1, columns + 1));

@@ -6,8 +6,8 @@ import { type RegisterName, registers } from '../../../schemas/registers.ts';
 export type Rows = Map<string, string[]>;
 
 /**
- * Reads a publication the plain way, whole in memory, as a second opinion on the product's own parser. For files whose
- * letters are the same in Latin-1 and Windows-1252 and that hold no bad line.
+ * Reads a publication whole into memory, as a second opinion on the product's parser. It handles only files without bad
+ * lines whose letters are the same in Latin-1 and Windows-1252.
  */
 export async function readPublication(path: string): Promise<Rows> {
   const zip = await promisify<string, { lazyEntries: boolean }, ZipFile>(open)(path, { lazyEntries: true });
@@ -26,7 +26,7 @@ export async function readPublication(path: string): Promise<Rows> {
   return rows;
 }
 
-/** The rows that the state of a register holds now: newest version of each RUC, without deleted ones. */
+/** The current rows of a register: the newest version of each RUC, without deleted ones. */
 export async function readState(clickhouseUrl: string, register: RegisterName = 'padron_reducido'): Promise<Rows> {
   const rows: Rows = new Map();
   await eachRow<[string, number, string]>(
@@ -73,7 +73,7 @@ async function eachRow<Row>(url: string, query: string, take: (row: Row) => void
 
 const mostDifferences = 5;
 
-/** What differs between two sets of rows, as a few lines; empty when they are equal. */
+/** The differences between two sets of rows, as a few lines; empty if they are equal. */
 export function differences(expected: Rows, actual: Rows): string[] {
   const lines: string[] = [];
   for (const [ruc, cells] of expected) {

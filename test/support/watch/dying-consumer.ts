@@ -11,7 +11,7 @@ import { materializeGroup } from '../../../pipelines/stream/topics.ts';
 import { WriterSchemas } from '../../../pipelines/stream/writer-schemas.ts';
 import { changesTopic } from '../../../schemas/registers.ts';
 
-// A consumer that inserts its first batch, says so, and never commits: the test kills it just there.
+// A consumer that inserts its first batch, reports it and never commits. The test kills it at this point.
 const config = z
   .object({
     KAFKA_BROKERS: z.string(),

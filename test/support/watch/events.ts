@@ -6,7 +6,7 @@ import { raiseWork } from '../../../pipelines/webhooks/work.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import type { TestCaller } from '../api/process.ts';
 
-/** A list of the account, older than any edition. */
+/** Inserts a list of the account. */
 export async function insertList(pool: Pool, by: TestCaller): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     'INSERT INTO watch_list (account_id, nombre) VALUES ($1, gen_random_uuid()::text) RETURNING id',
@@ -23,8 +23,8 @@ export interface EditionOfEvents {
 }
 
 /**
- * Writes events as the watch consumer does: in one transaction, positions from the account's counter.
- * @param wrong what the edition takes back
+ * Writes events as the watch consumer does: in one transaction, with positions from the account's counter.
+ * @param wrong the changes that the edition takes back
  */
 export async function writeChanges(
   pool: Pool,

@@ -15,7 +15,7 @@ export const silentLog = pino({ level: 'silent' });
 export const keyRingText = `k2:${randomBytes(32).toString('base64')},k1:${randomBytes(32).toString('base64')}`;
 export const keyRing = parseKeyRing(keyRingText);
 
-/** A migrated database of its own and short ways to fill it as the API and the catalogue would. */
+/** A fresh migrated database, with functions that fill it as the API and the catalogue would. */
 export interface WatchHarness {
   pool: Pool;
   databaseUrl: string;
@@ -39,7 +39,7 @@ interface WebhookOptions {
   listas?: number[];
 }
 
-// Lists and webhooks of a harness are older than its editions, whatever day these are of, unless a test says otherwise.
+// The harness's lists and webhooks must be older than any edition, since only later changes concern them.
 const beforeAllEditions = new Date('2020-01-01');
 
 export async function makeWatchHarness(endpoints: Endpoints): Promise<WatchHarness> {
@@ -68,7 +68,7 @@ export async function makeWatchHarness(endpoints: Endpoints): Promise<WatchHarne
   };
 }
 
-/** Accounts, lists, webhooks and editions in a database that stands already. */
+/** Inserts accounts, lists, webhooks and editions into an existing database. */
 export function makeWatchRows(pool: Pool): Pick<WatchHarness, 'account' | 'list' | 'webhook' | 'edition'> {
   let next = 0;
   return {
@@ -147,7 +147,7 @@ export function change(edition: number, ruc: string, detectedAt: Date, parts: Pa
   return { edition, op: 'u', seq: 0, ruc, before: row(), after: row(), line: 2, detectedAt, corrects: null, ...parts };
 }
 
-/** A fetched batch of one partition, as the loop gives it. */
+/** A batch of one partition, as the consumer loop passes it to a handler. */
 export function batchOf(
   changes: readonly Change[],
   partition = 0,

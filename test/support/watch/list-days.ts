@@ -9,7 +9,7 @@ import type { FaultyOfficialSite } from '../publication/official-site.ts';
 
 export const listRegister = 'agentes_retencion';
 
-/** Invented companies of a list by number: what each is called; leaving a number out takes it off the list. */
+/** The names of a list's invented companies by number. A company whose number is missing is off the list. */
 export type ListRows = Map<number, string>;
 
 export function listRows(count: number): ListRows {
@@ -21,7 +21,7 @@ export function listRuc(number: number): string {
   return `${ten}${checkDigit(ten)}`;
 }
 
-/** The file as SUNAT publishes it: a zip with one text of records that end in a bare CR. */
+/** The file as SUNAT publishes it: a zip with one text file whose records end in a bare CR. */
 export async function listZip(rows: ListRows): Promise<Buffer> {
   const records = [...rows].map(([number, name]) => `${listRuc(number)}|${name}|01/10/2023|RS R.S.186-2023|\r`);
   const text = `Ruc|Nombre/Razon|A partir del|Resolucion|\r${records.join('')}`;
@@ -35,7 +35,7 @@ export async function listZip(rows: ListRows): Promise<Buffer> {
   }
 }
 
-/** Puts the file on the site, with its page saying the same day. */
+/** Places the file on the site, with a page that names the same day. */
 export function showList(site: FaultyOfficialSite, bytes: Buffer, at: Date): void {
   const { file, page } = sitePaths[listRegister];
   site.place(file, bytes, at);
