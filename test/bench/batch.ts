@@ -15,13 +15,13 @@ const goalP99Ms = 60;
 
 interface Load {
   callers: number;
-  /** Each batch under an Idempotency-Key of its own, so that its answer is kept. */
+  /** True if each batch has its own Idempotency-Key, so that its answer is stored. */
   isKept: boolean;
 }
 
 /**
- * `--rows N` (2,000,000), `--seconds S` (10). Batches of 100 random RUCs through the API, records made of four registers, on a
- * stack of its own, quota and minute limits counted: by one caller after another, and by four at once.
+ * `--rows N` (2,000,000), `--seconds S` (10). Sends batches of 100 random RUCs through the API on its own stack, first
+ * by one caller, then by four at once. Records are made of four registers; quota and minute limits are counted.
  */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);

@@ -3,11 +3,11 @@ import { toDate, toDayNumber } from '../../api/calendar/days.ts';
 import { type CalendarApp, sandboxToken, startCalendarApp } from '../support/api/calendar-app.ts';
 import { describeMachine, formatSpread, numberOption, type Spread, spreadOf } from './figures.ts';
 
-/** Of the server's time, every route. */
+/** The server's time for every route must not exceed this. */
 const goalMs = 1;
 const warmUpCalls = 200;
 
-/** Path of the n-th call: years and days change, so that no answer is ready from the call before. */
+/** The path of the n-th call. Years and days change, so that no answer is cached from the previous call. */
 type PathOf = (call: number) => string;
 
 const dayOf = (call: number) => toDate(toDayNumber('2022-01-01') + (call % 2_000));
@@ -18,12 +18,15 @@ const routes: readonly (readonly [string, PathOf])[] = [
   ['calendario/plazo, 1,000 días', (call) => `calendario/plazo?desde=${dayOf(call)}&dias=1000&sector=publico`],
   ['vencimientos/{anio}', (call) => `vencimientos/${2025 + (call % 3)}`],
   ['vencimientos/proximos', (call) => `vencimientos/proximos?digito=${call % 10}`],
-  // A feed is written once per version, date and group: the calls after that are what is measured.
+  // A feed is made once per version, date and group, so the later calls measure the cached answer.
   ['vencimientos.ics, kept', (call) => `vencimientos.ics?digito=${call % 10}`],
   ['calendario/feriados.ics, kept', () => 'calendario/feriados.ics'],
 ];
 
-/** `--calls N` (2,000) per route, one after another, over HTTP, with every engine down. Exits 1 when a median misses the goal. */
+/**
+ * `--calls N` (2,000) per route, one after another, over HTTP, without engines. Exits with 1 if a median misses the
+ * goal.
+ */
 export async function run(args: string[]): Promise<void> {
   const calls = numberOption(args, 'calls', 2_000);
   console.log(`machine: ${describeMachine()}`);
@@ -48,7 +51,7 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-/** The server's time is that of its own request lines, to a tenth of a millisecond. */
+/** Takes the server's time from its request log lines, which have a tenth of a millisecond. */
 async function measure(
   app: CalendarApp,
   agent: Agent,

@@ -10,12 +10,15 @@ import { cachedPublication, seed } from './diff.ts';
 const monthlyFolder = '.local/bench/padron-mensual';
 const dayMs = 86_400_000;
 const hoursSinceNewest = 6 * 3_600_000;
-/** Share of a month's rows whose values move to the next: what thirty days move in the daily register. */
+/**
+ * The share of a month's rows that change in the next month, which is what thirty days change in the daily register.
+ */
 const changedInMonth = 0.05;
 
 /**
- * Days 1 to `count` of all registers, a day apart, the newest some hours old. Day 1 brings a month and the last day the next
- * one. The two large files are kept between runs, the small ones name the day and are written anew.
+ * Writes days 1 to `count` of all registers, a day apart, the newest some hours old. Day 1 has one month of the monthly
+ * register, the last day the next. The two large files are kept between runs; the small ones contain the day and are
+ * rewritten.
  */
 export async function benchDays(rows: number, count: number, directory: string): Promise<PublishedDay[]> {
   const population = populationOf(rows, seed);
@@ -44,7 +47,7 @@ async function cachedMonth(rows: number, month: Month): Promise<string> {
   if (existsSync(file)) return file;
   for (const old of readdirSync(monthlyFolder).filter((one) => one.startsWith(name))) rmSync(join(monthlyFolder, old));
   const started = performance.now();
-  // Renamed when whole: a generator that dies leaves no file that looks finished.
+  // The file is renamed once it is whole, so a generator that dies leaves none that looks finished.
   await writeMonthlyRegister(`${file}.part`, populationOf(rows, seed), month);
   renameSync(`${file}.part`, file);
   console.log(`generated month ${month.period} in ${((performance.now() - started) / 1000).toFixed(0)} s`);

@@ -12,23 +12,23 @@ import { type Customer, makeCustomers } from '../support/delivery/load.ts';
 import { type Receivers, startReceivers } from '../support/delivery/receivers.ts';
 import { keyRingText } from '../support/watch/harness.ts';
 
-/** What a customer is told of each day, where so many companies change. */
-const noticesOfCustomer = 200;
-/** What a webhook has whose customer asks for nothing else (schemas/postgres/0003_watch.sql). */
+/** How many deliveries each customer gets per day, if that many companies change. */
+const deliveriesOfCustomer = 200;
+/** The default rate of a webhook (schemas/postgres/0003_watch.sql). */
 const perSecond = 20;
 const timeoutMs = 600_000;
 const pollMs = 100;
 
-/** A notice's company and field. */
-interface Told {
+/** The company and field of an expected delivery. */
+interface ExpectedDelivery {
   ruc: string;
   campo: string;
 }
 
-/** Customers of the whole product who watch companies of the daily register that change, and their receivers. */
+/** Customers who watch companies of the daily register that change, and their receivers. */
 export class Watchers {
   readonly #receivers: Receivers;
-  /** Without it the product would trust no receiver here. */
+  /** The product needs this to trust the receivers' certificate. */
   readonly environment: Record<string, string>;
   #customers: readonly Customer[] = [];
 
@@ -46,16 +46,19 @@ export class Watchers {
   }
 
   /**
-   * Makes customers, each with one list and one webhook, so that each of these days brings so many notices in all. Where fewer
-   * companies change, several customers watch the same.
+   * Creates customers with one list and one webhook each, so that each of these days brings `deliveries` in all. If
+   * fewer companies change, several customers watch the same ones.
    */
-  async subscribe(pool: Pool, days: readonly (readonly TrueChange[])[], notices: number): Promise<void> {
-    const told = days.map(toldOf);
-    const each = Math.min(noticesOfCustomer, ...told.map(({ length }) => length));
+  async subscribe(pool: Pool, days: readonly (readonly TrueChange[])[], deliveries: number): Promise<void> {
+    const expected = days.map(expectedOf);
+    const each = Math.min(deliveriesOfCustomer, ...expected.map(({ length }) => length));
     if (each < 1) throw new RangeError('no watched field of a company changes on some day: choose more rows');
-    const lists = Array.from({ length: Math.ceil(notices / each) }, (_, customer) => {
-      const places = Array.from({ length: Math.min(each, notices - customer * each) }, (_, at) => customer * each + at);
-      return [...new Set(told.flatMap((day) => places.map((place) => day[place % day.length]!.ruc)))];
+    const lists = Array.from({ length: Math.ceil(deliveries / each) }, (_, customer) => {
+      const places = Array.from(
+        { length: Math.min(each, deliveries - customer * each) },
+        (_, at) => customer * each + at,
+      );
+      return [...new Set(expected.flatMap((day) => places.map((place) => day[place % day.length]!.ruc)))];
     });
     this.#customers = await makeCustomers(pool, this.#receivers.origin, lists, perSecond);
     const companies = new Set(lists.flat()).size;
@@ -63,26 +66,26 @@ export class Watchers {
   }
 
   /**
-   * Waits for all notices that the daily register's edition with these changes makes.
-   * @returns how many, and when the last one came, in ms since 1970
-   * @throws Error when one does not come, or comes twice
+   * Waits for all deliveries of the daily register's edition with these changes.
+   * @returns how many there are, and when the last one arrived, in ms since 1970
+   * @throws Error if one does not arrive or arrives twice
    */
-  async allNotices(
+  async allDeliveries(
     changes: readonly TrueChange[],
     edition: { number: number; detectedAt: Date },
-  ): Promise<{ notices: number; lastAt: number }> {
+  ): Promise<{ deliveries: number; lastAt: number }> {
     const expected = this.#expectedOf(changes, edition);
     const missing = new Set(expected);
     let lastAt = 0;
     for (const until = Date.now() + timeoutMs; missing.size > 0 && Date.now() < until; await sleep(pollMs)) {
       for (const { deliveryId, at } of (await this.#receivers.take()).arrivals) {
-        if (!expected.has(deliveryId)) continue; // told by another register of the day
-        if (!missing.delete(deliveryId)) throw new Error(`notice ${deliveryId} came twice`);
+        if (!expected.has(deliveryId)) continue; // it belongs to another register of the day
+        if (!missing.delete(deliveryId)) throw new Error(`delivery ${deliveryId} came twice`);
         lastAt = Math.max(lastAt, at);
       }
     }
-    if (missing.size > 0) throw new Error(`${missing.size} of ${expected.size} notices did not come`);
-    return { notices: expected.size, lastAt };
+    if (missing.size > 0) throw new Error(`${missing.size} of ${expected.size} deliveries did not come`);
+    return { deliveries: expected.size, lastAt };
   }
 
   async stop(): Promise<void> {
@@ -90,13 +93,13 @@ export class Watchers {
   }
 
   #expectedOf(changes: readonly TrueChange[], edition: { number: number; detectedAt: Date }): Set<string> {
-    const told = toldOf(changes);
+    const expected = expectedOf(changes);
     const day = limaDay(edition.detectedAt);
     const event = (ruc: string, campo: string, list: number) =>
       eventId(padronReducido.name, edition.number, ruc, campo, list);
     const ids = this.#customers.flatMap(({ rucs, list, webhook }) => {
       const watched = new Set(rucs);
-      return told
+      return expected
         .filter(({ ruc }) => watched.has(ruc))
         .map(({ ruc, campo }) => deliveryId(day, event(ruc, campo, list), webhook));
     });
@@ -105,13 +108,13 @@ export class Watchers {
 }
 
 const columns: readonly Column[] = padronReducido.columns;
-const toldColumns = new Set(columns.filter(({ event }) => event !== undefined).map(({ name }) => name));
+const watchedColumns = new Set(columns.filter(({ event }) => event !== undefined).map(({ name }) => name));
 
-function toldOf(changes: readonly TrueChange[]): Told[] {
+function expectedOf(changes: readonly TrueChange[]): ExpectedDelivery[] {
   return changes
     .filter(({ ruc }) => isCompany(ruc))
     .flatMap(({ op, ruc, columns: changed }) => {
-      const fields = op === 'u' ? changed.filter((column) => toldColumns.has(column)) : ['ruc'];
+      const fields = op === 'u' ? changed.filter((column) => watchedColumns.has(column)) : ['ruc'];
       return fields.map((campo) => ({ ruc, campo }));
     });
 }

@@ -17,13 +17,13 @@ import { type ProcessFigures, ProcessWatch } from './process-watch.ts';
 
 const folder = resolve('.local/bench/daily');
 const fullSize = 18_340_000;
-const goals = { materialised: 30, lastNotice: 60 };
+const goals = { materialised: 30, lastDelivery: 60 };
 const register = 'padron_reducido';
 const commands = ['verify', 'rebuild'];
 const dayTimeoutMs = 3_600_000;
 const startScheduleMs = 30_000;
 
-/** One register on one day: from the end of its download. */
+/** The times of one register on one day, measured from the end of its download. */
 interface Timing {
   register: RegisterName;
   edition: { number: number; detectedAt: Date };
@@ -35,20 +35,22 @@ interface Timing {
 
 interface MeasuredDay {
   timings: Timing[];
-  /** From the end of the first download to the last materialised edition. */
+  /** Seconds from the end of the first download to the last materialised edition. */
   total: number;
-  /** Of the daily register, from the end of its download to the last one; none where nobody watches. */
-  notices: { count: number; seconds: number };
-  /** `unzip -p | wc -l` of the same day's daily file, right before. */
+  /**
+   * Deliveries of the daily register, and seconds from the end of its download to the last one. Zero if nobody watches.
+   */
+  deliveries: { count: number; seconds: number };
+  /** Seconds that `unzip -p | wc -l` took on the same day's daily file, measured just before. */
   peerSeconds: number;
   processes: Map<string, ProcessFigures>;
 }
 
 /**
- * `--rows N` (2,000,000), `--runs K` (3), `--watched N` (nobody watches), `--verify`, `--rebuild`. Days of all registers on the
- * whole product: end of download → materialised, and → the last of N notices that each day brings. Day 1 is loaded first and
- * not measured; K normal days follow, then one on which a new month of the monthly register appears. After them the
- * operators' commands are measured on the daily register.
+ * `--rows N` (2,000,000), `--runs K` (3), `--watched N` (nobody watches), `--verify`, `--rebuild`. Publishes days of
+ * all registers on the whole product and measures the time from the end of the download until the edition is
+ * materialised, and until the last of each day's N deliveries. Day 1 is not measured; K normal days follow, then one
+ * with a new month of the monthly register. Afterwards the operators' commands are measured on the daily register.
  */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
@@ -116,12 +118,12 @@ async function measure(stage: Stage, day: PublishedDay): Promise<MeasuredDay> {
   const first = Math.min(...rows.map(({ downloaded }) => downloaded.getTime()));
   const last = Math.max(...rows.map(({ materialised }) => materialised.getTime()));
   const { edition, downloaded } = dailyOf(timings);
-  const { notices: count, lastAt } = await stage.watchers.allNotices(day.daily.changes, edition);
-  const notices = { count, seconds: (lastAt - downloaded.getTime()) / 1000 };
-  return { timings, total: (last - first) / 1000, notices, peerSeconds, processes: watch.stop() };
+  const { deliveries: count, lastAt } = await stage.watchers.allDeliveries(day.daily.changes, edition);
+  const deliveries = { count, seconds: (lastAt - downloaded.getTime()) / 1000 };
+  return { timings, total: (last - first) / 1000, deliveries, peerSeconds, processes: watch.stop() };
 }
 
-/** Has all registers of the day asked for at once, as the schedule does, without commands that would take CPU meanwhile. */
+/** Triggers the fetch of all registers at once, as the schedule does, without commands that would use CPU meanwhile. */
 async function publish({ chain, pool, client }: Stage, day: PublishedDay): Promise<number[]> {
   chain.site.show(day);
   const follow: Follow = { pool, client, note: () => undefined, deadline: Date.now() + dayTimeoutMs };
@@ -146,10 +148,10 @@ function print(title: string, days: readonly MeasuredDay[]): void {
     console.log(`  ${name.padEnd(32)} ${seconds.padEnd(22)} ${facts}`);
   }
   console.log(`  ${'all'.padEnd(32)} ${spread((day) => day.total)}`);
-  const { count } = days[0]!.notices;
+  const { count } = days[0]!.deliveries;
   if (count > 0) {
-    const title = `→ last of ${count.toLocaleString('en')} notices`;
-    console.log(`  ${title.padEnd(32)} ${spread(({ notices }) => notices.seconds)}`);
+    const title = `→ last of ${count.toLocaleString('en')} deliveries`;
+    console.log(`  ${title.padEnd(32)} ${spread(({ deliveries }) => deliveries.seconds)}`);
   }
   console.log(`  ${'unzip -p | wc -l of the daily file'.padEnd(32)} ${spread(({ peerSeconds }) => peerSeconds)}`);
   console.log(`  ratio of the daily register to it   ${spread(dailyRatio)}`);
@@ -171,12 +173,13 @@ function dailyRatio(day: MeasuredDay): number {
 
 function printGoals(rows: number, days: readonly MeasuredDay[]): void {
   if (rows !== fullSize) return;
-  const told = (title: string, of: (day: MeasuredDay) => number, goal: number) => {
+  const judge = (title: string, of: (day: MeasuredDay) => number, goal: number) => {
     const { median } = spreadOf(days.map(of));
     console.log(
       `goal for the daily register ${title} ${goal} s: ${median <= goal ? 'met' : 'missed'} with ${median.toFixed(1)} s`,
     );
   };
-  told('materialised', ({ timings }) => dailyOf(timings).seconds, goals.materialised);
-  if (days[0]!.notices.count > 0) told('told to the last', ({ notices }) => notices.seconds, goals.lastNotice);
+  judge('materialised', ({ timings }) => dailyOf(timings).seconds, goals.materialised);
+  if (days[0]!.deliveries.count > 0)
+    judge('delivered to the last', ({ deliveries }) => deliveries.seconds, goals.lastDelivery);
 }

@@ -12,10 +12,11 @@ const sampleMs = 500;
 const pageBytes = 4_096;
 
 /**
- * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000),
- * `--only throughput|latency|hanging|held|edition`. One worker with the product's limits; PostgreSQL, Temporal and the
- * receivers share the machine. Every receiver is HTTPS, every notice is signed, recorded and kept. `edition` is
- * `bench -- daily --watched N` (10,000) with `--rows N` (300,000): the whole product, from the end of a download on.
+ * `--endpoints N` (100), `--deliveries N` (20,000), `--seconds S` (20), `--runs K` (3), `--held N` (100,000), `--only
+ * throughput|latency|hanging|held|edition`. Measures one worker with the product's limits; PostgreSQL, Temporal and the
+ * receivers share the machine. Every receiver uses HTTPS, and every delivery is signed, recorded and kept. `edition`
+ * runs `bench -- daily --watched N` (10,000) with `--rows N` (300,000), which measures the whole product from the
+ * download on.
  */
 export async function run(args: string[]): Promise<void> {
   const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
@@ -86,7 +87,7 @@ async function latency(stage: DeliveryStage, endpoints: number, seconds: number,
   console.log(`  CPU ms per delivery: ${cpu}; the bench's own is that of the consumer, in its place`);
 }
 
-/** The same with and without one endpoint of all that never answers, in turn, each warmed up as in `latency`. */
+/** Measures alternately with and without one endpoint that never answers, each warmed up as in `latency`. */
 async function hanging(stage: DeliveryStage, endpoints: number, seconds: number, runs: number): Promise<void> {
   const paths = pathsOf('h', endpoints - 1);
   const quick = await makeWebhooks(stage, [...paths, '/h-last']);
@@ -127,17 +128,17 @@ async function held(stage: DeliveryStage, endpoints: number, deliveries: number)
   );
 }
 
-/** Waits for all, checks that each came once, and says when the last did. */
+/** Waits for all deliveries, checks that each arrived once, and returns when the last one did. */
 async function allArrived(stage: DeliveryStage, count: number): Promise<number> {
   const arrivals = await stage.arrivals(count, 1_800_000);
   const distinct = new Set(arrivals.map(({ deliveryId }) => deliveryId)).size;
   if (arrivals.length !== count || distinct !== count) {
-    throw new Error(`${arrivals.length} notices came, ${distinct} of them different, instead of ${count}`);
+    throw new Error(`${arrivals.length} deliveries came, ${distinct} of them different, instead of ${count}`);
   }
   return Math.max(...arrivals.map(({ at }) => at));
 }
 
-/** The waits in ms of all notices that were answered. */
+/** The delays in ms of all answered deliveries. */
 async function announceAndTime(
   stage: DeliveryStage,
   webhooks: readonly { account: number; path: string }[],
@@ -146,9 +147,9 @@ async function announceAndTime(
   const accounts = webhooks.map(({ account }) => account);
   const shown = await announceAtRate(stage, accounts, perSecond, seconds);
   const rucs = [...shown.keys()];
-  // In announceAtRate company n belongs to account n modulo their number.
+  // In announceAtRate, company n belongs to the account n modulo the number of accounts.
   const answered = rucs.filter((_, index) => webhooks[index % webhooks.length]!.path !== '/hang');
-  // An endpoint that hangs is tried again and again, in the middle of the others' notices.
+  // A hanging endpoint is retried all the time, in between the others' deliveries.
   const isAnswered = ({ path }: { path: string }) => path !== '/hang';
   const found = (await stage.arrivals(answered.length, 30_000, isAnswered)).filter(isAnswered);
   const rucOf = await companiesOf(
@@ -156,7 +157,7 @@ async function announceAndTime(
     found.map(({ deliveryId }) => deliveryId),
   );
   const waits = found.map(({ deliveryId, at }) => at - shown.get(rucOf.get(deliveryId)!)!);
-  if (waits.length !== answered.length) throw new Error(`${waits.length} notices instead of ${answered.length}`);
+  if (waits.length !== answered.length) throw new Error(`${waits.length} deliveries instead of ${answered.length}`);
   return waits;
 }
 

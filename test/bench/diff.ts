@@ -24,7 +24,7 @@ interface Run {
   unzip: UnzipFigures;
 }
 
-/** `--rows N` (2,000,000), `--runs K` (3), `--no-duckdb`. Exits 1 when a difference found is not the true one. */
+/** `--rows N` (2,000,000), `--runs K` (3), `--no-duckdb`. Exits with 1 if a difference is not the true one. */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
   const runs = numberOption(args, 'runs', 3);
@@ -108,7 +108,7 @@ async function printDuckDb(day1: Publication, day2: Publication, runs: number, f
   console.log(`  its differences: ${inserted} inserted, ${updated} updated, ${deleted} deleted`);
 }
 
-/** Operation, RUC and changed columns of every record, against what the generator changed. */
+/** Compares the operation, RUC and changed columns of every record with what the generator changed. */
 async function checkTruth(path: string, truth: readonly TrueChange[]): Promise<void> {
   const expected = truth.map(({ op, ruc, columns }) => `${op} ${ruc} ${columns.join()}`);
   const found: string[] = [];
@@ -125,7 +125,7 @@ async function checkTruth(path: string, truth: readonly TrueChange[]): Promise<v
   }
 }
 
-/** Generated once per size; the true changes are kept beside the zip. */
+/** Generates the publications once per size and keeps the true changes beside the zip. */
 export async function cachedPublication(rows: number, day: number, order: Order): Promise<Publication> {
   mkdirSync(cacheFolder, { recursive: true });
   const name = join(cacheFolder, `v${cacheVersion}-${rows}-day${day}-${order}`);
@@ -133,7 +133,7 @@ export async function cachedPublication(rows: number, day: number, order: Order)
   if (existsSync(facts)) return JSON.parse(readFileSync(facts, 'utf8')) as Publication;
   const started = performance.now();
   const publication = await writePublication({ path: `${name}.zip`, rows, seed, day, order });
-  // Written last: a generator that dies leaves no facts, and the zip is made again.
+  // Written last, so that the files of a generator that died are generated again.
   writeFileSync(facts, JSON.stringify(publication));
   console.log(`generated day ${day} (${order}) in ${((performance.now() - started) / 1000).toFixed(0)} s`);
   return publication;

@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os';
 
-/** Smallest, middle and largest of a bench's runs. */
+/** The smallest, middle and largest value of a benchmark's runs. */
 export interface Spread {
   min: number;
   median: number;
@@ -12,7 +12,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { min: sorted[0]!, median: sorted[Math.floor((sorted.length - 1) / 2)]!, max: sorted.at(-1)! };
 }
 
-/** The value that so large a share of all does not exceed; 0 of none. */
+/** The value that this share of all values does not exceed; 0 if there are none. */
 export function quantile(share: number, values: readonly number[]): number {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
@@ -27,7 +27,7 @@ export function describeMachine(): string {
   return `${cpus().length} × ${cpu?.model.trim()}, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Node ${process.version}, ${process.platform}`;
 }
 
-/** Number given as `--name N`, or the default. */
+/** The number given as `--name N`, or the default. */
 export function numberOption(args: readonly string[], name: string, otherwise: number): number {
   const at = args.indexOf(`--${name}`);
   const value = at < 0 ? otherwise : Number(args[at + 1]);

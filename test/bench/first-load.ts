@@ -33,8 +33,8 @@ interface Stage {
 }
 
 /**
- * `--rows N` (2,000,000), `--materialize-only` (without the watch group). Archive → difference with nothing → Kafka →
- * ClickHouse until the edition is materialised, on a stack of its own.
+ * `--rows N` (2,000,000), `--materialize-only` (without the watch group). Measures a first edition on its own stack:
+ * archive, comparison with nothing, Kafka and ClickHouse, until the edition is materialised.
  */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
@@ -60,7 +60,7 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
   const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'bench', log);
   const registry = connectRegistry(endpoints.SCHEMA_REGISTRY_URL);
   const prefix = '';
-  // The consumers start only where the streams of all registers are ready.
+  // The consumers start only once the streams of all registers are ready.
   await prepareStreams({ kafka, registry, pool, archiveUrl: endpoints.ARCHIVE_URL, prefix });
   const offsets = await connectOffsets(kafka);
   const consumers = startConsumers({ endpoints, folder }, outputs);

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { quantile } from './figures.ts';
 
-/** What a caller asks and how its answer is judged. */
+/** A request and how its answer is judged. */
 export interface Look {
   ruc: string;
-  /** Text that a right answer holds. */
+  /** Text that a right answer contains. */
   expected: string;
 }
 
@@ -17,8 +17,9 @@ export interface CallFigures {
 }
 
 /**
- * `callers` keep-alive connections, each asking again as soon as it is answered, for `seconds` after `warmUpSeconds`.
- * Bare sockets: a full HTTP client would cost more CPU than the server that it measures on the same two cores.
+ * Runs `callers` keep-alive connections for `seconds` after `warmUpSeconds`; each sends again as soon as it is
+ * answered. They are bare sockets, because a full HTTP client would use more CPU than the server that shares its two
+ * cores.
  */
 export async function callFor(
   url: string,
@@ -52,7 +53,7 @@ export async function callFor(
 
 export interface Connection {
   socket: Socket;
-  /** Sends a request and gives the whole answer, head and body. One at a time. */
+  /** Sends a request and returns the whole answer, head and body. Only one request may be open at a time. */
   ask(request: string): Promise<string>;
 }
 
@@ -62,7 +63,7 @@ export async function openConnection(host: string, port: number): Promise<Connec
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
   let text = '';
   let waiting: { resolve: (answer: string) => void; reject: (error: Error) => void } | undefined;
-  // latin1: one character per byte, so that Content-Length can be compared with the text's length.
+  // Latin-1 has one character per byte, so Content-Length can be compared with the text's length.
   socket.setEncoding('latin1');
   socket.on('data', (chunk: string) => {
     text += chunk;

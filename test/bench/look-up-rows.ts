@@ -5,18 +5,18 @@ import { checkDigit } from '../../schemas/ruc.ts';
 const chunkRows = 1_000_000;
 const weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
 
-/** Of the company that has this number in the generated table. */
+/** The RUC of the company with this number in the generated table. */
 export function rucOf(number: number, rows: number): string {
   const firstTen = `20${String(number * Math.floor(1e8 / rows)).padStart(8, '0')}`;
   return `${firstTen}${checkDigit(firstTen)}`;
 }
 
-/** The name of the company that has this number in the generated table. */
+/** The name of the company with this number in the generated table. */
 export function nameOf(number: number): string {
   return `COMERCIALIZADORA DE PRUEBA ${number} S.A.C.`;
 }
 
-/** What the generated table holds; served editions are made of the same list. */
+/** The registers in the generated table, for which served editions are inserted too. */
 export const loadedRegisters = [
   'padron_reducido',
   'padron_mensual',
@@ -24,7 +24,7 @@ export const loadedRegisters = [
   'buenos_contribuyentes',
 ] as const;
 
-/** Cells of a company's row as SQL texts over its number, of the registers' form and length. */
+/** The cells of a company's row as SQL expressions over its number, in the format and length of the real registers. */
 const cells: Record<(typeof loadedRegisters)[number], readonly string[]> = {
   padron_reducido: [
     "concat('COMERCIALIZADORA DE PRUEBA ', toString(number), ' S.A.C.')",
@@ -57,15 +57,15 @@ const cells: Record<(typeof loadedRegisters)[number], readonly string[]> = {
   agentes_retencion: ["'COMERCIALIZADORA DE PRUEBA'", "'2023-10-01'", "'RS R.S.186-2023'"],
   buenos_contribuyentes: ["'COMERCIALIZADORA DE PRUEBA'", "'2012-06-01'", "'RS 0230050312833'"],
 };
-/** One of so many companies was changed by the second edition of the daily register, as happens to them in a year or two. */
+/** One in so many companies changed in the daily register's second edition, about as many as in a year or two. */
 const changedOneOf = 3;
-/** Of how many companies one stands in the register: about as in the real ones. */
+/** One in so many companies is in the register, about as in the real ones. */
 const oneOf = { padron_reducido: 1, padron_mensual: 2, agentes_retencion: 330, buenos_contribuyentes: 57 } as const;
 
 /**
- * Fills the packed table inside ClickHouse, without the pipeline: `rows` companies with right check digits, evenly spread
- * over all RUCs that start with 20, some of them in the other registers of a record, and some with a change
- * behind them. Merged to one part, as it stands an hour after the last edition (0004_merged_parts.sql).
+ * Fills the packed table inside ClickHouse without the pipeline: `rows` companies with valid check digits, spread
+ * evenly over all RUCs that start with 20. Some are also in a record's other registers, and some have changed once. The
+ * table is merged to one part, as it is an hour after the last edition (0004_merged_parts.sql).
  */
 export async function loadTaxpayers(clickhouse: ClickHouseClient, rows: number): Promise<void> {
   const firstTen = `(2000000000 + number * ${Math.floor(1e8 / rows)})`;

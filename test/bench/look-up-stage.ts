@@ -6,10 +6,10 @@ import { insertEdition } from '../support/registers/served-register.ts';
 import { loadedRegisters, loadTaxpayers } from './look-up-rows.ts';
 import { unlimitedToken } from './own-stack.ts';
 
-/** Of the first editions; the daily register has a second one, a day later. */
+/** The day of the first editions. The daily register has a second one, a day later. */
 export const firstDay = '2026-11-25';
 
-/** Makes the engines serve `rows` companies, without the pipeline. Returns a token that no limit stops. */
+/** Loads `rows` companies into the engines without the pipeline. Returns a token that reaches no limit. */
 export async function serveTaxpayers({ DATABASE_URL, CLICKHOUSE_URL }: Endpoints, rows: number): Promise<string> {
   await migratePostgres(DATABASE_URL);
   await migrateClickhouse(CLICKHOUSE_URL);

@@ -11,9 +11,9 @@ const callers = 64;
 const goal = { perSecond: 3_000, p99Ms: 50, pastRatio: 3 };
 
 /**
- * `--rows N` (2,000,000), `--seconds S` (10). Uncached look-ups of random RUCs through the API at 64 callers, records made of
- * four registers, on a stack of its own; beside it the same as of a day before some of them changed, and the same API with one
- * ClickHouse query per look-up. Callers, API and engines share the machine.
+ * `--rows N` (2,000,000), `--seconds S` (10). Looks up random uncached RUCs through the API with 64 callers on its own
+ * stack; records are made of four registers. It also measures look-ups as of a day before some companies changed, and
+ * the API with one ClickHouse query per look-up. Callers, API and engines share the machine.
  */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);

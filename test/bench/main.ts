@@ -1,6 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 
-/** `npm run bench -- <name> [options]` runs test/bench/<name>.ts, which exports `run(args)` and prints its own figures. */
+/**
+ * `npm run bench -- <name> [options]` runs test/bench/<name>.ts, which exports `run(args)` and prints its own figures.
+ */
 interface Bench {
   run(args: string[]): Promise<void>;
 }

@@ -2,8 +2,8 @@ import { type Chain, padron } from '../../deploy/local/demo/chain.ts';
 import { ProcessWatch } from './process-watch.ts';
 
 /**
- * Runs an operators' command as a person would, and prints what it takes of each process that works for it.
- * @throws Error when it ends with another code than 0
+ * Runs an operators' command as a person would, and prints the time and memory of each process that works for it.
+ * @throws Error if its exit code is not 0
  */
 export async function measureCommand(chain: Chain, words: readonly string[]): Promise<void> {
   const watch = new ProcessWatch();

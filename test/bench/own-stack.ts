@@ -7,7 +7,7 @@ import { type Stack, startStack } from '../../deploy/local/stack.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { liftLimits } from '../support/api/process.ts';
 
-/** Runs a bench's work on engines that nobody else uses, in a folder that it finds empty and that is removed after it. */
+/** Runs a benchmark on its own engines, in an empty folder that is removed afterwards. */
 export async function onOwnStack(
   name: string,
   engines: readonly EngineName[],
@@ -25,7 +25,7 @@ export async function onOwnStack(
   }
 }
 
-/** The token of an account that no limit stops; its use is counted all the same. */
+/** Creates a token of an account that never reaches its limits, although its use is counted. */
 export async function unlimitedToken(pool: Pool): Promise<string> {
   await liftLimits(pool);
   const account = await createAccount(pool, { name: 'bench', plan: 'empresa', email: null, contract: null });

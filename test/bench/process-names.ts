@@ -1,7 +1,7 @@
-/** What runs during a bench, by command line, the first that fits; the rest is the bench itself. */
+/** Names of the processes of a benchmark by command line; the first match counts. Any other is the benchmark itself. */
 const names: readonly [string, RegExp][] = [
   ['receivers', /receivers-process/],
-  // A bench's own worker is told the engines' addresses on its command line.
+  // The command line of a benchmark's own worker also contains the engines' addresses.
   ['worker', /workflows\/main|worker-process/],
   ['kafka', /kafka\.Kafka/],
   ['registry', /quarkus-run|apicurio/],

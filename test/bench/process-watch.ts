@@ -4,7 +4,7 @@ import { processName } from './process-names.ts';
 export interface ProcessFigures {
   cpuSeconds: number;
   peakRssMb: number;
-  /** Resident memory of all processes of the name, at each sample in order. */
+  /** The resident memory of all processes with this name, at each sample in order. */
   rssMb: number[];
 }
 
@@ -20,8 +20,8 @@ const pageBytes = 4096;
 const sampleMs = 500;
 
 /**
- * CPU and memory of this process and all its descendants over time, read from /proc (Linux). Processes of one
- * name are put together.
+ * Measures CPU and memory of this process and all its descendants over time, read from /proc (Linux). Processes with
+ * the same name are added up.
  */
 export class ProcessWatch {
   readonly #ticks = new Map<number, { name: string; ticks: number; first: number }>();
@@ -34,7 +34,7 @@ export class ProcessWatch {
     this.#timer = setInterval(() => this.#sample(), sampleMs);
   }
 
-  /** CPU seconds used so far, by name, since the watch began. */
+  /** The CPU seconds used since the watch began, by name. */
   cpu(): Map<string, number> {
     const result = new Map<string, number>();
     for (const { name, ticks, first } of this.#ticks.values()) {
@@ -63,7 +63,7 @@ export class ProcessWatch {
       const { command, ticks, rssBytes } = all.get(pid)!;
       const known = this.#ticks.get(pid);
       const name = known?.name ?? processName(command);
-      // A process that was there before the watch began counts from now on.
+      // A process older than the watch counts from now on.
       this.#ticks.set(pid, { name, ticks, first: known?.first ?? (this.#count === 0 ? ticks : 0) });
       rss.set(name, (rss.get(name) ?? 0) + rssBytes / 1e6);
     }
@@ -88,7 +88,7 @@ function readAll(): Map<number, Seen> {
       const ticks = Number(fields[11]) + Number(fields[12]);
       all.set(Number(entry), { parent: Number(fields[1]), command, ticks, rssBytes: Number(fields[21]) * pageBytes });
     } catch {
-      // It ended while we looked.
+      // The process ended while it was being read.
     }
   }
   return all;

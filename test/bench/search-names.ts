@@ -17,7 +17,7 @@ const syllables = [
   ...['BER', 'DO', 'GAN', 'FI', 'NA', 'CHO', 'TRE', 'YA', 'LIN', 'MAR', 'COR', 'TEX'],
 ];
 
-/** Repeatable numbers from 0 to 1: the same bench asks the same questions. */
+/** Repeatable numbers from 0 to 1, so that every run asks the same questions. */
 export function makeLuck(seed: number): () => number {
   let state = seed;
   return () => {
@@ -26,7 +26,7 @@ export function makeLuck(seed: number): () => number {
   };
 }
 
-/** One of some 330,000 invented words, a few of them in very many names and most in a handful. */
+/** One of some 330,000 invented words. A few are in very many names, and most in a handful. */
 export function brandWord(luck: () => number): string {
   let number = Math.floor(luck() ** 3 * syllables.length ** 4);
   let word = '';
@@ -47,14 +47,14 @@ function companyName(luck: () => number): string {
 }
 
 export interface LoadedCompanies {
-  /** CPU that the consumer's JavaScript spends on one company, in microseconds. */
+  /** Microseconds of CPU that the consumer's JavaScript spends on one company. */
   stateMicroseconds: number;
   nameMicroseconds: number;
-  /** Some of their names. */
+  /** A sample of the companies' names. */
   sample: readonly string[];
 }
 
-/** Companies 0 to rows - 1 through the consumer's own handler, in edition 1 of the daily register. */
+/** Writes companies 0 to rows - 1 through the consumer's handler, as edition 1 of the daily register. */
 export async function loadCompanies(clickhouse: ClickHouseClient, rows: number): Promise<LoadedCompanies> {
   const handle = makeMaterializeHandler(clickhouse, new Registry());
   const luck = makeLuck(1);

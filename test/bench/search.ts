@@ -17,9 +17,9 @@ type MakeQuery = (luck: () => number, known: string) => string;
 interface Kind {
   name: string;
   goalP99Ms: number;
-  /** From a name that there is, where it is used. */
+  /** Makes a query of this kind from an existing name, for the kinds that need one. */
   query: MakeQuery;
-  /** Share of pages that must have content, or the bench asks the wrong questions. */
+  /** The share of pages that must have content, since otherwise the benchmark asks the wrong questions. */
   leastFound: number;
 }
 
@@ -57,7 +57,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** The longest word with two letters of its middle changed for each other. */
+/** The longest word with two letters in its middle swapped. */
 function mistyped(name: string): string {
   const words = wordsOf(name);
   const longest = words.reduce((one, other) => (other.length > one.length ? other : one));
@@ -67,8 +67,8 @@ function mistyped(name: string): string {
 }
 
 /**
- * `--rows N` (300,000), `--queries Q` (200 of each kind), `--callers C` (2). Searches through the API over N companies that the
- * consumer's own handler wrote, on a stack of its own: p50 and p99 by kind of query. All share the machine.
+ * `--rows N` (300,000), `--queries Q` (200 of each kind), `--callers C` (2). Searches through the API on its own stack,
+ * over N companies that the consumer's handler wrote, and prints p50 and p99 by kind of query. All share the machine.
  */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 300_000);
@@ -94,7 +94,7 @@ async function prepare({ endpoints }: Stack, rows: number): Promise<{ token: str
   const startedAt = performance.now();
   const loaded = await loadCompanies(clickhouse, rows);
   const took = ((performance.now() - startedAt) / 1_000).toFixed(1);
-  // As on any hour but the load's own: merges would be measured with the searches.
+  // Without this, the merges after the load would be measured together with the searches.
   for (const table of ['taxpayer', 'ranked_name', 'company_word']) {
     await clickhouse.command({ query: `OPTIMIZE TABLE ${table} FINAL` });
   }
@@ -121,7 +121,7 @@ interface SearchFigures {
   p99Ms: number;
   found: number;
   perSecond: number;
-  /** Milliseconds of CPU of one search, by process: what a machine with other work on it still tells. */
+  /** Milliseconds of CPU per search, by process. Unlike times, they stay comparable on a busy machine. */
   cpuMs: ReadonlyMap<string, number>;
 }
 

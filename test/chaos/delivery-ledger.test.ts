@@ -11,7 +11,7 @@ const good: DeliveryLedger = {
   unrecorded: [],
 };
 
-it('a run is good with nothing lost and one notice in a thousand repeated by kills', () => {
+it('a run is good with nothing lost and one delivery in a thousand repeated by kills', () => {
   expect(faultsOf(good)).toEqual([]);
 });
 
@@ -20,7 +20,7 @@ it.each<[Partial<DeliveryLedger>, string]>([
   [{ uncalledFor: ['en_1'] }, 'uncalled for: en_1'],
   [{ unrecorded: ['en_1'] }, 'not recorded as delivered: en_1'],
   [{ repeatedByKill: 0, repeatedUnexplained: ['en_1'] }, 'repeated without a kill that explains it: en_1'],
-  [{ repeatedByKill: 11 }, '0.110 % of the notices repeated, limit 0.100 %'],
+  [{ repeatedByKill: 11 }, '0.110 % of the deliveries repeated, limit 0.100 %'],
 ])('%o is a fault', (found, fault) => {
   expect(faultsOf({ ...good, ...found })).toEqual([fault]);
 });

@@ -2,27 +2,27 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 export interface DeliveryLedger {
   expected: number;
-  /** Requests that receivers saw, repeats included. */
+  /** Requests that the receivers saw, repeats included. */
   arrived: number;
   lost: string[];
-  /** Came, but nothing should have been sent. */
+  /** Arrived although nothing should have been sent. */
   uncalledFor: string[];
-  /** Came more than once, each further time after a try whose outcome the worker could not know: a kill in flight. */
+  /** Arrived again only after attempts whose outcome the worker could not know, because of a kill in flight. */
   repeatedByKill: number;
-  /** Came again although a try before it was answered and recorded. */
+  /** Arrived again although an earlier attempt was answered and recorded. */
   repeatedUnexplained: string[];
-  /** Arrived, but not recorded as delivered. */
+  /** Expected, but not recorded as delivered. */
   unrecorded: string[];
 }
 
 interface DeliveryAttempts {
   id: string;
   estado: string;
-  /** Tries without an answer: nobody on our side knows whether the receiver has it. */
+  /** Attempts without an answer: the product cannot know whether the receiver got them. */
   unknown: number;
 }
 
-/** Compares what must have come, what came, and what the product has recorded of it. */
+/** Compares the expected deliveries with those that arrived and those that the product recorded. */
 export async function ledgerOf(
   pool: Pool,
   expected: ReadonlySet<string>,
@@ -49,14 +49,14 @@ export async function ledgerOf(
 }
 
 const maxRepeatedShare = 0.001;
-/** Among fewer notices, those that one kill finds in flight would be more than the share. */
-const shareFromNotices = 10_000;
+/** The share is not judged below this number, because the deliveries in flight at a single kill would exceed it. */
+const shareFromDeliveries = 10_000;
 
 export function repeatedShare({ expected, repeatedByKill, repeatedUnexplained }: DeliveryLedger): number {
   return (repeatedByKill + repeatedUnexplained.length) / expected;
 }
 
-/** Everything that must not be; empty is the only good outcome. */
+/** Everything that must not happen. It must be empty. */
 export function faultsOf(ledger: DeliveryLedger): string[] {
   const { lost, uncalledFor, repeatedUnexplained, unrecorded, expected } = ledger;
   const faults = [
@@ -66,8 +66,8 @@ export function faultsOf(ledger: DeliveryLedger): string[] {
     ...repeatedUnexplained.map((id) => `repeated without a kill that explains it: ${id}`),
   ];
   const share = repeatedShare(ledger);
-  if (expected >= shareFromNotices && share > maxRepeatedShare) {
-    faults.push(`${percent(share)} of the notices repeated, limit ${percent(maxRepeatedShare)}`);
+  if (expected >= shareFromDeliveries && share > maxRepeatedShare) {
+    faults.push(`${percent(share)} of the deliveries repeated, limit ${percent(maxRepeatedShare)}`);
   }
   return faults;
 }

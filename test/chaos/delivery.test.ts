@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { deliveryVictims, runDeliveryChaos } from './delivery.ts';
 import { faultsOf } from './delivery-ledger.ts';
 
-// The short form of `npm run chaos -- delivery`: every victim once.
-it('kill -9 of worker, consumers, Kafka, PostgreSQL, Temporal and receiver under load loses no notice', async () => {
+// The short form of `npm run chaos -- delivery`: it kills every victim once.
+it('kill -9 of worker, consumers, Kafka, PostgreSQL, Temporal and receiver under load loses no delivery', async () => {
   const options = { killEverySeconds: 3, editionEverySeconds: 3, customers: 10, companies: 5 };
   const { kills, ledger } = await runDeliveryChaos({ ...options, seconds: 18 }, () => undefined);
   expect(kills.map(({ victim }) => victim)).toEqual([...deliveryVictims]);

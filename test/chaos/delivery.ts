@@ -10,24 +10,24 @@ export const deliveryVictims = ['worker', 'consumers', 'kafka', 'postgres', 'tem
 type Victim = (typeof deliveryVictims)[number];
 
 export interface DeliveryChaosOptions {
-  /** As many kills as fit into it; editions keep coming until the last victim is back. */
+  /** As many kills as fit into this time. Editions keep coming until the last victim is back. */
   seconds: number;
-  /** From one kill to the next; longer where a victim needs longer to be back. */
+  /** The time between kills, which is longer if a victim needs longer to come back. */
   killEverySeconds: number;
   editionEverySeconds: number;
   customers: number;
-  /** Watched by each customer; all of them change in every edition. */
+  /** Companies that each customer watches. All of them change in every edition. */
   companies: number;
 }
 
 export interface DeliveryKill {
   second: number;
   victim: Victim;
-  /** Notices that had come when it was dead. */
+  /** Deliveries that had arrived when the victim was dead. */
   arrived: number;
-  /** Until it served again. */
+  /** Time until the victim served again. */
   backAfterSeconds: number;
-  /** Notices that came before it, after the kill before, and came again. */
+  /** Deliveries that arrived between the previous kill and this one, and arrived again. */
   repeated: number;
 }
 
@@ -41,8 +41,8 @@ const downMs = 500;
 const processes: readonly ProcessName[] = ['worker', 'consumers'];
 
 /**
- * Editions of changes of watched companies through Kafka, consumers, PostgreSQL, Temporal and worker to receivers, while one
- * after another of them is killed with -9 and started again. In the end every notice must have come.
+ * Sends editions through Kafka, consumers, PostgreSQL, Temporal and worker to receivers, while each of them in turn is
+ * killed with -9 and started again. In the end every delivery must have arrived.
  */
 export async function runDeliveryChaos(
   options: DeliveryChaosOptions,
@@ -69,9 +69,9 @@ async function runIn(
   });
   await publishing;
   for (const process of processes) await ensureRunning(chain, process, log);
-  log(`${load.expected.size} notices are due; waiting for the last ones`);
+  log(`${load.expected.size} deliveries are due; waiting for the last ones`);
   await receiver.waitForAll(load.expected, settleMs);
-  // Long enough for a notice too many, or the record of the last one, to show itself.
+  // A delivery too many would arrive within this time, and the last one is recorded.
   await sleep(5_000);
   const arrivals = receiver.arrivals();
   const repeats = repeatsOf(arrivals);
@@ -82,7 +82,7 @@ async function runIn(
   };
 }
 
-/** Where in the order of arrival those stand that came again. */
+/** The positions, in the order of arrival, of deliveries that arrived again later. */
 function repeatsOf(arrivals: readonly string[]): number[] {
   const last = new Map(arrivals.map((id, at) => [id, at]));
   return arrivals.flatMap((id, at) => (last.get(id)! > at ? [at] : []));
@@ -116,9 +116,9 @@ async function fire(
     const host = hostOf(chain, receiver, victim);
     const killedAt = Date.now();
     await host.kill();
-    // Counted once it is dead: what it still sent is its kill's.
+    // Counted once the victim is dead, because deliveries that it still sent belong to this kill.
     const arrived = receiver.arrivals().length;
-    log(`kill -9 ${victim} after ${arrived} notices`);
+    log(`kill -9 ${victim} after ${arrived} deliveries`);
     await sleep(downMs);
     await host.restart();
     const backAfterSeconds = Math.round((Date.now() - killedAt) / 100) / 10;
@@ -137,7 +137,7 @@ function hostOf({ product, stack }: Chain, receiver: KillableReceiver, victim: V
   return { kill: () => stack.kill(victim), restart: () => stack.restart(victim) };
 }
 
-/** What an orchestrator does: a process that ended because its engine was away is started again. */
+/** Starts a process again if it ended because its engine was away, as an orchestrator does. */
 async function ensureRunning(chain: Chain, process: ProcessName, log: (line: string) => void): Promise<void> {
   if (chain.product.pid(process) !== undefined) return;
   log(`${process} had ended by itself and is started again`);

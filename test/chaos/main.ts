@@ -8,10 +8,10 @@ npm run chaos -- delivery [--seconds S] [--every S]
 
 publication: publishes two days of an invented register on a stack of its own; in the middle of each it kills -9 the worker,
 the consumers, Kafka and the ClickHouse process, one after another, and starts each again. Then it compares state, history
-and notices with an undisturbed run.
+and deliveries with an undisturbed run.
 
 delivery: changes of watched companies keep coming, while worker, consumers, Kafka, PostgreSQL, Temporal and receiver are
-killed with -9 in turn. Then every notice must have come, none that is not due, and at most 0.1 % of them twice, each
+killed with -9 in turn. Then every delivery must have come, none that is not due, and at most 0.1 % of them twice, each
 because it was in flight at a kill; the ledger says so.
 
 Exit code 0 only if nothing differs.
@@ -49,7 +49,7 @@ async function publication(): Promise<void> {
   const report = await runChaos(rows, log);
   console.table(report.kills);
   console.log(
-    `notices: ${report.notices.expected} expected, ${report.notices.arrived} arrived, ${report.notices.repeated} of them again under the same delivery id`,
+    `deliveries: ${report.deliveries.expected} expected, ${report.deliveries.arrived} arrived, ${report.deliveries.repeated} of them again under the same delivery id`,
   );
   console.log(`rows: ${report.rows.state} in the state, ${report.rows.history} changes in the history`);
   conclude(report.faults);

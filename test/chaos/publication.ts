@@ -16,26 +16,27 @@ type Victim = (typeof victims)[number];
 export interface Kill {
   day: 1 | 2;
   victim: Victim;
-  /** Where the publication stood when the victim was killed. */
+  /** The state of the publication when the victim was killed. */
   publication: string;
   materialised: boolean;
 }
 
 export interface ChaosReport {
   kills: Kill[];
-  /** Everything that is not as it would be without a kill; empty is the only good outcome. */
+  /** Everything that differs from a run without kills. It must be empty. */
   faults: string[];
-  notices: { expected: number; arrived: number; repeated: number };
+  deliveries: { expected: number; arrived: number; repeated: number };
   rows: { state: number; history: number };
 }
 
 const dailyRegister = 'padron_reducido';
 const publishTimeoutMs = 600_000;
-const noticeTimeoutMs = 180_000;
+const deliveryTimeoutMs = 180_000;
 
 /**
- * Publishes two days of a register of `rows` rows and, in the middle of each, kills -9 every victim (`secondDay`: those of
- * the second) in turn and starts it again. Afterwards state, history and notices must be those of an undisturbed run.
+ * Publishes two days of a register of `rows` rows. In the middle of each it kills the victims with -9 in turn and
+ * starts them again; `secondDay` lists those of the second day. State, history and deliveries must end as in an
+ * undisturbed run.
  */
 export async function runChaos(
   rows: number,
@@ -88,7 +89,7 @@ async function publishUnderFire(
   log: (line: string) => void,
 ) {
   let isFinal = false;
-  // The daily register alone: the others are small, and stay unloaded.
+  // Only the daily register is published, because the others are too small to kill anything in their middle.
   const daily = { ...day, files: day.files.filter(({ register }) => register === dailyRegister) };
   const published = withinTime(chain.publishDay(daily, log), publishTimeoutMs).finally(() => {
     isFinal = true;
@@ -135,14 +136,14 @@ async function whereItStands(pool: Pool, edition: number): Promise<{ publication
 
 async function inspect(chain: Chain, days: TwoDays, watched: readonly Watched[], kills: Kill[]): Promise<ChaosReport> {
   const expected = watched.filter((company) => company.expected !== null).length;
-  await waitUntil(() => faultsOf(watched, arrived(chain)).length === 0, noticeTimeoutMs);
-  // Long enough for a notice too many to show itself.
+  await waitUntil(() => faultsOf(watched, arrived(chain)).length === 0, deliveryTimeoutMs);
+  // A delivery too many would arrive within this time.
   await sleep(3_000);
   const { CLICKHOUSE_URL } = chain.stack.endpoints;
   const state = await readState(CLICKHOUSE_URL, dailyRegister);
   const history = await readHistory(CLICKHOUSE_URL, dailyRegister);
-  const told = (changes: readonly { ruc: string; op: string }[]) => changes.map(({ ruc, op }) => `${op} ${ruc}`);
-  const [truth, found] = [new Set(told(days.second.daily.changes)), told(history)];
+  const describe = (changes: readonly { ruc: string; op: string }[]) => changes.map(({ ruc, op }) => `${op} ${ruc}`);
+  const [truth, found] = [new Set(describe(days.second.daily.changes)), describe(history)];
   const editions = await padron<{ number: number }[]>(['editions', 'list'], chain.environment);
   return {
     kills,
@@ -153,7 +154,7 @@ async function inspect(chain: Chain, days: TwoDays, watched: readonly Watched[],
       ...faultsOf(watched, arrived(chain)),
       ...(editions.length === 2 ? [] : [`${editions.length} editions instead of 2`]),
     ],
-    notices: {
+    deliveries: {
       expected,
       arrived: chain.received.length,
       repeated: chain.received.length - new Set(chain.received.map(({ deliveryId }) => deliveryId)).size,
@@ -162,9 +163,9 @@ async function inspect(chain: Chain, days: TwoDays, watched: readonly Watched[],
   };
 }
 
-// A look-up made on arrival may meet an engine that was just killed: what it shows is the end-to-end test's matter.
+// Look-ups on arrival are left to the end-to-end test, because here they may meet an engine that was just killed.
 function arrived(chain: Chain) {
-  return chain.received.map((notice) => ({ ...notice, sawNewState: true }));
+  return chain.received.map((delivery) => ({ ...delivery, sawNewState: true }));
 }
 
 async function withinTime<Result>(work: Promise<Result>, timeoutMs: number): Promise<Result> {

@@ -26,7 +26,7 @@ const client = (token = caller.token) => makeClient({ baseUrl: `${around.api.url
 test('each operation has its method; input goes to path, query and body', async () => {
   const padron = client();
   const { data, meta } = await padron.consultarRuc({ ruc: company });
-  // Types come from the schemas: these lines would not compile with another name or type.
+  // The types come from the schemas, so these lines compile only with the right names and types.
   const workers: number | null = data.nro_trabajadores;
   expect([data.ruc, workers, meta.fecha_dato]).toEqual([company, 12, '2026-11-26']);
   const due = await padron.verProximosVencimientos({
@@ -64,7 +64,7 @@ test('the packed package runs the example of the README in an empty project', as
     const installed = path.join(project, 'node_modules', 'padron');
     mkdirSync(installed, { recursive: true });
     await run('tar', ['-xzf', path.join(project, 'padron-0.1.0.tgz'), '-C', installed, '--strip-components=1']);
-    // Its one dependency, which an install would fetch.
+    // The client's only dependency, which an install would fetch.
     symlinkSync(path.join(repositoryRoot, 'node_modules', 'zod'), path.join(project, 'node_modules', 'zod'));
     const example = /^```js\n([\s\S]*?)^```$/m.exec(readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8'))![1]!;
     writeFileSync(path.join(project, 'example.mjs'), example);

@@ -18,8 +18,8 @@ afterAll(() => around?.stop());
 
 const runSeconds = 20;
 
-// What the document promises, asked with what its schemas allow and with what they do not. That every allowed value is accepted
-// is not asked: a RUC needs the right check digit, which no schema says. Tokens are the conventions' suite's.
+// Checks the document's promises with values that its schemas allow and with others. It does not check that every
+// allowed value is accepted, because no schema can state a RUC's check digit. The conventions' suite covers tokens.
 const checks = [
   'not_a_server_error',
   'status_code_conformance',
@@ -41,7 +41,7 @@ test('generated requests find no server error and nothing that the document does
         ...['--checks', checks.join(',')],
         ...['--phases', 'examples,coverage,fuzzing'],
         ...['--max-examples', '15', '--max-time', String(runSeconds), '--seed', '1'],
-        // Its answer has no end.
+        // The stream's answer never ends.
         ...['--exclude-operation-id', 'seguirEventos'],
         ...['--request-timeout', '10', '--no-shrink', '--continue-on-failure', '--warnings', 'off'],
       ],

@@ -9,7 +9,7 @@ import { provocations } from '../support/api/problems.ts';
 import { expectProblem, type TestCaller } from '../support/api/process.ts';
 import type { Surroundings } from '../support/api/surroundings.ts';
 
-// Every route is called with the document's example, and the document shows what it answered.
+// Every route is called with its example in the document, which also shows the answer.
 
 let around: Surroundings;
 let caller: TestCaller;
@@ -93,7 +93,7 @@ function keepIds(name: string, answer: unknown): void {
   if (meta.consulta_id !== undefined) ids.consulta_id = meta.consulta_id;
 }
 
-/** What is another with every run, shown as if it were not. Days of the calendar's own data and of the registers stay. */
+/** Replaces values that differ between runs by fixed ones. Days of the calendar's data and of the registers stay. */
 const fixed: Readonly<Record<string, unknown>> = {
   evento_id: 'ev_AAECAwQFBgcICQoLDA0ODw',
   consulta_id: '3f8e8a52-6a1c-4a0e-9d0b-2f6a4c1d7e90',
@@ -109,7 +109,7 @@ const fixed: Readonly<Record<string, unknown>> = {
   usada: 6,
 };
 
-/** Warnings that come and go with the day of the run. */
+/** Warnings that depend on the day of the run. */
 const dated = new Set(['dato_atrasado', 'cambio_reciente', 'inhabilitacion_reciente']);
 
 function steady(answer: unknown): unknown {

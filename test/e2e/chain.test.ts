@@ -15,13 +15,13 @@ import { registerNames } from '../../schemas/registers.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/process/collector.ts';
 import { differences, readHistory, readPublication, readState } from '../support/registers/state.ts';
 
-// The demo's chain, asserted in full: two days of all registers, the changes through Kafka, the state in ClickHouse, signed
-// notices at a customer's receiver, look-ups with every field, traces of all of it. And what no log, metric, error, notice or
-// trace may hold.
+// The demo's chain with every assertion: two days of all registers, changes through Kafka, state in ClickHouse, signed
+// deliveries at a customer's receiver, look-ups with every field, and traces of all of it. It also checks what no log,
+// metric, error, delivery or trace may contain.
 
 const rows = 4_000;
 const baselineEvents = 0;
-/** Seven registers at once, each with processes of its own. */
+/** Seven registers are published at once, each with its own processes. */
 const publishTimeoutMs = 300_000;
 let directory: string;
 let chain: Chain;
@@ -108,7 +108,7 @@ describe('the first publications', () => {
     expect(await padron<unknown[]>(['editions', 'list'], chain.environment)).toHaveLength(registerNames.length);
   });
 
-  it('a company that is on no list is told so, with the dates of the lists', async () => {
+  it('a company that is on no list is reported as such, with the dates of the lists', async () => {
     const { status, body } = await chain.customer.lookUp(days.complete);
     expect(status).toBe(200);
     expect(body.data).toMatchObject({ es_agente_retencion: false });
@@ -162,14 +162,14 @@ describe('the next publications', () => {
     expect(sanctions(after)).toHaveLength(sanctions(before).length + 1);
   });
 
-  it('sends each expected notice, verified, after the look-up shows the new state, and no other', async () => {
+  it('sends each expected delivery, verified, after the look-up shows the new state, and no other', async () => {
     const expected = watched.filter((company) => company.expected !== null).length;
     await waitUntil(() => chain.received.length >= expected, 30_000);
     expect(faultsOf(watched, chain.received)).toEqual([]);
     expect(chain.received).toHaveLength(expected);
   });
 
-  it('notices say what the specification says', () => {
+  it('deliveries say what the specification says', () => {
     for (const notice of chain.receiver.notices) expectSpecifiedNotice(notice);
   });
 
@@ -202,7 +202,7 @@ describe('the next publications', () => {
 });
 
 describe('the operator', () => {
-  it('is told that state and history equal the change files, and the state the publications', async () => {
+  it('reports that state and history equal the change files, and the state the publications', async () => {
     const reports = await padron<{ register: string; edition: number; equal: boolean }[]>(
       ['verify'],
       chain.environment,
@@ -214,7 +214,7 @@ describe('the operator', () => {
 });
 
 describe('the traces', () => {
-  it('lead from a notice to the batches and the steps of the edition that it tells, and to the runs of both', async () => {
+  it('lead from a delivery to the batches and the steps of its edition, and to the runs of both', async () => {
     const notice = chain.receiver.notices[0]!;
     const [attempt] = await collector.find({ 'padron.delivery': notice.deliveryId });
     expect(attempt).toMatchObject({ service: 'padron-worker', attributes: { 'http.response.status_code': 204 } });
@@ -233,7 +233,7 @@ describe('the traces', () => {
     );
     const [{ attributes: step }] = steps as [CollectedSpan];
     expect(step['temporal.workflow_id']).toBe(`publish/${edition['padron.register']}`);
-    // What led to the edition is found by the run.
+    // The run leads to the spans of the edition's own publication.
     const ofRun = await collector.find({ 'temporal.run_id': step['temporal.run_id'] });
     expect(ofRun.map(({ name }) => name)).toEqual(expect.arrayContaining(['comparePublication', 'freezePublication']));
     expect(ofRun.every(({ attributes }) => attributes['padron.register'] === edition['padron.register'])).toBe(true);
@@ -261,7 +261,7 @@ describe('natural persons', () => {
     expect(((await response.json()) as { data: { nombre: string } }).data.nombre).toBe(person.name);
   });
 
-  it('leave no name and no RUC in any log, metric, error, notice or trace', async () => {
+  it('leave no name and no RUC in any log, metric, error, delivery or trace', async () => {
     for (const name of processNames) {
       const metrics = await fetch(`${chain.product.urls[name]}/metrics`);
       answers.push(await metrics.text());

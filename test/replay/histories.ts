@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import proto, { type temporal } from '@temporalio/proto';
 
-// The SDK's own historyToJSON fails where npm installs two copies of protobufjs ("type must be a Type"). The generated classes
-// convert themselves instead, to readable JSON: enums by name, and 64-bit numbers as text.
+// The SDK's own historyToJSON fails where npm installs two copies of protobufjs ("type must be a Type"). The generated
+// classes convert themselves instead, to readable JSON: enums by name, and 64-bit numbers as text.
 const { History } = proto.temporal.api.history.v1;
 
 export type History = temporal.api.history.v1.IHistory;

@@ -4,8 +4,8 @@ import { beforeAll, expect, it } from 'vitest';
 import { quietTemporal, workflowBundle } from '../support/engines/temporal.ts';
 import { type History, readHistory } from './histories.ts';
 
-// Histories recorded with earlier releases by record-delivery.ts and record-publication.ts. Today's code must take the same
-// decisions: a run that is open during a deploy would otherwise be stuck.
+// Histories recorded with earlier releases by record-delivery.ts and record-publication.ts. Today's code must take the
+// same decisions: a run that is open during a deploy would otherwise be stuck.
 const folder = new URL('./histories/', import.meta.url);
 const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
 

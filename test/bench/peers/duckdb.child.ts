@@ -1,6 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 
-// Its fastest form for this job: the whole line as one column, joined on the first 11 characters, rows given out.
+// DuckDB is fastest here with the whole line as one column, joined on its first 11 characters, returning the rows.
 const [oldText, newText] = process.argv.slice(2);
 const lines = (path: string) =>
   `SELECT line[1:11] AS ruc, line FROM read_csv('${path}', columns={'line':'VARCHAR'}, delim='\\x01', quote='', escape='',

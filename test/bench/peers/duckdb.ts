@@ -11,7 +11,7 @@ export interface DuckDbFigures {
   deleted: number;
 }
 
-/** The same difference by DuckDB from two inflated texts, in a process of its own. */
+/** Computes the same difference with DuckDB from two inflated texts, in a separate process. */
 export async function compareWithDuckDb(oldText: string, newText: string): Promise<DuckDbFigures> {
   const script = fileURLToPath(new URL('./duckdb.child.ts', import.meta.url));
   const child = spawn(process.execPath, ['--import', 'tsx', script, oldText, newText], {

@@ -7,10 +7,10 @@ export interface UnzipFigures {
   cpuSeconds: number;
 }
 
-/** `unzip -p file.zip | wc -l`: no comparison at all, only the lines of the publication. */
+/** Runs `unzip -p file.zip | wc -l`, which compares nothing and only counts the publication's lines. */
 export async function countLinesWithUnzip(path: string): Promise<UnzipFigures> {
   const started = performance.now();
-  // `times` tells what the shell's children used, in its second line.
+  // The second line of `times` shows the CPU time of the shell's children.
   const script = 'unzip -p "$1" | wc -l; times';
   const counter = spawn('sh', ['-c', script, 'sh', path], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
@@ -27,7 +27,7 @@ export async function countLinesWithUnzip(path: string): Promise<UnzipFigures> {
   return { lines: Number(lines), seconds, cpuSeconds: used.reduce((sum, one) => sum + one, 0) };
 }
 
-/** Inflates a publication's text beside it, for peers that read no zips; not part of any timing. */
+/** Inflates a publication's text beside it, for peers that read no zips. No timing includes it. */
 export async function inflateTo(path: string, textPath: string): Promise<void> {
   const inflater = spawn('sh', ['-c', 'unzip -p "$1" > "$2"', 'sh', path, textPath], { stdio: 'inherit' });
   const [code] = (await once(inflater, 'close')) as [number];

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, inject } from 'vitest';
 import { quietClient } from '../../support/engines/clickhouse.ts';
 import { freshClickhouseDatabase } from '../../support/engines/isolation.ts';
 
-// What these suites prove holds for whoever serves ClickHouse's HTTP interface: run them with CLICKHOUSE_URL against a server.
+// These suites hold for any server of ClickHouse's HTTP interface. Set CLICKHOUSE_URL to run them against another one.
 
-/** An empty database of the suite's own, dropped after its tests; `take` is given it before the first. */
+/** Creates an empty database before the suite's first test, passes it to `take`, and drops it after the last. */
 export function inFreshDatabase(take: (made: { client: ClickHouseClient; url: string }) => void): void {
   let end: () => Promise<void>;
   beforeAll(async () => {

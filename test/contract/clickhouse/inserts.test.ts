@@ -58,7 +58,7 @@ describe('what a client sends', () => {
   });
 
   test('RowBinary, whose bytes may be anything', async () => {
-    // Key 0x0a0a and the text "\n\n": two line feeds, which end inline data in the engine.
+    // Key 0x0a0a and the text "\n\n" contain two line feeds, which end inline data in the engine.
     const row = Buffer.from([10, 10, 0, 0, 0, 0, 0, 0, 2, 10, 10]);
     const values = Readable.from([Buffer.concat([row, row, row])], { objectMode: false });
     const result = await client.exec({ query: 'INSERT INTO t (a, s) FORMAT RowBinary', values });

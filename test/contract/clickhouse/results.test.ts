@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const endless = 'SELECT number FROM numbers(1000000000000) WHERE sipHash64(number) = 0';
 
-/** How many queries whose text holds the mark run in the engine. */
+/** How many running queries of the engine contain the mark in their text. */
 async function running(mark: string): Promise<number> {
   const query =
     "SELECT count() AS c FROM system.processes WHERE position(query, {mark:String}) > 0 AND position(query, 'system.processes') = 0";
@@ -111,7 +111,7 @@ test("KILL QUERY by the caller's id, and only that one", async () => {
   await ended;
   expect(await running('/* bystander */')).toBe(1);
   const otherEnded = expect(other).rejects.toMatchObject({ code: '394' });
-  // SYNC would not return in the embedded engine.
+  // With SYNC the statement would not return in the embedded engine.
   const query = 'KILL QUERY WHERE query_id IN ({ids:Array(String)}) SYNC';
   await client.command({ query, query_params: { ids: ['kill-me-not'] } });
   await otherEnded;
@@ -149,7 +149,7 @@ test('no answer ever goes to another query', async () => {
       (_, at) => (worker * 7919 + turn * 104_729 + at * 31) % 200_000,
     ).sort((a, b) => a - b);
     const tag = `${worker}/${turn}`;
-    // Every tenth fails, half of those after it has put out rows: the next one must not see them.
+    // Every tenth query fails, half of them after sending rows, which the next query must not receive.
     if (turn % 10 === 5) {
       const limit = turn % 20 === 5 ? 100_000 : 0;
       const broken = `SELECT throwIf(number = {limit:UInt64}) FROM numbers(200000) FORMAT CSV`;

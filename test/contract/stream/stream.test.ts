@@ -4,7 +4,7 @@ import { type ChunkSender, KafkaChunkSender, type StreamOffsets } from '../../..
 import { PreparedChunk } from '../../../pipelines/stream/producer/records.ts';
 import { makeStreamHarness, type StreamHarness } from '../../support/engines/stream.ts';
 
-// What any client behind pipelines/stream/ports.ts must do; a second client is a second entry here.
+// What every implementation of the stream's interfaces must do. Another Kafka client becomes another entry here.
 const clients = [
   {
     name: 'kafkajs',
@@ -52,7 +52,7 @@ describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) =
     expect(await offsets.committed(`${harness.prefix}nobody`, topic)).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
-  test('records keep their bytes, key, partition and order; the ends tell how many there are', async () => {
+  test('records keep their bytes, key, partition and order; the ends show how many there are', async () => {
     const sizes = [0, 1, 63, 64, 127, 128, 8_191, 8_192, 100_000];
     const values = sizes.map((size, index) => Buffer.alloc(size, index + 1));
     await sender.send(

@@ -12,7 +12,9 @@ import { keyRingText, silentLog } from '../watch/harness.ts';
 import { KillableReceiver } from './killable-receiver.ts';
 import { Load, makeCustomers } from './load.ts';
 
-/** The whole product on its own engines, with a receiver process, customers, and a load of editions that affect them. */
+/**
+ * The whole product on its own engines, with a receiver process, customers, and a load of editions that affect them.
+ */
 export interface DeliveryChain {
   chain: Chain;
   receiver: KillableReceiver;

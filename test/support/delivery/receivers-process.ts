@@ -5,8 +5,8 @@ import { z } from 'zod';
 
 /**
  * The customers' receivers in one process, so that no other work delays the time recorded for an arrival. Start it with
- * `fork(file, [json])`. Paths below /hang never answer, all others answer 204 at once. On the message `take` it sends what
- * arrived since the last one.
+ * `fork(file, [json])`. Paths below /hang never answer, all others answer 204 at once. On the message `take` it sends
+ * what arrived since the last one.
  */
 export interface Arrival {
   path: string;

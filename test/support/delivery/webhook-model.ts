@@ -3,7 +3,9 @@
 export type ModelOutcome = 'accepted' | 'failed' | 'gone' | 'unknown';
 export type ModelCommand =
   | { type: 'announce' }
-  /** A round sends all due deliveries; `outcomes` take turns. `meanwhile` happens between sending and recording results. */
+  /**
+   * A round sends all due deliveries; `outcomes` take turns. `meanwhile` happens between sending and recording results.
+   */
   | { type: 'round'; outcomes: readonly ModelOutcome[]; meanwhile: 'nothing' | 'pause' | 'resume' | 'delete' }
   | { type: 'pause' | 'resume' | 'delete' }
   | { type: 'rotate'; graceHours: number }

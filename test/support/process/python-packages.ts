@@ -8,7 +8,9 @@ export interface Python {
   environment: Record<string, string | undefined>;
 }
 
-/** python3 with packages from PyPI, fetched once into the stack's programs. The machine's own packages stay as they are. */
+/**
+ * python3 with packages from PyPI, fetched once into the stack's programs. The machine's own packages stay as they are.
+ */
 export async function pythonWithPackages(...names: (keyof typeof packages)[]): Promise<Python> {
   const { programsDirectory: directory, searchPath } = readLocalConfig();
   const store: ProgramStore = { directory, searchPath, log: console.log };

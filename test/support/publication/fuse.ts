@@ -2,8 +2,8 @@ import type { Archive } from '../../../pipelines/archive/archive.ts';
 import type { Pool, PoolClient } from '../../../pipelines/runtime/postgres.ts';
 
 /**
- * Simulates a process that dies after so many calls to the database and the archive. The last call is carried out, but its
- * answer is never seen, and nothing happens after it, not even a rollback.
+ * Simulates a process that dies after so many calls to the database and the archive. The last call is carried out, but
+ * its answer is never seen, and nothing happens after it, not even a rollback.
  */
 export class Fuse {
   #left: number;

@@ -46,7 +46,9 @@ const testSettings: PublicationSettings = {
   },
 };
 
-/** The way from the official site to events: a site, the publication worker in this process, the consumers in their own. */
+/**
+ * The way from the official site to events: a site, the publication worker in this process, the consumers in their own.
+ */
 export class PublicationHarness {
   readonly stream: StreamHarness;
   readonly site: FaultyOfficialSite;

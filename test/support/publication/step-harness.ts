@@ -39,8 +39,8 @@ const signal = new AbortController().signal;
 const report = () => {};
 
 /**
- * The steps of both workflows against a faulty site, without Temporal, Kafka and consumers. They need only PostgreSQL and
- * folders up to the point of no return. Tests look at the head, because only the head's editions reach live data.
+ * The steps of both workflows against a faulty site, without Temporal, Kafka and consumers. They need only PostgreSQL
+ * and folders up to the point of no return. Tests look at the head, because only the head's editions reach live data.
  */
 export interface StepHarness {
   site: FaultyOfficialSite;

@@ -12,8 +12,8 @@ export interface FakePublication {
 }
 
 /**
- * Fake activities over a catalogue of a few lines, which record the order of calls, retries and waits. Their type is the
- * real factory's, so an activity that changes its signature breaks them too.
+ * Fake activities over a catalogue of a few lines, which record the order of calls, retries and waits. Their type is
+ * the real factory's, so an activity that changes its signature breaks them too.
  */
 export class FakeSteps {
   readonly calls: string[] = [];

@@ -34,7 +34,8 @@ const signal = new AbortController().signal;
 
 /**
  * Takes publications all the way to events without Temporal: real comparison, archive, catalogue, Kafka, consumers and
- * ClickHouse, called here in the workflows' order. It serves tests of the code that reads a history of several editions.
+ * ClickHouse, called here in the workflows' order. It serves tests of the code that reads a history of several
+ * editions.
  */
 export class ReplayHarness {
   readonly stream: StreamHarness;

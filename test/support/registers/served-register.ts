@@ -55,7 +55,9 @@ export async function insertEdition(pool: Pool, edition: TestEdition): Promise<v
   );
 }
 
-/** Inserts a publication without an edition: one that waits, was refused or repeats the head's bytes. Returns its id. */
+/**
+ * Inserts a publication without an edition: one that waits, was refused or repeats the head's bytes. Returns its id.
+ */
 export async function insertPublication(
   pool: Pool,
   publication: Pick<TestEdition, 'fechaDato' | 'sha256'> & {

@@ -24,7 +24,9 @@ const round = (parts: Partial<RoundResult>): RoundResult => ({
 });
 
 let runs = 0;
-/** Runs the workflow to its end with these rounds; `during` may send it signals. Fakes are typed by the real factory. */
+/**
+ * Runs the workflow to its end with these rounds; `during` may send it signals. Fakes are typed by the real factory.
+ */
 async function run(
   deliverRound: DeliveryActivities['deliverRound'],
   during: (workflowId: string) => Promise<void> = async () => {},
@@ -128,7 +130,7 @@ it('after 300 rounds it starts anew with the state of its rate limit, and loses 
     return round({ nextInMs: rounds < 650 ? 0 : null, rate: { emptyAtMs: rounds } });
   });
   expect(rounds).toBe(650);
-  // Only the very first round of the first run had no state.
+  // Only the first round of the first run started without a state.
   expect(rates.size).toBe(650);
   expect(rates.has(undefined)).toBe(true);
 });
