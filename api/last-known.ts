@@ -1,9 +1,10 @@
+import { LRUCache } from 'lru-cache';
 import { within } from './problems.ts';
 
 /**
- * Keeps what was last read of a slow or fallible store, by key. A value is fresh for `freshMs`, counted from the moment
- * its read began; from half of that on a read in the background renews it, so that no caller waits. When the store does
- * not answer, the last value serves for `servesMs`; after that the store's error is thrown.
+ * Keeps what was last read of a slow or fallible store, by key. A value is fresh for `freshMs`, counted from the moment its
+ * read began. From half of that on a background read renews it, so that no caller waits. While the store fails, the last
+ * value is served for `servesMs`, and after that the store's error is thrown. Callers at the same time share one read.
  */
 export interface LastKnown<Key, Value> {
   get(key: Key): Promise<Value>;
@@ -14,65 +15,47 @@ export interface LastKnownLimits {
   servesMs: number;
   /** A read that takes longer counts as failed. */
   loadTimeoutMs: number;
-  /** After a failed read the last value is served without asking again for this long. */
+  /** After a failed read, the last value is served for this long without another read. */
   retryAfterMs: number;
   maxEntries: number;
 }
 
-interface Entry<Value> {
-  value: Value;
-  readAt: number;
-  askAgainAt: number;
-}
+/** lru-cache takes a ttl of 0 as "for ever". */
+const minTtlMs = 1;
 
-export function makeLastKnown<Key, Value>(
+export function makeLastKnown<Key extends string | number, Value>(
   load: (key: Key) => Promise<Value>,
-  limits: LastKnownLimits,
+  { freshMs, servesMs, loadTimeoutMs, retryAfterMs, maxEntries }: LastKnownLimits,
   now: () => number = () => performance.now(),
 ): LastKnown<Key, Value> {
-  const entries = new Map<Key, Entry<Value>>();
-  const reading = new Map<Key, Promise<Value>>();
-
-  const read = (key: Key): Promise<Value> => {
-    const running = reading.get(key);
-    if (running) return running;
-    const readAt = now();
-    const started = within(limits.loadTimeoutMs, load(key))
-      .then((value) => {
-        entries.delete(key);
-        entries.set(key, { value, readAt, askAgainAt: readAt + limits.freshMs / 2 });
-        // Maps keep insertion order: the first is the one renewed longest ago.
-        if (entries.size > limits.maxEntries) entries.delete(entries.keys().next().value as Key);
-        return value;
-      })
-      .catch((error: unknown) => {
-        const entry = entries.get(key);
-        if (entry) entry.askAgainAt = now() + limits.retryAfterMs;
-        throw error;
-      })
-      .finally(() => reading.delete(key));
-    reading.set(key, started);
-    return started;
-  };
-
+  // The library has one age per entry and no wait after a failed read, so an entry keeps when its read began: `ttl` is the
+  // time until the next read, and `readAt` says whether the value may still be served.
+  const cache = new LRUCache<Key, { value: Value; readAt: number }>({
+    max: maxEntries,
+    ttl: freshMs / 2,
+    ttlResolution: 0,
+    perf: { now },
+    // A read goes on for its callers when its entry is evicted meanwhile.
+    ignoreFetchAbort: true,
+    async fetchMethod(key, last, { options }) {
+      const readAt = now();
+      try {
+        const value = await within(loadTimeoutMs, load(key));
+        options.ttl = Math.max(minTtlMs, readAt + freshMs / 2 - now());
+        return { value, readAt };
+      } catch (error) {
+        const servesForMs = last === undefined ? -1 : last.readAt + servesMs - now();
+        if (last === undefined || servesForMs < 0) throw error;
+        options.ttl = Math.max(minTtlMs, Math.min(retryAfterMs, servesForMs));
+        return last;
+      }
+    },
+  });
   return {
     async get(key) {
-      const entry = entries.get(key);
-      if (!entry) return read(key);
-      const at = now();
-      const age = at - entry.readAt;
-      const mayServe = age <= limits.servesMs;
-      if (age <= limits.freshMs) {
-        if (at >= entry.askAgainAt) read(key).catch(() => {});
-        return entry.value;
-      }
-      if (mayServe && at < entry.askAgainAt && entry.askAgainAt > entry.readAt + limits.freshMs) return entry.value;
-      try {
-        return await read(key);
-      } catch (error) {
-        if (now() - entry.readAt <= limits.servesMs) return entry.value;
-        throw error;
-      }
+      const last = cache.peek(key, { allowStale: true });
+      const isFresh = last !== undefined && now() - last.readAt <= freshMs;
+      return (await cache.forceFetch(key, { allowStale: isFresh })).value;
     },
   };
 }

@@ -13,7 +13,8 @@ function makeHarness() {
       return `${key}:${store.value}`;
     },
     limits,
-    () => store.at,
+    // The library takes an entry that was set at 0 as one without a time.
+    () => 1 + store.at,
   );
   return { store, get: (key = 'a') => known.get(key) };
 }
@@ -26,7 +27,7 @@ test('callers at the same time share one read', async () => {
   expect(store.reads).toBe(1);
 });
 
-test('renewed in the background from half of its time on; never served past it', async () => {
+test('a background read renews it from half of its time on; it is never served past it', async () => {
   const { store, get } = makeHarness();
   await get();
   store.value = 'second';
@@ -42,7 +43,7 @@ test('renewed in the background from half of its time on; never served past it',
   expect(await get()).toBe('a:third');
 });
 
-test('a store that is down: the last value for 60 s, then its error; asked once a second, not by each caller', async () => {
+test('while the store is down it serves the last value for 60 s, then the error, and asks once a second, not once per caller', async () => {
   const { store, get } = makeHarness();
   await get();
   store.isDown = true;
@@ -60,23 +61,29 @@ test('a store that is down: the last value for 60 s, then its error; asked once 
   expect(await get()).toBe('a:back');
 });
 
-test('a store that is silent counts as down after its deadline', async () => {
+test('a store that does not answer counts as down after its deadline', async () => {
   const { store, get } = makeHarness();
   store.isSilent = true;
   await expect(get()).rejects.toThrow('did not answer within 50 ms');
 });
 
-test('what was never read has nothing to serve', async () => {
+test('without a last value the error is thrown at once', async () => {
   const { store, get } = makeHarness();
   store.isDown = true;
   await expect(get()).rejects.toThrow('down');
 });
 
-test('bounded: the entry renewed longest ago goes first', async () => {
+test('bounded: the entry that was used longest ago is evicted first', async () => {
   const { store, get } = makeHarness();
   for (const key of ['a', 'b', 'c']) await get(key);
   store.isDown = true;
   store.at = 10_000;
   await expect(get('a')).rejects.toThrow('down');
   expect(await get('c')).toBe('c:first');
+});
+
+test('more reads at the same time than entries: every caller gets its answer', async () => {
+  const { get } = makeHarness();
+  const keys = ['a', 'b', 'c', 'd', 'e'];
+  expect(await Promise.all(keys.map(get))).toEqual(keys.map((key) => `${key}:first`));
 });
