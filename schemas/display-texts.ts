@@ -1,7 +1,7 @@
 /**
- * How the texts of `estado` and `condicion` are shown. The daily register cuts them at 20 characters and writes them
- * without accents; they are stored and compared as written there, and restored here wherever a person reads them.
- * Full texts: the code table of SUNAT's own services. A value that is not in the table is shown as it is.
+ * The daily register cuts the texts of `estado` and `condicion` at 20 characters and writes them without accents. They are
+ * stored and compared as written there, and this file restores them wherever a person reads them. The full texts are from the
+ * code table of SUNAT's own services. A value that is not in the table is shown as it is.
  */
 const cutAt = 20;
 
@@ -47,22 +47,21 @@ const condiciones = [
 const shownEstados = byStoredText(estados);
 const shownCondiciones = byStoredText(condiciones);
 
-/** The text of `estado` to show: accents and the cut end restored where known, else the value as it is. */
+/** Returns the text of `estado` to show, with accents and the cut end restored where they are known. */
 export function displayEstado(stored: string): string {
   return shownEstados.get(storedForm(stored)) ?? stored;
 }
 
-/** The text of `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and never becomes it. */
+/** Returns the text of `condicion` to show. NO HALLADO… is a different legal state from NO HABIDO and is never shown as it. */
 export function displayCondicion(stored: string): string {
   return shownCondiciones.get(storedForm(stored)) ?? stored;
 }
 
-/** Every text of `estado` that the register may hold for one that is shown or typed, with or without accents. */
+/** Returns every text of `estado` that the register may hold for a shown or typed one, with or without accents. */
 export function storedEstados(shown: string): readonly string[] {
   return storedTexts(shown, displayEstado);
 }
 
-/** As `storedEstados`, of `condicion`. */
 export function storedCondiciones(shown: string): readonly string[] {
   return storedTexts(shown, displayCondicion);
 }
@@ -73,7 +72,7 @@ function storedTexts(shown: string, display: (stored: string) => string): readon
   return cut !== whole && storedForm(display(cut)) === whole ? [whole, cut] : [whole];
 }
 
-// Each text is found whole and cut: a register may widen its column one day.
+// Each text is found whole and cut, because a register may widen its column one day.
 function byStoredText(texts: readonly string[]): ReadonlyMap<string, string> {
   const shown = new Map<string, string>();
   for (const text of texts) {

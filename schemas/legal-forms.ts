@@ -1,6 +1,6 @@
 /**
- * Legal forms of Peruvian companies as they stand at the end of a name, written in words and by initials. Sources: Ley 26887
- * (general law of companies), D. Ley 21621 (E.I.R.L.), D. Leg. 1409 (S.A.C.S.), and how the registers write them.
+ * Legal forms of Peruvian companies at the end of a name, in words and by initials. Sources: Ley 26887 (general law of
+ * companies), D. Ley 21621 (E.I.R.L.), D. Leg. 1409 (S.A.C.S.), and the registers' own spellings.
  */
 const longForms: Readonly<Record<string, string>> = {
   'SOCIEDAD ANONIMA CERRADA SIMPLIFICADA': 'SACS',
@@ -35,7 +35,7 @@ const shortForms: Readonly<Record<string, string>> = {
   SCIVILDERL: 'SCIVIL',
 };
 
-/** What may follow a legal form. */
+/** Words that may follow a legal form. */
 const endings: Readonly<Record<string, string>> = {
   'EN LIQUIDACION': 'EN LIQUIDACION',
   'SUCURSAL DEL PERU': 'SUCURSAL',
@@ -43,14 +43,14 @@ const endings: Readonly<Record<string, string>> = {
   'EN REESTRUCTURACION': 'EN REESTRUCTURACION',
 };
 
-// By the words run together, so that `S A C`, `SA C` and `SAC` are one; the longest wins, or SA would be cut off SAA.
+// Keys are the words without spaces, so that `S A C`, `SA C` and `SAC` are one. The longest match wins, or SA would match in SAA.
 const forms = new Map([...Object.entries(longForms), ...Object.entries(shortForms)].map(joined));
 const tails = new Map(Object.entries(endings).map(joined));
 const storedForms = [...new Set([...forms.values(), ...tails.values()])];
 const longestRun = Math.max(...[...forms.keys(), ...tails.keys()].map((spelling) => spelling.length));
-/** The registers cut a name at 100 characters, which may be inside its form; a space at the cut is dropped. */
+/** The registers cut a name at 100 characters, which may be inside its form, and drop a space at the cut. */
 const cutAt = 99;
-/** Of a form that the cut left: enough to be no other word (`EMPRESA IN`dustrial, `SOCIEDAD A`gricola). */
+/** A cut form is recognised from this many characters on: fewer may begin another word (`EMPRESA IN`dustrial, `SOCIEDAD A`gricola). */
 const leastCutRun = 12;
 
 function joined([words, form]: [string, string]): [string, string] {
@@ -63,15 +63,15 @@ export function mayBeginForm(word: string): boolean {
 }
 
 export interface NameAndForm {
-  /** What remains; never empty where there were words. */
+  /** The words before the form, or all words where nothing else would remain. */
   words: readonly string[];
-  /** `SAC`, `SAC EN LIQUIDACION`, …; empty: none. */
+  /** For example `SAC` or `SAC EN LIQUIDACION`. Empty: none. */
   form: string;
 }
 
 /**
- * Parts the legal form from the end of a name's folded words. `length` is that of the name as the register writes it: one
- * that was cut may end in the beginning of a form. A name that is nothing but a form keeps its words.
+ * Separates the legal form at the end of a name's folded words. A name that is only a form keeps its words.
+ * @param length of the name as the register writes it: a cut name may end inside a form
  */
 export function splitLegalForm(words: readonly string[], length: number): NameAndForm {
   const tail = longestAtEnd(words, tails);
@@ -115,7 +115,7 @@ function cutFormAtEnd(words: readonly string[]): AtEnd {
   return found;
 }
 
-/** Which form was cut is not known where several begin alike; its words go either way. */
+/** When several forms begin alike, the cut one is unknown, and the shortest is taken: its words are removed in any case. */
 function shortestThatBegins(run: string): string | undefined {
   let shortest: string | undefined;
   for (const spelling of forms.keys()) {

@@ -1,6 +1,6 @@
 import { splitLegalForm } from './legal-forms.ts';
 
-/** What stands for what in company names; one abbreviation may stand for several words. */
+/** Abbreviations in company names. One may stand for several words. */
 const abbreviations: Readonly<Record<string, readonly string[]>> = {
   ASOC: ['ASOCIACION'],
   COOP: ['COOPERATIVA'],
@@ -19,14 +19,14 @@ const abbreviations: Readonly<Record<string, readonly string[]>> = {
 const known: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(abbreviations));
 const nothing: readonly string[] = [];
 
-/** The words that a folded word may abbreviate; none for most. */
+/** Returns the words that a folded word may abbreviate; for most words there are none. */
 export function expansionsOf(word: string): readonly string[] {
   return known.get(word) ?? nothing;
 }
 
 /**
- * The words under which a folded name is found: its own and what its abbreviations may stand for. A typed abbreviation is
- * expanded where it is searched for, so both ways meet.
+ * Returns the words by which a folded name is found: its own, and those that its abbreviations may stand for. The search
+ * expands typed abbreviations too, so either spelling finds the other.
  */
 export function searchedWords(base: string): string {
   const words = base.split(' ');
@@ -34,10 +34,10 @@ export function searchedWords(base: string): string {
   return more.length === 0 ? base : [...words, ...more].join(' ');
 }
 
-/** Said and left out alike between two words; `&` is no letter and falls with the signs. */
+/** People write or leave out these words between two others. `&` is a sign and is dropped with the signs. */
 const connectors: ReadonlySet<string> = new Set(['Y', 'E']);
 
-/** Spellings of one and the same word. Abbreviations that may stand for several words are another thing: abbreviations.ts. */
+/** Spellings of one and the same word, unlike the abbreviations above, which may stand for several. */
 const spellings: ReadonlyMap<string, string> = new Map([
   ['CIA', 'COMPANIA'],
   ['COMPAÑIA', 'COMPANIA'],
@@ -47,7 +47,7 @@ const spellings: ReadonlyMap<string, string> = new Map([
   ['MUN', 'MUNICIPALIDAD'],
 ]);
 
-// The accents that registers and people write where an apostrophe belongs.
+// Registers and people write accents where an apostrophe belongs.
 const apostrophesAndQuotes = /['´`’‘"“”«»]/g;
 const dottedInitials = /(?<![A-ZÑ0-9])(?:[A-ZÑ]\.){2,}[A-ZÑ]?(?![A-ZÑ0-9])/g;
 const word = /[A-ZÑ0-9]+/g;
@@ -57,21 +57,21 @@ const needsNormalization = /[^\x20-\x7e]/;
 const joinedEnie = /N\u0303/g;
 const marks = /\p{Mn}/gu;
 
-/** A name as it is searched for; the name itself is kept for display. */
+/** A name in the form in which it is searched. The name itself is stored for display. */
 export interface FoldedName {
-  /** Words without legal form, one space between, Ñ as N. */
+  /** Words without the legal form, separated by one space, with N for Ñ. */
   base: string;
-  /** `SAC`, `EIRL EN LIQUIDACION`, …; empty: none. */
+  /** For example `SAC` or `EIRL EN LIQUIDACION`. Empty: none. */
   form: string;
-  /** The words of the base that hold an Ñ, with it: who types it means it. */
+  /** The base's words that have an Ñ, spelled with it, because a caller who types an Ñ means it. */
   enie: string;
 }
 
 /**
- * Folds a name, stored or typed, in the one way that both sides use: capitals without accents, apostrophes and quotes
- * dropped, other signs as spaces, dotted initials joined (`R.P.S.` = `RPS`, but `SAN.MARTIN` is two words), `Y`, `E` and `&`
- * between words left out, a letter joined to the number before it (`3 A` = `3A`), the legal form apart.
- * A change here needs `padron rebuild` for the stored side.
+ * Folds a stored or a typed name in the same way. It writes capitals without accents, drops apostrophes and quotes, turns other
+ * signs into spaces, joins dotted initials (`R.P.S.` = `RPS`, but `SAN.MARTIN` is two words), leaves out `Y`, `E` and `&`
+ * between words, joins a letter to the number before it (`3 A` = `3A`), and separates the legal form.
+ * After a change here, `padron rebuild` must fold the stored names again.
  */
 export function foldName(name: string): FoldedName {
   const { words, form } = splitLegalForm(foldWords(name), name.length);
@@ -81,7 +81,7 @@ export function foldName(name: string): FoldedName {
   return { base: text.replaceAll('Ñ', 'N'), form, enie };
 }
 
-/** How many letters and digits a text has once it is folded. */
+/** Counts the letters and digits that a text has once it is folded. */
 export function significantCharacters(text: string): number {
   return (capitals(text).match(word) ?? []).reduce((sum, each) => sum + each.length, 0);
 }
@@ -94,7 +94,7 @@ function foldWords(name: string): string[] {
 
 function capitals(text: string): string {
   const upper = text.toUpperCase();
-  // Most names are plain: what follows costs more than all the rest.
+  // Most names are plain ASCII, and normalizing costs more than all the rest.
   if (!needsNormalization.test(upper)) return upper;
   return upper.normalize('NFD').replace(joinedEnie, 'Ñ').replace(marks, '');
 }

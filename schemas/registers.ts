@@ -1,7 +1,7 @@
-/**
- * The registers and their columns. A register is an official list; its columns are stored in this order everywhere:
- * in the Avro row, in the packed state row and in the change's before and after. Every cell is text. Columns are only ever
- * added, at the end (avro/columns.ts): `npm run schemas` then adds them to the register's Avro schema.
+/*
+ * The registers, which are official lists, and their columns. The Avro row, the packed state row, and a change's before and
+ * after all store the columns in this order, and every cell is text. New columns are added at the end and none is ever removed
+ * (avro/columns.ts); `npm run schemas` then adds them to the register's Avro schema.
  */
 export type WatchedEvent = 'ruc.estado_cambiado' | 'ruc.condicion_cambiada' | 'ruc.nombre_cambiado';
 export type PresenceEvent = 'ruc.agente_retencion_cambiado' | 'ruc.buen_contribuyente_cambiado';
@@ -19,30 +19,29 @@ export const eventKinds = [
 
 export interface Column {
   name: string;
-  /** A watched column's change makes this event. */
+  /** A change of this column makes this event. */
   event?: WatchedEvent;
-  /** An empty cell of a known RUC keeps the value of the previous edition. */
+  /** When the cell of a known RUC is empty, the value of the previous edition stays. */
   keepsPrevious?: boolean;
 }
 
 export interface Register {
   name: RegisterName;
-  /** Number of the register in stored keys; never reused. */
+  /** The register's number in stored keys. It is never reused. */
   code: number;
-  /** How `meta.origen` names it. */
+  /** The register's name in `meta.origen`. */
   title: string;
-  /** What a row is about: a RUC, or a supplier that is named by a RUC or by another id (see state-key.ts). */
+  /** A row is about a RUC, or about a supplier that is named by a RUC or another id (idKindOf() in ruc.ts). */
   key: 'ruc' | 'supplier';
-  /** Columns after the key. */
   columns: readonly Column[];
-  /** What a RUC's appearing and disappearing says; a change of its row says nothing. Left out: no event at all. */
+  /** The events that a RUC's appearing and disappearing make; a change of its row makes none. Left out: none at all. */
   presence?: Presence;
-  /** Raised whenever the same bytes would be read as other values; an edition of another version is a re-baseline. */
+  /** It is raised whenever the same bytes would be read as other values. An edition of another version is a re-baseline. */
   parserVersion: number;
   defaultPartitions: number;
 }
 
-/** `taxpayer`: ruc.alta and ruc.baja. Else an event of its own about a field that is true while the RUC is listed. */
+/** `taxpayer`: ruc.alta and ruc.baja. Otherwise an own event about a field that is true while the RUC is listed. */
 export type Presence = 'taxpayer' | { event: PresenceEvent; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
 
 export type RegisterName =
@@ -62,8 +61,8 @@ export const padronReducido = {
   presence: 'taxpayer',
   parserVersion: 1,
   defaultPartitions: 6,
-  // The file's own labels 7 and 8 are swapped (the first holds the kind of zone, the second its name) and its
-  // "DEPARTAMENTO" is a flat number, not the region: these names say what the cells hold.
+  // These names say what the cells hold. The file's own labels 7 and 8 are swapped (the first cell is the kind of zone, the
+  // second its name), and its "DEPARTAMENTO" is a flat number and no region.
   columns: [
     { name: 'nombre', event: 'ruc.nombre_cambiado', keepsPrevious: true },
     { name: 'estado', event: 'ruc.estado_cambiado', keepsPrevious: true },
@@ -82,8 +81,8 @@ export const padronReducido = {
   ],
 } as const satisfies Register;
 
-// A subset of the taxpayers, without names and addresses: absence from it proves nothing. `NO DISPONIBLE` is stored as
-// written and stands for null in that cell only; `0` workers is a value.
+// This register has a subset of the taxpayers, without names and addresses, so absence from it proves nothing. `NO DISPONIBLE`
+// is stored as written and means null in its own cell; `0` workers is a value.
 export const padronMensual = {
   name: 'padron_mensual',
   code: 2,
@@ -109,7 +108,7 @@ export const padronMensual = {
   ],
 } as const satisfies Register;
 
-/** `desde` is the day from which the RUC is listed (YYYY-MM-DD, else as written); nothing but absence says its end. */
+/** `desde` is the day from which the RUC is listed, as YYYY-MM-DD, or as written if unreadable. Only absence shows its end. */
 const listColumns = [{ name: 'nombre' }, { name: 'desde' }, { name: 'resolucion' }] as const;
 
 export const agentesRetencion = {
@@ -134,7 +133,7 @@ export const buenosContribuyentes = {
   columns: listColumns,
 } as const satisfies Register;
 
-/** One row per supplier. `tipo_id` says what its id is (state-key.ts), `sanciones` is the JSON list of its sanctions, ordered. */
+/** One row per supplier. `tipo_id` is the kind of its id (ruc.ts), and `sanciones` the ordered JSON list of its sanctions. */
 const barColumns = [{ name: 'tipo_id' }, { name: 'sanciones' }] as const;
 
 export const sancionados = {
@@ -182,7 +181,7 @@ export function isRegisterName(text: string): text is RegisterName {
   return text in registers;
 }
 
-/** Topics of a register; `prefix` sets several installations on one cluster apart. */
+/** Names the topics of a register. @param prefix keeps several installations on one cluster apart */
 export function changesTopic(prefix: string, register: RegisterName): string {
   return `${prefix}register.${register}.changes`;
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The RUC (Registro Único de Contribuyentes): eleven digits, of which the last is a check digit over the first ten
- * (modulo 11, weights 5 4 3 2 7 6 5 4 3 2, computed as 11 − remainder; 10 stands for 0 and 11 for 1).
- * The first two digits tell the kind of taxpayer: 20 a legal person; 10, 15, 16 and 17 natural persons.
+ * A RUC (Registro Único de Contribuyentes) has eleven digits. The last is a check digit over the first ten (modulo 11, weights
+ * 5 4 3 2 7 6 5 4 3 2, computed as 11 − remainder; 10 becomes 0 and 11 becomes 1). The first two digits are the kind of
+ * taxpayer: 20 for legal persons; 10, 15, 16 and 17 for natural persons.
  */
 export const rucLength = 11;
 export const rucPrefixes = ['10', '15', '16', '17', '20'] as const;
@@ -18,7 +18,7 @@ export type RucCheck = { ok: true; ruc: string } | ({ ok: false } & RucProblem);
 
 const weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2] as const;
 
-/** The check digit that belongs to the first ten digits. */
+/** Computes the check digit of the first ten digits. */
 export function checkDigit(firstTenDigits: string): number {
   let sum = 0;
   for (let position = 0; position < weights.length; position += 1) {
@@ -27,7 +27,7 @@ export function checkDigit(firstTenDigits: string): number {
   return (11 - (sum % 11)) % 10;
 }
 
-/** Checks text that should be a RUC. Never pads, trims or repairs: a short number is a wrong number. */
+/** Checks a text that should be a RUC. It never pads, trims or repairs: a short number is a wrong number. */
 export function checkRuc(text: string): RucCheck {
   if (text.length !== rucLength) return { ok: false, problem: 'length', length: text.length };
   if (!/^[0-9]+$/.test(text)) return { ok: false, problem: 'characters' };
@@ -49,13 +49,13 @@ export function maskRuc(ruc: string): string {
   return `${ruc.slice(0, 2)}*******${ruc.slice(-2)}`;
 }
 
-/** What the id of a supplier is. The state-procurement lists name suppliers by a RUC, or by something else. */
+/** Kinds of a supplier's id. The state-procurement lists name suppliers by a RUC or by another id. */
 const idKinds = ['ruc', 'ruc_no_valido', 'codigo_extranjero', 'documento'] as const;
 export type IdKind = (typeof idKinds)[number];
 
 /**
- * `ruc_no_valido`: eleven digits whose check digit or prefix fails. `codigo_extranjero`: the codes with prefix 99 and 88 of
- * suppliers without RUC. `documento`: anything else, a national id among them. Nothing is padded or repaired.
+ * Finds the kind of an id, which is never padded or repaired. `ruc_no_valido`: eleven digits whose check digit or prefix fails.
+ * `codigo_extranjero`: codes with prefix 99 or 88 of suppliers without a RUC. `documento`: anything else, such as a national id.
  */
 export function idKindOf(id: string): IdKind {
   if (checkRuc(id).ok) return 'ruc';
@@ -63,12 +63,12 @@ export function idKindOf(id: string): IdKind {
   return id.startsWith('99') || id.startsWith('88') ? 'codigo_extranjero' : 'ruc_no_valido';
 }
 
-/** Above every eleven-digit number. */
+/** Lies above every eleven-digit number. */
 export const firstOtherKey = 1_000_000_000_000;
 
 /**
- * The number under which a row's key stands in ClickHouse: eleven digits as they are; any other id as 10¹² plus 48 bits of
- * its SHA-256, since it may hold letters or leading zeros. Below 2^53. The id itself is the record's key in Kafka.
+ * Returns the number by which ClickHouse stores a row's key. Eleven digits stay as they are. Any other id may have letters or
+ * leading zeros and becomes 10¹² plus 48 bits of its SHA-256, below 2^53. The id itself is the record's key in Kafka.
  */
 export function stateKeyOf(id: string): number {
   if (isElevenDigits(id)) return Number(id);

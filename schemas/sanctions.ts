@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
 /**
- * One sanction of a supplier, as an entry of the cell `sanciones` (a JSON list) of the three registers of bars. The keys stand in this
- * order. `motivos` and `motivo` are of administrative sanctions, `organo` (the court) of judicial ones; the others are always there.
+ * One sanction of a supplier, an entry of the JSON list in the cell `sanciones` of the three registers of bars. Keys are in this
+ * order. Administrative sanctions have `motivos` and `motivo`, judicial ones `organo` (the court), and all have the others.
  */
 export const sanctionSchema = z.strictObject({
-  /** As this row of the source names the supplier; another row may write it otherwise. */
+  /** The supplier's name in this row of the source. Another row may spell it differently. */
   nombre: z.string(),
-  /** First day, YYYY-MM-DD; null: the source gives none; any other text is the source's own, unreadable as a day. */
+  /** First day, YYYY-MM-DD. null: the source gives none. Any other text is the source's own and unreadable as a day. */
   desde: z.string().nullable(),
-  /** Last day, written in the same way; null: without end (definitive). */
+  /** Last day, written in the same way. null: the sanction has no end. */
   hasta: z.string().nullable(),
   resolucion: z.string(),
   /** Numbers of the infractions. */
@@ -19,7 +19,7 @@ export const sanctionSchema = z.strictObject({
 });
 export type Sanction = z.infer<typeof sanctionSchema>;
 
-/** The sanctions in a `sanciones` cell. Throws on a cell that no reader of ours wrote. */
+/** Reads a `sanciones` cell. Throws on a cell that none of our readers wrote. */
 export function sanctionsOf(cell: string): Sanction[] {
   return z.array(sanctionSchema).parse(JSON.parse(cell));
 }
@@ -27,10 +27,10 @@ export function sanctionsOf(cell: string): Sanction[] {
 const isoDay = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * Whether a sanction bars its supplier on a day (YYYY-MM-DD), by its dates alone: from its first day to its last, both
- * included; without end it goes on; an end before the start (a bar that was annulled) was never in force. That the last day is
- * barred is an assumption from the data: most terms end on the same day number on which they start. Null: the dates that
- * would decide are missing or unreadable. A suspension by a court leaves no trace in the source.
+ * Whether a sanction bars its supplier on a day (YYYY-MM-DD) by its dates alone: from its first day to its last, both included.
+ * A sanction without an end goes on. One that ends before it starts was annulled and never in force. That the last day is
+ * barred is an assumption from the data: most terms end on the day number on which they start. null: the deciding dates are
+ * missing or unreadable. A court's suspension of a sanction leaves no trace in the source.
  */
 export function inForce({ desde, hasta }: Pick<Sanction, 'desde' | 'hasta'>, day: string): boolean | null {
   const start = desde !== null && isoDay.test(desde) ? desde : null;

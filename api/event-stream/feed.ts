@@ -11,21 +11,21 @@ export interface FeedSource {
 }
 
 export interface FeedLimits {
-  /** Events of one query; as many wait for a client that reads slowly, and no more. */
+  /** Events of one query. A client that reads slowly makes no more than these wait. */
   pageRows: number;
-  /** Silence after which a comment says that the stream is open. */
+  /** Time without an event after which a comment shows that the stream is open. */
   commentMs: number;
-  /** How long a client should wait before it comes back. */
+  /** How long a client should wait before it reconnects. */
   retryMs: number;
 }
 
 /**
- * Server-Sent Events of an account after a position, as text, until the signal aborts. Whoever reads pulls: nothing is asked of
- * the database while the last text waits to be taken.
+ * Yields an account's events after a position as Server-Sent Events, until the signal aborts. It queries the database only when
+ * the reader has taken the previous text.
  *
- * The last position is asked before the events, so all up to it are in what is read, and a stream whose filter lets
- * little pass goes on from it without reading the rest again. It ends where events that it did not show are gone: the
- * client comes back with its Last-Event-ID and is told.
+ * Each round reads the last position before the events, so it has seen every event up to that position and continues from there,
+ * even if the filter let none of them pass. It ends when events that it did not show have been removed: the client reconnects
+ * with its Last-Event-ID and gets the error.
  */
 export async function* feed(
   source: FeedSource,
@@ -34,9 +34,9 @@ export async function* feed(
 ): AsyncGenerator<string, void, undefined> {
   yield `retry: ${limits.retryMs}\n: conectado\n\n`;
   let after = start;
-  let spokeAt = performance.now();
+  let yieldedAt = performance.now();
   while (!signal.aborted) {
-    // Before anything is read: what rings from here on was perhaps not seen.
+    // The reset comes before the reads: a notification after it may be about an event that they miss.
     notifier.reset();
     const last = await source.lastPosition();
     const events = last > after ? await source.read(after, limits.pageRows) : [];
@@ -46,13 +46,13 @@ export async function* feed(
       yield `id: ${position}\ndata: ${payload}\n\n`;
       after = position;
     }
-    if (events.length > 0) spokeAt = performance.now();
+    if (events.length > 0) yieldedAt = performance.now();
     if (events.length === limits.pageRows) continue;
     after = Math.max(after, last);
-    const quietMs = performance.now() - spokeAt;
+    const quietMs = performance.now() - yieldedAt;
     if (quietMs >= limits.commentMs) {
       yield ': sigue abierto\n\n';
-      spokeAt = performance.now();
+      yieldedAt = performance.now();
     } else if (events.length === 0) {
       await notifier.wait(limits.commentMs - quietMs);
     }

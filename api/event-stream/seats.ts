@@ -1,11 +1,11 @@
 import { inTransaction, lockAccount, type Pool } from '../../pipelines/runtime/postgres.ts';
 
 /*
- * How many streams of events an account has open, over all API processes. Each is a row with a lease that its process
- * renews; those of a process that died free their place when it runs out.
+ * A seat is a row for one open event stream of an account. It counts the account's streams over all API processes. The process
+ * renews its seats' leases, so the seats of a process that died become free when their leases end.
  */
 
-/** @returns null: taken; else when the oldest of the account's streams was opened, since all places are taken */
+/** Takes a seat and returns null, or returns when the account's oldest stream was opened, because all seats are taken. */
 export function takeSeat(
   pool: Pool,
   seat: { id: string; accountId: number },
@@ -31,7 +31,7 @@ export async function leaveSeat(pool: Pool, id: string): Promise<void> {
   await pool.query('DELETE FROM event_stream WHERE id = $1', [id]);
 }
 
-/** What an open stream has to know: whether its token still opens it, and the last position of its account. */
+/** Whether the stream's token still allows it, and the last position of its account. */
 export interface SeatStanding {
   id: string;
   isAllowed: boolean;
@@ -39,8 +39,8 @@ export interface SeatStanding {
 }
 
 /**
- * Renews the leases and says how each stands. One statement for all streams of a process, however many.
- * @param minRank of the plan that opens streams
+ * Renews the leases of all streams of a process in one statement, and returns each one's standing.
+ * @param minRank the lowest rank of a plan that may open streams
  */
 export async function renewSeats(
   pool: Pool,

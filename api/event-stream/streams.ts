@@ -14,12 +14,12 @@ import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from './seats.ts';
 export interface StreamLimits extends FeedLimits {
   maxPerAccount: number;
   maxOpenMs: number;
-  /** How often open streams are looked at, and how long that may take: both together less than the 5 s of a revocation. */
-  lookMs: number;
-  lookTimeoutMs: number;
-  /** How long the place of a process that died stays taken. */
+  /** How often open streams are checked, and how long a check may take. Together less than the 5 s of a revocation. */
+  checkMs: number;
+  checkTimeoutMs: number;
+  /** How long the seats of a process that died stay taken. */
   leaseMs: number;
-  /** How long a client that does not read may hold up the end of its stream. */
+  /** How long a client that does not read may delay the end of its stream. */
   endMs: number;
 }
 
@@ -29,13 +29,13 @@ export const defaultStreamLimits: StreamLimits = {
   retryMs: 1_000,
   maxPerAccount: 5,
   maxOpenMs: 3_600_000,
-  lookMs: 2_000,
-  lookTimeoutMs: 2_000,
+  checkMs: 2_000,
+  checkTimeoutMs: 2_000,
   leaseMs: 15_000,
   endMs: 500,
 };
 
-/** Aborts when the stream is to end; the notifier rings when there may be more events. */
+/** The signal aborts when the stream has to end, and the notifier notifies when there may be more events. */
 export interface OpenStream {
   signal: AbortSignal;
   notifier: Notifier;
@@ -45,19 +45,19 @@ interface Entry extends OpenStream {
   id: string;
   tokenId: string;
   openedAt: number;
-  /** The account's last position when it was looked at. */
+  /** The account's last position at the last check. */
   seenPosition: number;
   end(): void;
 }
 
-/** The open streams of this process: their places, their notifications, and their end. */
+/** The open streams of this process: their seats, their notifications, and their end. */
 export class EventStreams {
   readonly limits: StreamLimits;
   readonly #pool: Pool;
   readonly #notifications: Pick<Notifications, 'listen'>;
   readonly #log: Logger;
   readonly #open = new Map<string, Entry>();
-  #stopLooking: () => Promise<void> = async () => {};
+  #stopChecking: () => Promise<void> = async () => {};
   #isStopped = false;
 
   constructor(
@@ -73,18 +73,18 @@ export class EventStreams {
   }
 
   start(): void {
-    this.#stopLooking = startRepeating('event streams', this.limits.lookMs, this.#log, () => this.#look());
+    this.#stopChecking = startRepeating('event streams', this.limits.checkMs, this.#log, () => this.#check());
   }
 
-  /** Clients come back to another process with their Last-Event-ID. */
+  /** Ends all streams. Their clients reconnect to another process with their Last-Event-ID. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#endAll();
-    await this.#stopLooking();
+    await this.#stopChecking();
   }
 
   /**
-   * Takes a place for the caller until the response closes.
+   * Takes a seat for the caller until the response closes.
    * @throws ApiProblem demasiados_flujos
    */
   async open({ accountId, tokenId }: Caller, response: ServerResponse): Promise<OpenStream> {
@@ -114,26 +114,28 @@ export class EventStreams {
       if (!this.#open.delete(id)) return;
       end();
       unlisten();
-      leaveSeat(this.#pool, id).catch(() => this.#log.debug('the place of a stream is free when its lease ends'));
+      leaveSeat(this.#pool, id).catch(() =>
+        this.#log.debug('a seat was not given back; it becomes free when its lease ends'),
+      );
     };
     this.#open.set(id, entry);
     response.once('close', leave);
     try {
-      // The caller is known by what its token was some seconds ago: one that is revoked since reads nothing.
+      // The caller was identified by a state of its token that may be 5 s old. A token revoked since then must read nothing.
       const [standing] = await this.#renew([entry]);
       if (standing?.isAllowed !== true) entry.end();
     } catch (error) {
       leave();
       throw error;
     }
-    // The client may have gone, or this process been told to stop, while the place was taken.
+    // The client may have gone, or stop() may have been called, while the seat was being taken.
     if (response.destroyed) leave();
     if (this.#isStopped) entry.end();
     return entry;
   }
 
-  /** What cannot be looked at is ended: a revoked token must not go on reading because PostgreSQL is away. */
-  async #look(): Promise<void> {
+  /** Ends all streams when the check fails: a revoked token must not go on reading because PostgreSQL is away. */
+  async #check(): Promise<void> {
     const entries = [...this.#open.values()];
     if (entries.length === 0) return;
     try {
@@ -156,7 +158,7 @@ export class EventStreams {
 
   #renew(entries: readonly Entry[]): Promise<SeatStanding[]> {
     const rule = { leaseMs: this.limits.leaseMs, minRank: planRanks.crecimiento };
-    return within(this.limits.lookTimeoutMs, renewSeats(this.#pool, entries, rule));
+    return within(this.limits.checkTimeoutMs, renewSeats(this.#pool, entries, rule));
   }
 
   #endAll(): void {

@@ -75,17 +75,17 @@ async function inChild<P, R>(
   run: RunJob,
 ): Used<R> {
   const told = (message: JobMessage) => report((message as JobMessage & { progress: P }).progress);
-  const { answer, end, complaint } = await run(job, told, signal);
-  return resultIn(answer as Answer<R> | null, end, complaint);
+  const { answer, end, errorText } = await run(job, told, signal);
+  return resultIn(answer as Answer<R> | null, end, errorText);
 }
 
-function resultIn<R>(answer: Answer<R> | null, end: string, complaint: string): R & { usage: ChildUsage } {
+function resultIn<R>(answer: Answer<R> | null, end: string, errorText: string): R & { usage: ChildUsage } {
   if (answer?.kind === 'result') return { ...answer.result, usage: answer.usage };
   if (answer?.kind === 'error') {
     if (isCompareErrorCode(answer.code)) throw new CompareError(answer.code, answer.message);
     const code = answer.code === undefined ? '' : ` (${answer.code})`;
     throw new CompareError('compare_crashed', `${answer.message}${code}\n${answer.stack ?? ''}`);
   }
-  const reason = /heap out of memory/.test(complaint) ? 'its heap was full' : end;
+  const reason = /heap out of memory/.test(errorText) ? 'its heap was full' : end;
   throw new CompareError('compare_crashed', `The comparing process ended without an answer: ${reason}.`);
 }

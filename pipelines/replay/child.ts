@@ -28,7 +28,7 @@ export async function verifyInChild(
   report: (progress: VerifyProgress) => void,
   signal: AbortSignal,
 ): Promise<VerifyReport> {
-  const { answer, end, complaint } = await runVerification(
+  const { answer, end, errorText } = await runVerification(
     input,
     (message) => report((message as Extract<VerifyMessage, { kind: 'progress' }>).progress),
     signal,
@@ -37,7 +37,7 @@ export async function verifyInChild(
   if (last?.kind === 'result') return last.report;
   if (last?.kind === 'error')
     throw new ReplayError(last.code as ReplayErrorCode, last.message, { retryable: last.retryable });
-  const why = /heap out of memory/.test(complaint) ? 'its heap was full' : end;
+  const why = /heap out of memory/.test(errorText) ? 'its heap was full' : end;
   throw new ReplayError('verify_crashed', `the verifying process ended without an answer: ${why}`, {
     retryable: true,
   });

@@ -11,9 +11,8 @@ import { inSpan } from './tracing/span.ts';
 export type { ClickHouseClient };
 
 /**
- * Sent with every insert: two of these defaults changed between releases in 2026, so none is left to the server. That an
- * acknowledged insert is on the disk (fsync_after_insert, fsync_part_directory) is a setting of the tables:
- * schemas/clickhouse.
+ * Settings of every insert. Two of these defaults changed between releases in 2026, so none is left to the server. The tables
+ * themselves (schemas/clickhouse) make an acknowledged insert durable, by fsync_after_insert and fsync_part_directory.
  */
 export const insertSettings = {
   async_insert: 0,
@@ -21,7 +20,7 @@ export const insertSettings = {
   deduplicate_insert: 'disable',
 } as const;
 
-/** For inserts of whole batches beside look-ups: one thread, which gives way to those that answer people. */
+/** Settings of inserts of whole batches: one thread, with a lower priority than look-ups, so that people do not wait. */
 export const bulkInsertSettings = {
   ...insertSettings,
   max_threads: 1,
@@ -29,7 +28,7 @@ export const bulkInsertSettings = {
   os_thread_priority: '15',
 } as const;
 
-/** A client of the ClickHouse HTTP interface; the address holds user, password and database. */
+/** Makes a client of ClickHouse's HTTP interface. @param url holds user, password and database */
 export function makeClickhouse(
   url: string,
   name: string,
@@ -41,10 +40,10 @@ export function makeClickhouse(
     request_timeout: options.requestTimeoutMs,
     max_open_connections: options.connections,
     compression: { request: false, response: false },
-    // The client's own log writes queries with their parameters, RUCs among them, to the console.
+    // The client's own log would write queries with their parameters, such as RUCs, to the console.
     log: { level: ClickHouseLogLevel.OFF },
     tracer: clickhouseTracer,
-    // Below the server's own idle timeout, so that a socket is never reused while the server closes it.
+    // Shorter than the server's idle timeout, so that no socket is reused while the server closes it.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
   });
 }

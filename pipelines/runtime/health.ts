@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
 export interface Health {
-  /** null: alive. Text: what is wrong; the supervisor should restart the process. */
+  /** null: alive. Text: what is wrong, so that the supervisor restarts the process. */
   alive: () => string | null;
-  /** null: ready for work. Text: what it waits for. */
+  /** null: ready for work. Text: what the process waits for. */
   ready: () => Promise<string | null> | string | null;
   metrics: Registry;
 }
 
-/** Answers /healthz, /readyz and /metrics; false for any other path. No secrets and no register data in any of them. */
+/** Answers /healthz, /readyz and /metrics, without secrets or register data. Returns false for any other path. */
 export async function answerHealth(
   health: Health,
   request: IncomingMessage,
@@ -39,7 +39,7 @@ async function readiness(health: Health): Promise<string | null> {
   }
 }
 
-/** The HTTP server of a process that has no other routes. Resolves with the port it listens on. */
+/** Starts the HTTP server of a process that has no other routes. Resolves with the port that it listens on. */
 export async function serveHealth(
   health: Health,
   host: string,
@@ -58,7 +58,7 @@ export async function serveHealth(
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** One registry per process, passed down; there is no global one. Metric names start with `padron_`. */
+/** Makes the registry of a process, which is passed down; there is no global one. Metric names start with `padron_`. */
 export function makeMetrics(process: string): Registry {
   const metrics = new Registry();
   metrics.setDefaultLabels({ process });

@@ -4,39 +4,39 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Work in a process of its own, so that the caller's event loop stays free and its memory has a limit: a program of ours that
- * takes jobs as JSON lines on standard input and says progress and one answer to each as JSON lines on standard output. It
- * ends when its input is closed: by us, or because we died.
+ * A program of ours that runs in a process of its own, so that the caller's event loop stays free and the work's memory has a
+ * limit. It reads jobs as JSON lines from standard input and writes progress and one answer per job as JSON lines to standard
+ * output. It ends when its input is closed, which also happens when the caller dies.
  */
 export interface JobProgram {
-  /** Of its main.ts. */
+  /** The program's main.ts. */
   url: URL;
-  /** Limit of its JavaScript heap; buffers lie outside it. */
+  /** Limit of the JavaScript heap. Buffers are not part of it. */
   maxHeapMb: number;
   env: NodeJS.ProcessEnv;
 }
 
-/** A line of the program. Whatever is no `progress` answers the job. */
+/** A line that the program writes. Every kind other than `progress` is the job's answer. */
 export interface JobMessage {
   kind: string;
 }
 
 export interface JobEnd {
-  /** null: it ended without one. */
+  /** null: the program ended without an answer. */
   answer: JobMessage | null;
-  /** The signal that ended it, or its exit code. */
+  /** The signal that ended the program, or its exit code. */
   end: string;
-  /** The last that it wrote to standard error. */
-  complaint: string;
+  /** The end of what it wrote to standard error. */
+  errorText: string;
 }
 
 /**
- * Does one job. On abort the process is killed and its end awaited before the promise rejects with the signal's reason: no two
- * attempts at a job ever run at once.
+ * Runs one job. On abort it kills the process, waits for its end, and then rejects with the signal's reason, so that two
+ * attempts at a job never run at once.
  */
 export type RunJob = (job: unknown, report: (message: JobMessage) => void, signal: AbortSignal) => Promise<JobEnd>;
 
-/** A process for each job. */
+/** Starts a new process for each job. */
 export function inOwnProcess(program: JobProgram): RunJob {
   return async (job, report, signal) => {
     signal.throwIfAborted();
@@ -45,8 +45,8 @@ export function inOwnProcess(program: JobProgram): RunJob {
 }
 
 /**
- * One process for job after job, started with the first and ended once none has come for `idleMs`: to start one and to load its
- * code costs more than a small job itself. Jobs wait for each other, so memory is that of one.
+ * Keeps one process for many jobs, because starting one and loading its code costs more than a small job. The process starts
+ * with the first job and ends after `idleMs` without one. Jobs run one after another, so the memory is that of one job.
  */
 export class KeptProcess {
   readonly #program: JobProgram;
@@ -69,7 +69,7 @@ export class KeptProcess {
   async #work(...[job, report, signal]: Parameters<RunJob>): Promise<JobEnd> {
     signal.throwIfAborted();
     clearTimeout(this.#idle);
-    // It may have died since its last job.
+    // The process may have died since its last job.
     if (this.#running === null || this.#running.isOver) this.#running = new Running(this.#program);
     const running = this.#running;
     try {
@@ -80,15 +80,15 @@ export class KeptProcess {
   }
 }
 
-const maxComplaintCharacters = 4_000;
+const maxErrorCharacters = 4_000;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 class Running {
-  /** It takes no more jobs. */
+  /** True once the process takes no more jobs. */
   isOver = false;
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<string>;
-  #complaint = '';
+  #errorText = '';
   #take: (message: JobMessage) => void = () => {};
 
   constructor({ url, maxHeapMb, env }: JobProgram) {
@@ -97,21 +97,21 @@ class Running {
     this.#child = child;
     this.#ended = new Promise<string>((resolve, reject) => {
       child.once('error', reject);
-      // 'close' comes when the process has ended and all it wrote has been read.
+      // Unlike 'exit', 'close' comes after all of the process's output has been read.
       child.once('close', (code, killedBy) => resolve(killedBy ?? `exit code ${code}`));
     }).finally(() => {
       this.isOver = true;
     });
-    // Between two jobs nobody waits for it.
+    // Between two jobs nothing awaits this promise, and its rejection would end this process.
     this.#ended.catch(() => {});
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.#complaint = (this.#complaint + text).slice(-maxComplaintCharacters);
+      this.#errorText = (this.#errorText + text).slice(-maxErrorCharacters);
     });
     createInterface({ input: child.stdout }).on('line', (line) => {
       const message = messageIn(line);
       if (message !== null) this.#take(message);
     });
-    // A process that dies early closes its input; its end is told by `ended`, not by this pipe.
+    // A process that dies early breaks this pipe; `ended` reports its end.
     child.stdin.on('error', () => {});
   }
 
@@ -138,7 +138,7 @@ class Running {
       const end = await Promise.race([this.#ended, answered]);
       if (signal.aborted) await this.#ended;
       signal.throwIfAborted();
-      return { answer, end, complaint: this.#complaint };
+      return { answer, end, errorText: this.#errorText };
     } finally {
       signal.removeEventListener('abort', kill);
       this.#take = () => {};
@@ -146,13 +146,13 @@ class Running {
     }
   }
 
-  /** It ends by itself once it has nothing to do. */
+  /** Lets the process finish its job and end. */
   close(): void {
     this.isOver = true;
     this.#child.stdin.end();
   }
 
-  /** Whether this process has to stay for it. */
+  /** While the child works, it keeps this process from ending. */
   #hold(isWorking: boolean): void {
     const { stdin, stdout, stderr } = this.#child;
     const held = [this.#child, ...([stdin, stdout, stderr] as unknown as Socket[])];
@@ -160,7 +160,7 @@ class Running {
   }
 }
 
-/** Other lines are a library's own. */
+/** null: a line that a library wrote. */
 function messageIn(line: string): JobMessage | null {
   try {
     const message = JSON.parse(line) as Partial<JobMessage> | null;

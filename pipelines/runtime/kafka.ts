@@ -1,7 +1,7 @@
 import { Kafka, type logCreator, logLevel } from 'kafkajs';
 import { describeError, type Logger } from './log.ts';
 
-/** A kafkajs client with every default we rely on set; its log goes to ours. */
+/** A kafkajs client that sets every default we rely on and logs into our log. */
 export function makeKafka(brokers: string, clientId: string, log: Logger): Kafka {
   return new Kafka({
     clientId,
@@ -9,7 +9,7 @@ export function makeKafka(brokers: string, clientId: string, log: Logger): Kafka
     connectionTimeout: 5_000,
     requestTimeout: 30_000,
     enforceRequestTimeout: true,
-    // A broker that has just started answers "coordinator is loading" and "not available" for a while.
+    // A broker that has just started answers "coordinator is loading" and "not available" for some seconds.
     retry: { retries: 8, initialRetryTime: 200, maxRetryTime: 5_000 },
     logLevel: logLevel.WARN,
     logCreator: toPino(log),

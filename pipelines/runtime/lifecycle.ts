@@ -1,16 +1,16 @@
 import type { Logger } from './log.ts';
 
-interface Part {
+interface Component {
   name: string;
   stop: () => Promise<void> | void;
 }
 
 /**
- * Ordered start and reverse stop under a deadline, one exit path for signals, failures and bugs. A part registers its
- * stop as soon as it stands, so a start that fails half way stops what had started.
+ * Starts a process in order, stops it in reverse under a deadline, and is the one exit path for signals, failures and bugs.
+ * Each component adds its stop as soon as it runs, so a start that fails half way stops what had started.
  */
 export class Lifecycle {
-  readonly #parts: Part[] = [];
+  readonly #components: Component[] = [];
   readonly #log: Logger;
   readonly #deadlineMs: number;
   #stopping: Promise<void> | undefined;
@@ -20,25 +20,25 @@ export class Lifecycle {
     this.#deadlineMs = deadlineMs;
   }
 
-  onStop(name: string, stop: Part['stop']): void {
-    this.#parts.push({ name, stop });
+  onStop(name: string, stop: Component['stop']): void {
+    this.#components.push({ name, stop });
   }
 
-  /** Stops all parts in reverse; a part that fails to stop is logged and does not keep the others. */
+  /** Stops all components in reverse. One that fails to stop is logged, and the others stop all the same. */
   stop(): Promise<void> {
     this.#stopping ??= (async () => {
-      for (const part of this.#parts.reverse()) {
+      for (const { name, stop } of this.#components.reverse()) {
         try {
-          await part.stop();
+          await stop();
         } catch (error) {
-          this.#log.error({ err: error, part: part.name }, 'a part did not stop cleanly');
+          this.#log.error({ err: error, component: name }, 'a component did not stop cleanly');
         }
       }
     })();
     return this.#stopping;
   }
 
-  /** Runs `start`, then waits for SIGINT, SIGTERM or a failure, stops, and ends the process. */
+  /** Runs `start`. A later SIGINT, SIGTERM or failure stops everything and ends the process. */
   async run(start: (lifecycle: Lifecycle) => Promise<void>): Promise<void> {
     process.once('SIGINT', () => this.#end(0, 'SIGINT'));
     process.once('SIGTERM', () => this.#end(0, 'SIGTERM'));
@@ -51,7 +51,7 @@ export class Lifecycle {
     }
   }
 
-  /** Something that cannot go on: stop what can be stopped and exit 1, so that the supervisor starts anew. */
+  /** Stops everything after a failure and exits with 1, so that the supervisor starts the process again. */
   fail(error: unknown): void {
     this.#log.fatal({ err: error }, 'stopping after a failure');
     this.#end(1, 'failure');
@@ -69,9 +69,8 @@ export class Lifecycle {
 }
 
 /**
- * Runs `work` every `everyMs` (`first`: after that time, or now), never twice at once; a run that fails is logged under `name`
- * and the next one tries again. The signal aborts when the stop is asked for. Returns the stop, which waits for the run under
- * way.
+ * Runs `work` every `everyMs`, never twice at once. A failed run is logged under `name`, and the next one tries again. Returns
+ * the stop, which aborts the signal and waits for the current run. @param first whether the first run waits for `everyMs`
  */
 export function startRepeating(
   name: string,

@@ -5,8 +5,8 @@ import { traceLogFields } from './tracing/span.ts';
 export type { Logger };
 
 /**
- * JSON logs on standard output. Whatever may hold a secret or a person's name is redacted here, once, whoever logs it:
- * callers still mask RUCs themselves (schemas/ruc.ts), since a RUC may stand inside any text.
+ * Makes a log of JSON lines on standard output. Fields that may hold a secret or a person's name are redacted here. Callers
+ * mask RUCs themselves (schemas/ruc.ts), because a RUC may be part of any text.
  */
 export function makeLogger(process: string, level: string): Logger {
   const secret = ['authorization', 'token', 'secret', 'secreto', 'password', 'cookie', 'nombre', 'razon_social'];
@@ -25,9 +25,9 @@ export function makeLogger(process: string, level: string): Logger {
 }
 
 /**
- * Name, code, message and stack; never other properties, where engines' errors quote rows and parameters. ClickHouse
- * quotes them in its message too, so of that error only the code and its name are told; and JSON.parse quotes what it could
- * not read, so of that error only where it was.
+ * Logs an error's name, code, message and stack, and none of its other properties, in which engines quote rows and parameters.
+ * ClickHouse quotes them in its message too, so only its error's code and name are logged. JSON.parse quotes its input in its
+ * message, so only its error's place is logged.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ClickHouseError) return { name: 'ClickHouseError', code: error.code, type: error.type };
@@ -53,9 +53,9 @@ function framesOf({ stack = '' }: Error): string {
 const flushEveryMs = 100;
 
 /**
- * The log for one line per request or message: written in blocks, at the latest after `flushEveryMs`, and not searched for
- * secrets, both of which cost more than the line itself when there are thousands a second. So every field is named by the
- * caller and none is free text. A kill -9 loses what was not flushed. Call `stop` before the process ends.
+ * Makes the log for one line per request or message. With thousands of lines a second, writing each at once and searching it
+ * for secrets would cost more than the line itself: it writes blocks, at the latest after `flushEveryMs`, and redacts nothing.
+ * So callers name every field and log no free text. A kill -9 loses what was not flushed. Call `stop` before the process ends.
  */
 export function makeLineLogger(process: string, level: string): { log: Logger; stop: () => void } {
   const destination = pino.destination({ fd: 1, sync: true, minLength: 8_192 });

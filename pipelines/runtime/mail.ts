@@ -4,27 +4,27 @@ import { ConfigurationError } from './config.ts';
 
 /** Mail is off unless SMTP_URL is set. */
 export const mailBlock = z.object({
-  /** smtp://user:password@host:port, or smtps: for TLS from the first byte. */
+  /** `smtp://user:password@host:port`, or `smtps:` for TLS from the first byte. */
   SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
-  /** Address that mails come from, for example avisos@example.pe. */
+  /** Sender's address, for example avisos@example.pe. */
   SMTP_FROM: z.email().optional(),
-  /** `required`: a server without TLS gets nothing; `off`: for a relay on the same machine or a private network. */
+  /** `required` sends nothing to a server without TLS. `off` is for a relay on the same machine or a private network. */
   SMTP_TLS: z.enum(['required', 'off']).default('required'),
 });
 
 export interface Mail {
-  /** The same for every try, so that a mail which arrives twice can be seen to be one. Letters, digits, dashes. */
+  /** The same for every attempt, so that a mail which arrives twice is recognised. Letters, digits, dashes. */
   id: string;
   to: string;
   subject: string;
   text: string;
 }
 
-/** The message holds the class and the server's number, never an address or the server's text. */
+/** Its message holds the error's class and the server's number, never an address or the server's text. */
 export class MailError extends Error {
   override name = 'MailError';
   readonly code: 'mail_refused' | 'mail_failed';
-  /** False: the server will not take mail for this address, now or later. */
+  /** False: the server will never accept mail for this address. */
   readonly retryable: boolean;
 
   constructor(code: MailError['code'], reason: string) {
@@ -35,13 +35,13 @@ export class MailError extends Error {
 }
 
 export interface Mailer {
-  /** Resolves once the server has taken the mail. @throws MailError */
+  /** Resolves once the server has accepted the mail. @throws MailError */
   send: (mail: Mail) => Promise<void>;
 }
 
 /**
- * A mailer over one SMTP server, a connection per mail: there are few. null: mail is off.
- * @param ca PEM text of certificate authorities trusted instead of the usual ones
+ * Makes a mailer over one SMTP server. It opens a connection per mail, because mails are few. null: mail is off.
+ * @param ca PEM text of certificate authorities to trust instead of the usual ones
  * @throws ConfigurationError when there is a server and no sender
  */
 export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mailer | null {
@@ -64,7 +64,7 @@ export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mai
     greetingTimeout: 10_000,
     socketTimeout: 20_000,
     dnsTimeout: 5_000,
-    // A mail is text that stands here; nothing of it may make the library read a file or an address.
+    // Our mails are plain text, and no part of it may make the library read a file or an address.
     disableFileAccess: true,
     disableUrlAccess: true,
     logger: false,
@@ -82,7 +82,7 @@ export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mai
   };
 }
 
-/** A number from 500 that answers the recipient is for good; everything else, a wrong password too, may be mended. */
+/** A refusal of the recipient with 500 or above is final. Everything else, such as a wrong password, may be repaired. */
 function mailError(error: unknown): MailError {
   const { code = 'ESOCKET', responseCode } = error as { code?: string; responseCode?: number };
   const reason = responseCode === undefined ? code : `${code} ${responseCode}`;

@@ -5,9 +5,9 @@ import { runner } from 'node-pg-migrate';
 import { currentViews } from '../../schemas/clickhouse/current-views.ts';
 import { makeClickhouse } from './clickhouse.ts';
 
-/**
- * Numbered forward-only migrations, applied by kept libraries. Every statement is repeatable, so a run that died half way
- * is simply run again; two runs at once are safe (PostgreSQL: an advisory lock; ClickHouse: see below).
+/*
+ * Numbered forward-only migrations, applied by maintained libraries. Every statement is repeatable, so a run that died half
+ * way is run again. Two runs at once are safe: in PostgreSQL by an advisory lock, in ClickHouse as migrateClickhouse() says.
  */
 const folder = (engine: string) => fileURLToPath(new URL(`../../schemas/${engine}`, import.meta.url));
 
@@ -16,7 +16,7 @@ class MigrationError extends Error {
   readonly code = 'migration_failed';
 }
 
-/** Applies schemas/postgres. Each file is one transaction: it is there wholly or not at all. Returns the files applied now. */
+/** Applies schemas/postgres, each file in one transaction. Returns the files that were new. */
 export async function migratePostgres(databaseUrl: string): Promise<string[]> {
   const silent = () => {};
   const applied = await runner({
@@ -32,15 +32,15 @@ export async function migratePostgres(databaseUrl: string): Promise<string[]> {
   return applied.map((migration) => migration.name);
 }
 
-/** A migration may copy a table: two million rows took 40 s on a busy machine. */
+/** A migration may copy a table. Two million rows took 40 s on a busy machine. */
 const migrationTimeoutMs = 600_000;
 const pingTimeoutMs = 10_000;
 
 /**
- * Applies schemas/clickhouse; makes the address's database if it is missing. A file that was changed after it had been
- * applied is refused. There is no lock in ClickHouse: two runs at once both execute statements that say IF NOT EXISTS and
- * both note the version, which the next run reads as one. One of them may meet a table that the other has dropped by a later file:
- * whatever fails is tried once more, and then begins behind what the other has noted. Then the views of all registers are made anew.
+ * Applies schemas/clickhouse, then makes the views of all registers anew. It makes the database if it is missing, and refuses a
+ * file that was changed after it had been applied. ClickHouse has no lock: two runs at once both execute statements with IF NOT
+ * EXISTS and both record the version, which the next run reads as one. One of them may meet a table that the other's later file
+ * has dropped, so a failed run is repeated once, and the repeat starts after what the other has recorded.
  * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
 export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
@@ -52,8 +52,8 @@ export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
 async function applyFiles(clickhouseUrl: string): Promise<void> {
   const url = new URL(clickhouseUrl);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
-  // A process of its own, because the library ends the process it runs in when a statement fails; by the environment,
-  // because a command line shows the password to everyone on the machine.
+  // The library runs in a process of its own, because it ends its process when a statement fails. It gets the password by the
+  // environment, because a command line is visible to everyone on the machine.
   const child = spawn(process.execPath, [program, 'migrate'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: migrationTimeoutMs,
@@ -77,10 +77,10 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${plain(output)}`);
+  if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${withoutColours(output)}`);
 }
 
-/** Said here, since the library tells it in twenty lines. @throws the connection's own error */
+/** Checks the connection first, since the library reports a lost one in twenty lines. @throws the connection's own error */
 async function requireAnswer(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
   const answer = await client.ping();
@@ -88,7 +88,7 @@ async function requireAnswer(clickhouseUrl: string): Promise<void> {
   if (!answer.success) throw answer.error;
 }
 
-/** Dying between two of them leaves old and new ones, all of which can be read; the repeat makes the rest. */
+/** Dying between two views leaves old and new ones, which can all be read; the next run makes the rest. */
 async function makeViews(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {
     requestTimeoutMs: migrationTimeoutMs,
@@ -103,7 +103,7 @@ async function makeViews(clickhouseUrl: string): Promise<void> {
   }
 }
 
-function plain(text: string): string {
+function withoutColours(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the library colours its messages
   return text.replace(/\u001b\[[0-9;]*m/g, '').trim();
 }

@@ -14,13 +14,10 @@ types.setTypeParser(types.builtins.INT8, (text) => {
 types.setTypeParser(types.builtins.DATE, (text) => text);
 
 const statementTimeoutMs = 60_000;
-/** So much later than the server should have ended a statement, the client gives it up, and the connection with it: the server hangs. */
+/** A server that has not ended a statement this long after its timeout hangs: the client gives up the connection. */
 const silenceMs = 5_000;
 
-/**
- * A connection pool with every default we rely on set. Times are UTC on the wire.
- * @param timeoutMs of a statement
- */
+/** Makes a connection pool that sets every default we rely on. @param timeoutMs of a statement */
 export function makePool(databaseUrl: string, name: string, size: number, timeoutMs = statementTimeoutMs): Pool {
   const pool = new Pool({
     connectionString: databaseUrl,
@@ -28,26 +25,26 @@ export function makePool(databaseUrl: string, name: string, size: number, timeou
     max: size,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    // What a session keeps (plans, facts of tables) goes with it: there are more partitions every day.
+    // A session caches plans and table facts, which grow with every day's new partitions.
     maxLifetimeSeconds: 3_600,
     statement_timeout: timeoutMs,
     query_timeout: timeoutMs + silenceMs,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
   });
-  // An idle connection that the server closed is replaced by the pool; without a listener it would end the process.
+  // The pool replaces an idle connection that the server closed. Without a listener its error would end the process.
   pool.on('error', () => {});
   return pool;
 }
 
-/** Runs `work` in one transaction: all of it or nothing, whatever dies between. */
+/** Runs `work` in one transaction. */
 export async function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  // A connection that breaks between two queries says so here alone; without a listener it would end the process.
+  // A connection that breaks between two queries reports it only here. Without a listener its error would end the process.
   const noteBroken = (error: Error) => {
     broken = error;
   };
@@ -58,7 +55,7 @@ export async function inTransaction<Result>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    // A server that hangs would not answer to this either.
+    // A hanging server would not answer a ROLLBACK either.
     if (isSilence(error)) broken = error as Error;
     else await client.query('ROLLBACK').catch(noteBroken);
     throw error;
@@ -68,14 +65,14 @@ export async function inTransaction<Result>(
   }
 }
 
-/** The client gave a statement up: nothing is known of it, and its connection is good for nothing more. */
+/** Whether the client gave up a statement: its outcome is unknown, and its connection is unusable. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /**
- * Locks the account's row until the transaction ends, so that one call at a time counts a limit and uses it. The lock is
- * weaker than FOR UPDATE: rows that only point to the account, such as events, can still be written meanwhile.
+ * Locks the account's row until the transaction ends, so that one call at a time counts a limit and uses it. FOR UPDATE would
+ * also block writers of rows that only point to the account, such as events.
  */
 export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
   await client.query('SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE', [accountId]);

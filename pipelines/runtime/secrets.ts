@@ -1,11 +1,12 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Secrets at rest: AES-256-GCM, with the owner's id as additional data, so that a sealed secret copied to another row does
- * not open. Format: 12 bytes nonce, 16 bytes tag, ciphertext. Which key sealed it stands beside it (key_id).
+ * Keys for secrets at rest. A secret is sealed by AES-256-GCM with its owner's id as additional data, so a sealed secret that
+ * is copied to another row does not open. Its bytes are a nonce of 12, a tag of 16, and the ciphertext; the sealing key's id
+ * is stored beside them (key_id).
  */
 export interface KeyRing {
-  /** The first key seals; all open. */
+  /** The first key seals; all of them open. */
   keys: ReadonlyMap<string, Buffer>;
   sealingKeyId: string;
 }
@@ -30,7 +31,7 @@ const tagBytes = 16;
 
 /**
  * Reads `id:base64-of-32-bytes[,older…]` (WEBHOOK_SECRET_KEYS).
- * @throws SecretError that repeats no key material
+ * @throws SecretError, which repeats no key material
  */
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, Buffer>();
@@ -44,7 +45,7 @@ export function parseKeyRing(text: string): KeyRing {
   return { keys, sealingKeyId: keys.keys().next().value! };
 }
 
-/** A fresh webhook secret as its customer sees it: `whsec_` + base64 of 32 random bytes. */
+/** Makes a webhook secret as its customer sees it: `whsec_` + base64 of 32 random bytes. */
 export function makeWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -1,9 +1,9 @@
 import type { Register } from '../registers.ts';
 
 /**
- * The Avro schema of a new register's changes, made from its columns: the same envelope for every register, edition and op first
- * so that they can be read without decoding the rest. The files beside this one are what is registered; `npm run schemas`
- * writes them, and a test fails while a file and its register differ.
+ * Makes the Avro schema of a new register's changes from its columns. Every register has the same envelope, with edition and op
+ * first, so that they can be read without decoding the rest. The files in this folder are what is registered: `npm run schemas`
+ * writes them, and a test fails while a file differs from its register.
  */
 export function changeSchemaOf(register: Register): unknown {
   const row = {

@@ -1,11 +1,10 @@
-/** A field of an Avro record. */
 export interface AvroField {
   name: string;
   type: unknown;
   default?: unknown;
 }
 
-/** The row's fields in a schema of changes, which spells the row out where it is first used. The list is the schema's own. */
+/** Returns the row's fields in a schema of changes, which defines the row at its first use. It is the schema's own list. */
 export function rowFields(schema: unknown): AvroField[] {
   const { fields } = schema as { fields: AvroField[] };
   const before = fields.find(({ name }) => name === 'before')?.type as [unknown, { fields: AvroField[] }] | undefined;
@@ -13,16 +12,16 @@ export function rowFields(schema: unknown): AvroField[] {
 }
 
 /**
- * Whether two lists of a register's columns are the same as far as both go. Rows of all releases stand side by side as lists of cells
- * without names and are read by position: columns are only ever added at the end, and one that its source gives up stays, empty.
+ * Whether two lists of a register's columns are the same as far as both go. Rows of all releases are lists of cells without
+ * names, which are read by position. So columns are only added at the end, and a column that its source drops stays, empty.
  */
 export function agree(one: readonly string[], other: readonly string[]): boolean {
   return one.every((name, place) => place >= other.length || other[place] === name);
 }
 
 /**
- * Adds to a schema of changes the columns that its row does not have yet, empty in the records from before. False: the schema has
- * other columns, or more.
+ * Adds to a schema of changes the columns that its row does not have yet. They are empty in earlier records. Returns false when
+ * the schema has other columns, or more.
  */
 export function addColumns(schema: unknown, columns: readonly string[]): boolean {
   const fields = rowFields(schema);

@@ -12,12 +12,10 @@ import {
 } from './policy.ts';
 
 /**
- * An undici dispatcher whose every new connection is checked: the port, an address written in the URL (Node asks no lookup
- * for these), every address that a name has at this moment, and the address that was connected to in the end. A socket
- * that is kept was checked when it was made and stays with its address. No proxy of the environment is used, no redirect
- * followed; TLS is verified whatever the environment says.
- *
- * It serves any undici call: `request(url, { dispatcher })`, `fetch(url, { dispatcher, redirect: 'manual' })`.
+ * Makes an undici dispatcher that checks every new connection: the port, an address in the URL (for which Node asks no lookup),
+ * every address that a name has at this moment, and the address that it has connected to. A kept socket was checked when it
+ * was made and cannot change its address. The environment's proxies are not used, redirects are not followed, and TLS is
+ * verified whatever the environment says.
  */
 export function makeEgressDispatcher(
   policy: EgressPolicy,
@@ -48,7 +46,7 @@ function guardedConnector(
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 250,
     rejectUnauthorized: true,
-    // Made once: reading some 150 authorities takes longer than a handshake.
+    // Made once, because reading some 150 authorities takes longer than a handshake.
     secureContext: createSecureContext({
       minVersion: 'TLSv1.2',
       ...(policy.extraCaPem === undefined ? {} : { ca: [...rootCertificates, policy.extraCaPem] }),
@@ -61,7 +59,7 @@ function guardedConnector(
     if (refused !== null) return void process.nextTick(callback, refused, null);
     return connect({ ...options, hostname: host }, (error, socket) => {
       if (error !== null) return callback(error, null);
-      // Second look, at what is true on the wire, before a byte of the request is written.
+      // The socket's own address is checked too, before a byte of the request is written.
       if (socket.remoteAddress === undefined || !isAddressAllowed(socket.remoteAddress, policy)) {
         socket.destroy();
         return callback(new EgressRefused('address_not_allowed'), null);
@@ -78,7 +76,7 @@ function refusal(protocol: string, host: string, port: number, policy: EgressPol
   return null;
 }
 
-/** Asked by node:net for names. With address racing it wants the list; without, one address: both are given as asked. */
+/** The look-up that node:net calls for names. With address racing it asks for the list, otherwise for one address. */
 export function guardedLookup(policy: EgressPolicy, resolve: ResolveName): LookupFunction {
   return (host, options, callback) => {
     resolve(host.replace(/\.$/, '')).then(
@@ -87,7 +85,7 @@ export function guardedLookup(policy: EgressPolicy, resolve: ResolveName): Looku
           .map((address) => ({ address, family: isIP(address) }))
           .filter(({ family }) => !options.family || family === Number(String(options.family).replace('IPv', '')));
         if (addresses.length === 0) return callback(new EgressRefused('name_not_resolved'), '', 4);
-        // One bad address among good ones refuses the name: else racing may pick the bad one.
+        // One forbidden address refuses the name, because racing might pick it.
         if (!found.every((address) => isAddressAllowed(address, policy))) {
           return callback(new EgressRefused('address_not_allowed'), '', 4);
         }

@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import type { TargetProblem } from './policy.ts';
 
-/** The guard said no. Its text holds no address, so it may be logged and stored. */
+/** The guard refused a request. The message holds no address, so it may be logged and stored. */
 export class EgressRefused extends Error {
   override name = 'EgressRefused';
   readonly code = 'egress_refused';
@@ -13,7 +13,7 @@ export class EgressRefused extends Error {
   }
 }
 
-/** What went wrong on the way, as a class that may be shown to a customer: no address, no port, no text of a system. */
+/** Why a request got no answer, as a class that a customer may see: it holds no address, port, or text of a system. */
 export type NetworkFailure =
   | TargetProblem
   | 'connect_timeout'
@@ -41,15 +41,15 @@ const untrusted = new Set([
   'PATH_LENGTH_EXCEEDED',
 ]);
 
-/** Sorts an error of undici, node:net, node:tls or node:dns into a class. Unknown ones count as a lost connection. */
+/** Finds the class of an error of undici, node:net, node:tls or node:dns. An unknown error counts as a lost connection. */
 export function networkFailure(error: unknown): NetworkFailure {
   if (error instanceof EgressRefused) return error.problem;
-  // Address racing reports every address's failure; the first is as good as any, but a refusal by the guard wins.
+  // Address racing reports the failure of every address. A refusal by the guard wins, otherwise the first is taken.
   if (error instanceof AggregateError && error.errors.length > 0) {
     return networkFailure(error.errors.find((each) => each instanceof EgressRefused) ?? error.errors[0]);
   }
   if (!(error instanceof Error)) return 'connection_lost';
-  // It has no code where the first line is of another protocol.
+  // undici sets no code when the first line belongs to another protocol.
   if (error instanceof errors.HTTPParserError) return 'answer_malformed';
   const code = String((error as Error & { code?: unknown }).code ?? '');
   const known = failureOfCode(code);

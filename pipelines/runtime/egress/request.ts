@@ -6,12 +6,12 @@ import { EgressRefused, type NetworkFailure, networkFailure } from './failure.ts
 import type { EgressPolicy } from './policy.ts';
 import { checkTargetUrl } from './target.ts';
 
-/** An outbound request that got no answer. The message holds the class and nothing else. */
+/** An outbound request got no answer. The message holds only the failure's class. */
 export class EgressFailed extends Error {
   override name = 'EgressFailed';
   readonly code = 'egress_failed';
   readonly failure: NetworkFailure;
-  /** Whether the same request may succeed later: not when the guard or a certificate refused it. */
+  /** Whether the same request may succeed later. A request that the guard refused cannot. */
   readonly retryable: boolean;
 
   constructor(failure: NetworkFailure, cause?: unknown) {
@@ -24,14 +24,13 @@ export class EgressFailed extends Error {
 export interface GuardedAnswer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** Must be read to its end or destroyed; otherwise its socket is lost. */
+  /** The caller must read it to its end or destroy it; otherwise its socket is lost. */
   body: Readable;
 }
 
 /**
- * A request through the guard whose body the caller streams: for downloads. Redirects are given to the caller as they
- * are (a 3xx with its Location), never followed. Time limits are the dispatcher's and `signal`.
- * @throws EgressFailed
+ * Sends a request through the guard and leaves the answer's body to the caller as a stream, for downloads. A redirect is
+ * returned as it is and never followed. The dispatcher and `signal` limit its time. @throws EgressFailed
  */
 export async function guardedRequest(
   dispatcher: Dispatcher,
@@ -47,7 +46,7 @@ export async function guardedRequest(
       headers: options.headers ?? {},
       signal: options.signal ?? null,
     });
-    // Destroying a body early emits an error; without a listener that would end the process. Readers have their own.
+    // Destroying a body early emits an error, which would end the process without a listener.
     answer.body.on('error', () => {});
     return { status: answer.statusCode, headers: answer.headers, body: answer.body };
   } catch (error) {
@@ -61,8 +60,8 @@ export interface CappedBody {
 }
 
 /**
- * Reads at most `maxBytes` of a body, counted after decompression, then drops the rest together with its socket. Never
- * rejects: a body that breaks off gives what came before.
+ * Reads at most `maxBytes` of a body, counted after decompression, then drops the rest together with its socket. It never
+ * rejects: of a body that breaks off it returns what came before.
  */
 export async function readCapped(
   source: Readable,
@@ -71,7 +70,7 @@ export async function readCapped(
 ): Promise<CappedBody> {
   const decoder = decoderOf(contentEncoding);
   const stream = decoder === null ? source : source.pipe(decoder);
-  // pipe() forwards no failure; without this a connection that breaks would leave the decoder waiting for ever.
+  // pipe() forwards no failure, so a broken connection would leave the decoder waiting for ever.
   if (decoder !== null) source.once('error', (error) => decoder.destroy(error));
   const pieces: Buffer[] = [];
   let room = maxBytes;
@@ -89,14 +88,14 @@ export async function readCapped(
   } catch {
     problem = 'broken';
   }
-  // Leaving the loop destroys only the stream that was iterated; the socket hangs on the source.
+  // Leaving the loop destroys only the decoder; the source holds the socket.
   source.on('error', () => {});
   if (!source.destroyed && !source.readableEnded) source.destroy();
   return { body: Buffer.concat(pieces), problem };
 }
 
 function decoderOf(contentEncoding: string | string[] | undefined): Transform | null {
-  // Small chunks, so that a bomb is stopped near the cap and not after one large piece.
+  // Small chunks stop a decompression bomb near the cap.
   const options = { chunkSize: 16_384 };
   switch (
     String(contentEncoding ?? '')
@@ -118,7 +117,7 @@ function decoderOf(contentEncoding: string | string[] | undefined): Transform | 
 export interface ExchangeLimits {
   /** The whole exchange: connect, request, headers and body. */
   exchangeTimeoutMs: number;
-  /** Of the answer's body, counted after decompression. */
+  /** Limit of the answer's body, counted after decompression. */
   maxBodyBytes: number;
 }
 
@@ -128,14 +127,14 @@ export type ExchangeResult =
       status: number;
       headers: IncomingHttpHeaders;
       body: Buffer;
-      /** What kept the body from being read whole, if anything. It never changes the status that was received. */
+      /** Why the body was not read whole. The status stands all the same. */
       bodyProblem: 'cut' | 'timeout' | 'broken' | null;
     }
   | { answered: false; failure: NetworkFailure };
 
 /**
- * One whole request and answer through the guard, for webhooks: never throws for anything that the other side does. Once
- * the headers are here the status stands, whatever becomes of the body: endless, slow, broken and oversized bodies are cut.
+ * Sends a request through the guard and reads its whole answer, for webhooks. It never throws for anything that the other side
+ * does. Once the headers have arrived the status stands: endless, slow, broken and oversized bodies are cut.
  */
 export async function exchange(
   dispatcher: Dispatcher,

@@ -7,12 +7,12 @@ export type TargetCheck = { ok: true; url: URL } | { ok: false; problem: TargetP
 export type TargetResolution = { ok: true; addresses: readonly string[] } | { ok: false; problem: TargetProblem };
 
 /**
- * Judges the text of a target without asking the network: scheme, form, userinfo, port, literal addresses in every
- * spelling that Node's URL accepts, local names, our own host. Run at creation and update, and again at each attempt.
+ * Checks the text of a target without the network: scheme, form, userinfo, port, literal addresses in every spelling that
+ * Node's URL accepts, local names, our own host. Callers check at creation and update, and again at each attempt.
  */
 export function checkTargetUrl(text: string, policy: EgressPolicy): TargetCheck {
-  // Node's URL drops tabs and line breaks, reads backslashes as slashes and mends missing slashes: text that needs any of
-  // this is not what it seems, so it is refused before it is mended.
+  // Node's URL drops tabs and line breaks, reads backslashes as slashes and adds missing slashes. A text that needs this is
+  // not what it seems, so it is refused.
   if (text.length > maxUrlLength || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) {
     return { ok: false, problem: 'malformed' };
   }
@@ -28,7 +28,7 @@ export function checkTargetUrl(text: string, policy: EgressPolicy): TargetCheck 
   return problem === null ? { ok: true, url } : { ok: false, problem };
 }
 
-/** Asks the names' addresses as a connection would; one forbidden address among several refuses the target. */
+/** Resolves the target's name as a connection would. One forbidden address among several refuses the target. */
 export async function resolveTarget(url: URL, policy: EgressPolicy, resolve: ResolveName): Promise<TargetResolution> {
   const host = hostOf(url);
   const addresses = isIP(host) ? [host] : await resolve(host).catch(() => []);
@@ -38,7 +38,7 @@ export async function resolveTarget(url: URL, policy: EgressPolicy, resolve: Res
     : { ok: false, problem: 'address_not_allowed' };
 }
 
-/** The host without an IPv6 literal's brackets and without the root's trailing dot, in lower case. */
+/** The host in lower case, without the brackets of an IPv6 address and without a trailing dot. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
@@ -57,7 +57,7 @@ function hostProblem(url: URL, policy: EgressPolicy): TargetProblem | null {
   return isOwnHost(url, policy) ? 'own_host' : null;
 }
 
-/** Names that never belong to a public host: without a dot, of this host, or of a private zone. */
+/** Names without a dot, of this host, or of a private zone never belong to a public host. */
 function isLocalName(host: string): boolean {
   if (!host.includes('.')) return true;
   return /\.(localhost|localdomain|internal|intranet|local|lan|home|corp|private|test|invalid|onion|arpa)$/.test(host);
@@ -67,7 +67,7 @@ function isOwnHost(url: URL, policy: EgressPolicy): boolean {
   return (policy.ownBaseUrls ?? []).some((base) => {
     const own = new URL(base);
     if (hostOf(own) !== hostOf(url)) return false;
-    // On a development machine everything is the loopback address: there only the same port is ourselves.
+    // On a development machine every target is the loopback address, and only the port shows our own.
     return !policy.allowPrivateTargets || portOf(own) === portOf(url);
   });
 }

@@ -75,9 +75,9 @@ export async function runProducer(
     const message = messageSchema.parse(line);
     if (message.kind === 'progress') report(message);
   };
-  const { answer, end, complaint } = await run(job, told, signal);
+  const { answer, end, errorText } = await run(job, told, signal);
   if (answer === null) {
-    throw new StreamError('producer_failed', `the producer ended (${end}) ${complaint}`.trim(), { retryable: true });
+    throw new StreamError('producer_failed', `the producer ended (${end}) ${errorText}`.trim(), { retryable: true });
   }
   const message = messageSchema.parse(answer);
   if (message.kind === 'done') return message;

@@ -11,7 +11,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/engines/isolati
 import { silentLog } from '../../support/watch/harness.ts';
 
 // Streams end when their time is over or their process stops. The hour is shortened here.
-const limits = { ...defaultStreamLimits, lookMs: 50, maxOpenMs: 700, endMs: 100 };
+const limits = { ...defaultStreamLimits, checkMs: 50, maxOpenMs: 700, endMs: 100 };
 const noNotifications = { listen: () => () => {} };
 let database: FreshDatabase;
 let pool: Pool;
@@ -71,7 +71,7 @@ test('a process that stops ends all its streams, even one that is opened meanwhi
 test('a token that was revoked after the caller was identified reads nothing', async () => {
   const streams = new EventStreams(pool, noNotifications, silentLog, {
     ...limits,
-    lookMs: 60_000,
+    checkMs: 60_000,
     maxOpenMs: 3_600_000,
   });
   streams.start();

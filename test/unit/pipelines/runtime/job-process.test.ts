@@ -67,6 +67,6 @@ test('an abort kills the process before it is told; who waited for it gets anoth
 test('a process that ends without an answer says how, and the next job gets another one', async () => {
   const kept = new KeptProcess(program, 300);
   const ended = await kept.run({ name: 'one', does: 'die' }, nothing, quiet);
-  expect(ended).toEqual({ answer: null, end: 'exit code 9', complaint: 'out of luck' });
+  expect(ended).toEqual({ answer: null, end: 'exit code 9', errorText: 'out of luck' });
   expect((await kept.run({ name: 'two' }, nothing, quiet)).answer).toMatchObject({ kind: 'done', name: 'two' });
 });
