@@ -3,12 +3,12 @@ import type { PoolClient } from '../runtime/postgres.ts';
 import { lockWork } from '../webhooks/work.ts';
 import { type Correccion, type EventFacts, eventId } from './match.ts';
 
-/** What a correction takes back: an edition's changes of some RUCs. */
+/** The changes that a correction takes back: those that a wrong edition made to some RUCs. */
 export interface TakenBack {
   register: RegisterName;
   /** The edition that was wrong. */
   edition: number;
-  /** Its detection day in Lima: where its events stand. */
+  /** Detection day in Lima of the wrong edition, which is the partition of its events. */
   day: string;
   /** The edition that corrects it. */
   by: number;
@@ -18,23 +18,24 @@ export interface TakenBack {
 export interface Originals {
   /** The edition that was wrong. */
   edition: number;
-  /** Ids of the events that the wrong edition made of these RUCs, whoever watches them now. */
+  /** Ids of the events that the wrong edition made for these RUCs, whether a list holds the RUC today or not. */
   events: ReadonlySet<string>;
-  /** Webhooks that must hear what becomes of an event, by its id: it was attempted there, or what it corrected never was. */
+  /** By event id: the webhooks that must receive its correction, because their receiver may believe something wrong. */
   receivers: ReadonlyMap<string, ReadonlySet<string>>;
   /** Deliveries that this call cancelled. */
   cancelled: number;
 }
 
 /**
- * Cancels what was not sent yet of the events that an edition made, and tells who was told of the others. In the caller's
- * transaction, between the locks of positions and the writing of deliveries.
+ * Cancels the unsent deliveries of a wrong edition and finds the webhooks to which the others were sent. The caller holds
+ * the locks of the positions and has not written deliveries yet.
  *
- * "Sent" is "claimed at least once": a receiver may have an attempt whose outcome nobody knows. A claim comes before and
- * counts, or after and finds the delivery cancelled. The work rows are locked first, as a claim does: the caller raises
- * some of them later, and would wait for a claim that waits for these deliveries.
- * The events say from here on that they were taken back: nothing of them is sent again by hand (resend.ts).
- * Repeatable: a second call finds nothing left to cancel and says the same of the rest.
+ * "Sent" means "claimed at least once", because the outcome of an attempt may be unknown. A claim runs either before this
+ * call, and then counts as sent, or after it, and then finds the delivery cancelled. The work rows are locked before the
+ * deliveries, as a claim does: otherwise this transaction and a claim could deadlock.
+ *
+ * The events are marked with `taken_back_by`, and nobody can send a marked event again by hand (webhooks/resend.ts).
+ * Repeatable: a second call cancels nothing more and returns the same receivers.
  */
 export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Originals> {
   const { rows } = await client.query<{ event_id: string; delivery_id: string | null; webhook_id: string | null }>(
@@ -67,15 +68,15 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
-/** What an event of the correction says of the one that it corrects. Alta and baja correct each other: both are of `ruc`. */
+/** Names the event that a correction's event corrects. Alta and baja correct each other, since both are of field `ruc`. */
 export function correccionOf(originals: Originals, event: Corrected): Correccion {
   const id = originalIdOf(originals, event);
   return { edicion: originals.edition, evento: originals.events.has(id) ? id : null };
 }
 
 /**
- * Whether the webhook may believe something else than what the correction makes true. Then it hears the correction too,
- * whatever kinds it takes.
+ * Whether the webhook's receiver may believe something that the correction makes wrong. It then receives the correction
+ * even if the webhook's filters would not let it pass.
  */
 export function mustReceive(originals: Originals, webhookId: string, event: Corrected): boolean {
   return originals.receivers.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
@@ -86,8 +87,9 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
 }
 
 /**
- * Attempted deliveries of the wrong events; and where these correct others themselves, the deliveries of the latter that were
- * cancelled unsent: such a receiver heard neither, so it still believes what was before both, and that is wrong again.
+ * Finds who must receive the correction: webhooks with an attempted delivery of a wrong event. If the wrong edition was a
+ * correction itself, there is a second case. A receiver whose first wrong delivery was cancelled unsent received nothing of
+ * either edition, so it still believes the state before both, which is wrong again.
  */
 async function receiversOf(
   client: PoolClient,

@@ -7,31 +7,32 @@ import { type EventFacts, payloadOf } from './match.ts';
 /** PostgreSQL channel that carries the id of an account whenever new events of it are committed. */
 export const eventChannel = 'account_events';
 
-/** An event that should stand in its account's history. */
+/** An event for the history of one account, before it has a position there. */
 export interface AccountEvent extends Omit<EventFacts, 'correccion'> {
   accountId: number;
 }
 
 export interface Written {
-  /** Really new; a repeat of the batch writes none. */
+  /** Events inserted now. A repeat of the batch inserts none. */
   events: number;
   deliveries: number;
-  /** Deliveries of an edition that was wrong, which are not sent any more. */
+  /** Deliveries of the edition that was wrong, cancelled before they were sent. */
   cancelled: number;
-  /** Active webhooks that the batch has deliveries for, new or not. */
+  /** Active webhooks for which the batch has deliveries, inserted now or earlier. */
   webhookIds: readonly string[];
 }
 
 /**
- * Writes events and their deliveries in the caller's transaction, all of one detection day and edition, in the given order.
+ * Writes events and their deliveries in the caller's transaction and in the given order. All events are of one edition,
+ * which was detected on `day`.
  *
- * New events take the account's next positions. The counter row is locked first, so no other transaction can give a
- * position of this account before this one ends: a reader that has seen position n will never see a smaller one
- * appear. Only events that are not there yet take one: a repeat leaves no gap and moves nothing.
+ * New events take the next positions of their account. The account's counter row is locked first, so no other transaction
+ * can give a position of this account until this one ends: a reader that has seen position n never sees a smaller one
+ * appear later. Events that are already stored take no position, so a repeated batch changes nothing and leaves no gap.
  *
- * The events of a correction say what they correct, and leave only for webhooks to which that was attempted (or, where it is a
- * correction itself, that never heard of what it corrected).
- * @param wrong what the edition takes back, watched or not any more; null for an ordinary edition
+ * The events of a correction name the events that they correct. They are sent only to webhooks that may have received the
+ * wrong event; `takeBack` says which these are.
+ * @param wrong the changes that the edition takes back, watched now or not; null for an ordinary edition
  */
 export async function writeEvents(
   client: PoolClient,
@@ -47,7 +48,7 @@ export async function writeEvents(
     events.map((event) => event.id),
   ]);
   const known = new Set(present.rows.map((row) => row.id));
-  // A record may stand in a batch twice: its producer died between the broker's answer and its own note of it.
+  // A batch may hold a record twice: the producer died after the broker's answer and sent the record again.
   const once = [...new Map(events.map((event) => [event.id, event])).values()];
   const webhooks = await lockSubscribers(client, accounts, detectedAt);
   const originals = wrong === null ? null : await takeBack(client, wrong);
@@ -65,8 +66,8 @@ export async function writeEvents(
        FROM unnest($1::bigint[], $2::bigint[]) AS n (account_id, position) WHERE p.account_id = n.account_id`,
       [[...positions.keys()], [...positions.values()]],
     );
-    const wanted = [...new Set(fresh.map(({ accountId }) => String(accountId)))];
-    await client.query('SELECT pg_notify($1, account) FROM unnest($2::text[]) AS account', [eventChannel, wanted]);
+    const changed = [...new Set(fresh.map(({ accountId }) => String(accountId)))];
+    await client.query('SELECT pg_notify($1, account) FROM unnest($2::text[]) AS account', [eventChannel, changed]);
   }
   const receives = (webhook: Subscriber, event: AccountEvent) =>
     originals === null ? takesEvent(webhook, event) : mustReceive(originals, webhook.id, event);
@@ -76,7 +77,7 @@ export async function writeEvents(
   return { events: fresh.length, deliveries, cancelled: originals?.cancelled ?? 0, webhookIds };
 }
 
-/** The last position of each account, locked in the order of ids so that two batches cannot wait for each other. */
+/** Reads the last position of each account. Rows are locked in the order of ids, or two batches could deadlock. */
 async function lockPositions(client: PoolClient, accounts: readonly number[]): Promise<Map<number, number>> {
   await client.query(
     'INSERT INTO account_position (account_id) SELECT unnest($1::bigint[]) ON CONFLICT (account_id) DO NOTHING',
@@ -113,7 +114,7 @@ async function insertEvents(client: PoolClient, day: string, events: readonly Pl
       events.map((event) => payloadOf(event, event.position)),
     ],
   );
-  // Under the counter's lock nobody else can have written them: a conflict would be a position given away for nothing.
+  // Nobody else can write events of a locked account. A conflict would mean that a position was given to no event.
   if (rowCount !== events.length) throw new Error('an event appeared while its account was locked');
 }
 
@@ -148,7 +149,7 @@ async function insertDeliveries(
   return rowCount ?? 0;
 }
 
-/** A webhook as far as it decides what it receives. */
+/** The columns of a webhook that decide which events it receives. */
 interface Subscriber {
   id: string;
   account_id: number;
@@ -157,15 +158,9 @@ interface Subscriber {
   estado: 'activo' | 'pausado';
 }
 
-interface Heard {
-  accountId: number;
-  field: { evento: EventKind };
-  list: { id: number };
-}
-
 /**
- * The webhooks that existed when the edition was detected. Locked against a pause or a deletion until this transaction
- * ends: whoever pauses then sees these deliveries and holds them, so none is left pending on a paused webhook.
+ * Returns the webhooks that existed when the edition was detected and locks them until this transaction ends. A pause or a
+ * deletion waits for the lock and then finds the new deliveries, so none stays pending on a paused webhook.
  */
 async function lockSubscribers(
   client: PoolClient,
@@ -173,16 +168,15 @@ async function lockSubscribers(
   detectedAt: Date,
 ): Promise<Subscriber[]> {
   const { rows } = await client.query<Subscriber>(
-    `SELECT id, account_id, eventos, listas, estado FROM webhook
+    `SELECT id, account_id, eventos, to_json(listas) AS listas, estado FROM webhook
      WHERE account_id = ANY($1) AND deleted_at IS NULL AND created_at <= $2 ORDER BY id FOR SHARE`,
     [accounts, detectedAt],
   );
-  // Elements of bigint arrays come as text.
-  return rows.map((row) => ({ ...row, listas: row.listas === null ? null : row.listas.map(Number) }));
+  return rows;
 }
 
-/** Whether an ordinary event goes to the webhook: one of its account that takes its kind and list. */
-function takesEvent(webhook: Subscriber, event: Heard): boolean {
+/** Whether the webhook receives an ordinary event: it belongs to the same account, and its filters let the event pass. */
+function takesEvent(webhook: Subscriber, event: AccountEvent): boolean {
   return (
     webhook.account_id === event.accountId &&
     (webhook.eventos === null || webhook.eventos.includes(event.field.evento)) &&

@@ -2,13 +2,13 @@ import type { DeliveryState } from '../../schemas/http/events.ts';
 import type { Pool } from '../runtime/postgres.ts';
 
 export interface EventFilter {
-  /** Events after this position of the account; 0 for the first page. */
+  /** Only events after this position of the account; 0 for the first page. */
   after: number;
-  /** Detection days in Lima, both included: only these partitions are read. */
+  /** First and last detection day in Lima, both included. Only the partitions of these days are read. */
   fromDay?: string | undefined;
   toDay?: string | undefined;
   from?: Date | undefined;
-  /** Not included. */
+  /** Exclusive. */
   before?: Date | undefined;
   ruc?: string | undefined;
   evento?: string | undefined;
@@ -18,12 +18,11 @@ export interface EventFilter {
 export interface StoredEvent {
   id: string;
   position: number;
-  /** The exact JSON that is signed and sent. */
+  /** The exact JSON text that is signed and sent. */
   payload: string;
   deliveries: { webhook: string; estado: DeliveryState }[];
 }
 
-/** An event without its deliveries. */
 export interface EventRow {
   day: string;
   id: string;
@@ -32,8 +31,8 @@ export interface EventRow {
 }
 
 /**
- * An account's events in order of position. Positions are given under a lock that is held until the commit, so an event
- * that appears later always has a higher position: a reader that continues after the last one it saw misses none.
+ * Reads an account's events in order of position. Positions are given under a lock that is held until the commit, so a
+ * later event always has a higher position, and a reader that continues after the last event it saw misses none.
  */
 export async function pageEvents(
   pool: Pool,
@@ -46,7 +45,7 @@ export async function pageEvents(
   return rows.map(({ id, position, payload }) => ({ id, position, payload, deliveries: deliveries.get(id) ?? [] }));
 }
 
-/** As pageEvents, what was sent of them alone. */
+/** Like `pageEvents`, but without the deliveries of each event. */
 export async function pagePayloads(
   pool: Pool,
   accountId: number,
@@ -61,7 +60,7 @@ export async function pagePayloads(
   return rows;
 }
 
-/** The position of the account's last event; 0: it has none. */
+/** The position of the account's last event, or 0 if it has none. */
 export async function lastPosition(pool: Pool, accountId: number): Promise<number> {
   const { rows } = await pool.query<{ last_position: number }>(
     'SELECT last_position FROM account_position WHERE account_id = $1',
@@ -91,7 +90,7 @@ function filterSql(accountId: number, filter: EventFilter): { text: string; valu
 async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Map<string, StoredEvent['deliveries']>> {
   const found = new Map<string, StoredEvent['deliveries']>();
   if (events.length === 0) return found;
-  // A delivery stands in the partition of its event's day.
+  // A delivery is stored in the partition of its event's day.
   const { rows } = await pool.query<{ event_id: string; webhook_id: string; estado: DeliveryState }>(
     `SELECT event_id, webhook_id, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
      ORDER BY webhook_id`,

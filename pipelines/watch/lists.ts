@@ -15,8 +15,8 @@ const columns = `l.id, l.nombre, l.referencia, l.created_at,
   (SELECT count(*) FROM watch_member m WHERE m.list_id = l.id) AS rucs`;
 
 /**
- * Not repeatable by itself; the name is: a repeat whose first answer was lost finds the name taken. The account is locked
- * so that two calls at once cannot both be the last one allowed.
+ * Creates a list. If the answer to the first call was lost, a repeat finds the name taken. The account is locked, or two
+ * calls at once could both pass the check of `maxLists`.
  */
 export async function createList(
   pool: Pool,
@@ -42,7 +42,7 @@ export async function createList(
   );
 }
 
-/** null: no such list of this account. */
+/** Returns null if the account has no such list. */
 export async function readList(pool: Pool, accountId: number, id: number): Promise<WatchList | null> {
   const { rows } = await pool.query<WatchList>(
     `SELECT ${columns} FROM watch_list l WHERE l.account_id = $1 AND l.id = $2 AND l.deleted_at IS NULL`,
@@ -51,7 +51,6 @@ export async function readList(pool: Pool, accountId: number, id: number): Promi
   return rows[0] ?? null;
 }
 
-/** Whether the account has any list. */
 export async function hasLists(pool: Pool, accountId: number): Promise<boolean> {
   const { rowCount } = await pool.query(
     'SELECT 1 FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL LIMIT 1',
@@ -70,7 +69,7 @@ export async function pageLists(pool: Pool, accountId: number, after: number, li
   return rows;
 }
 
-/** Repeatable. A field left out stays; `referencia: null` clears it. */
+/** Repeatable. A field that is left out keeps its value; `referencia: null` clears it. */
 export async function updateList(
   pool: Pool,
   accountId: number,
@@ -89,8 +88,8 @@ export async function updateList(
 }
 
 /**
- * Marks the list as deleted and frees its RUCs in one transaction. The row stays: past events name it, and deliveries
- * already made are still sent. false: no such list of this account.
+ * Marks the list as deleted and removes its RUCs in one transaction. The row stays, because past events refer to it, and
+ * existing deliveries are still sent. Returns false if the account has no such list.
  */
 export async function deleteList(pool: Pool, accountId: number, id: number): Promise<boolean> {
   return inTransaction(pool, async (client) => {
@@ -136,7 +135,7 @@ export interface WatchMember {
 export type AddResult =
   | { ok: true; added: string[]; present: string[] }
   | { ok: false; problem: 'not_found' }
-  /** How many the account would watch with these. */
+  /** The number of distinct RUCs that the account would watch. */
   | { ok: false; problem: 'too_many'; wanted: number };
 
 class TooMany extends Error {
@@ -148,8 +147,9 @@ class TooMany extends Error {
 }
 
 /**
- * Adds companies' RUCs to a list, all or none; those already there are told apart. Repeatable. The account's distinct RUCs
- * are counted inside the transaction under its lock, after the insert: over the limit, the insert is undone.
+ * Adds RUCs to a list, all or none, and returns separately which were added and which were there before. Repeatable. The
+ * account's distinct RUCs are counted after the insert and under the account's lock; above the limit the transaction is
+ * rolled back.
  */
 export async function addMembers(
   pool: Pool,
@@ -192,7 +192,7 @@ export async function addMembers(
   }
 }
 
-/** Members after the RUC `after`, in order of RUC. The list's owner is checked by the caller. */
+/** Members after the RUC `after`, in order of RUC. The caller checks that the list belongs to the account. */
 export async function pageMembers(pool: Pool, listId: number, after: string, limit: number): Promise<WatchMember[]> {
   const { rows } = await pool.query<WatchMember>(
     'SELECT ruc, added_at FROM watch_member WHERE list_id = $1 AND ruc > $2 ORDER BY ruc LIMIT $3',
@@ -201,7 +201,7 @@ export async function pageMembers(pool: Pool, listId: number, after: string, lim
   return rows;
 }
 
-/** Repeatable: removing what is not there is no error. */
+/** Repeatable: removing a RUC that the list does not hold is no error. */
 export async function removeMember(pool: Pool, listId: number, ruc: string): Promise<void> {
   await pool.query('DELETE FROM watch_member WHERE list_id = $1 AND ruc = $2', [listId, ruc]);
 }

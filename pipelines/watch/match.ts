@@ -5,30 +5,30 @@ import { isCompany } from '../../schemas/ruc.ts';
 import type { Change, Row } from '../changes/record.ts';
 import { digest } from '../webhooks/delivery-id.ts';
 
-/** What one change says to whoever watches its RUC, before lists and webhooks are known. */
+/** One change of one watched field, before lists and webhooks are known. */
 export interface FieldEvent {
   evento: EventKind;
-  /** The register's column; `ruc` for alta and baja; the field of the taxpayer that a list is about. */
+  /** The register's column; `ruc` for alta and baja; for a list such as agentes de retención, the list's own field. */
   campo: string;
   antes: string | boolean | null;
   despues: string | boolean | null;
 }
 
-/** Whether anything of the register is ever told: records of any other need not even be looked at. */
+/** Whether the register can make events at all. If not, its records need not be read. */
 export function makesEvents(register: Register): boolean {
   return register.presence !== undefined || register.columns.some(({ event }) => event !== undefined);
 }
 
-/** The order in which the events of one RUC and edition leave; `ruc` comes before all of them. */
+/** The order in which the events of one RUC and edition are sent. An event of field `ruc` is always the first. */
 const fieldOrder = ['estado', 'condicion', 'nombre'];
 
 /**
- * The events of a change, in order. Pure: the same change always gives the same events, which is what lets a batch be
- * handled twice.
- * @param lastKnown the RUC's last row before it disappeared; only looked at when it appears
+ * The events of a change, in order. Pure: the same change always gives the same events, so a repeated batch finds the
+ * events that it wrote before.
+ * @param lastKnown the RUC's row before it last disappeared; only used when the RUC appears
  */
 export function eventsOf(register: Register, change: Change, lastKnown: Row | null): FieldEvent[] {
-  // A baseline is state without news; natural persons are never watched, whatever a list holds.
+  // A baseline is a first load and changes nothing. Natural persons are never watched, even if a list holds their RUC.
   if (change.op === 'r' || !isCompany(change.ruc)) return [];
   if (change.op === 'u') return fieldEvents(register, change.before, change.after);
   const presence = presenceEvents(register.presence, change.ruc, change.op === 'c');
@@ -58,13 +58,13 @@ function fieldEvents(register: Register, before: Row | null, after: Row | null):
   return events.sort((a, b) => fieldOrder.indexOf(a.campo) - fieldOrder.indexOf(b.campo));
 }
 
-/** Two values that a reader would not tell apart are the same: spaces at the ends, doubled spaces, composed accents. */
+/** Values that look the same to a reader are equal: spaces at the ends, doubled spaces and composed accents do not count. */
 function comparable(value: string): string {
   return value.normalize('NFC').replace(/\s+/g, ' ').trim();
 }
 
 function displayed(column: string, value: string): string | null {
-  // A RUC whose column was empty until now: nothing stood there before.
+  // A company whose column was empty until now had no value before.
   if (value.trim() === '') return null;
   if (column === 'estado') return displayEstado(value);
   return column === 'condicion' ? displayCondicion(value) : value;
@@ -89,21 +89,21 @@ export interface EventFacts {
   correccion: Correccion | null;
 }
 
-/** As it stands in the body: which edition was wrong, and the event that told it wrongly; null where none was made. */
+/** `correccion` of the body: the wrong edition and the id of the wrong event, or null if there was no such event. */
 export interface Correccion {
   edicion: number;
   evento: string | null;
 }
 
 /**
- * The event's id: the same change, column and list always have the same one, so a repeat finds the event there.
- * 128 bits of SHA-256; no dots, because ids are joined by dots in what is signed.
+ * The id is a hash of change, column and list, so a repeated batch finds the event stored. 128 bits of SHA-256, without
+ * dots, because the signed text separates ids by dots.
  */
 export function eventId(register: RegisterName, edition: number, ruc: string, campo: string, listId: number): string {
   return `ev_${digest(`${register}:${edition}:${ruc}:${campo}:${listId}`)}`;
 }
 
-/** The body as it is stored, signed and sent: these bytes and no others. */
+/** The body exactly as it is stored, signed and sent. */
 export function payloadOf(event: EventFacts, position: number): string {
   return JSON.stringify({
     id: event.id,

@@ -5,14 +5,13 @@ import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import type { ListSnapshot } from './match.ts';
 
-/** An edition as the watch needs it. */
 export interface WatchedEdition {
   number: number;
   fechaDato: string;
   detectedAt: Date;
-  /** Everybody was told: a record of it that comes again (a replay, a new group) makes no notice. */
+  /** All events of the edition are written. A record that is read again, by a replay or a new group, makes no event. */
   announced: boolean;
-  /** The edition that this one undoes and the day in Lima when that was detected; null: it undoes none. */
+  /** The wrong edition that this one corrects, with its detection day in Lima; null for an ordinary edition. */
   corrects: { edition: number; day: string } | null;
 }
 
@@ -45,7 +44,7 @@ export async function readEditions(
         fechaDato: fecha_dato,
         detectedAt: detected_at,
         announced,
-        // The order to correct refers to the edition's row, so it is there.
+        // A foreign key guarantees the row of the corrected edition.
         corrects: corrects === null ? null : { edition: corrects, day: limaDay(wrong_detected_at!) },
       },
     ]),
@@ -57,7 +56,7 @@ export interface Watcher {
   list: ListSnapshot;
 }
 
-/** Who watched which of these companies when the edition was detected, by RUC, lists in order of their ids. */
+/** By RUC: the lists that held it when the edition was detected, in order of their ids. */
 export async function readWatchers(
   pool: Pool,
   rucs: readonly string[],
@@ -82,7 +81,7 @@ export async function readWatchers(
   return watchers;
 }
 
-/** The rows that RUCs had when they last disappeared, before an edition; RUCs that never did are left out. */
+/** By RUC: the row before its last disappearance ahead of an edition. A RUC that never disappeared has no entry. */
 export type LastKnownRows = (
   register: Register,
   rucs: readonly string[],
@@ -90,14 +89,14 @@ export type LastKnownRows = (
 ) => Promise<ReadonlyMap<string, Row>>;
 
 /**
- * Reads them from the change history. An edition is published only when the one before it stands complete there, so the
- * answer for an edition never changes: events stay a pure function of the change and what came before it.
+ * Reads the rows from the change history in ClickHouse. An edition is produced only after the one before it is complete
+ * there, so the answer for an edition never changes and events stay a pure function of the change and its past.
  */
 export function makeLastKnownRows(clickhouse: ClickHouseClient): LastKnownRows {
   return async (register, rucs, beforeEdition) => {
     if (rucs.length === 0) return new Map();
     const result = await clickhouse.query({
-      // No FINAL: a repeated row of one change is the same row.
+      // FINAL is not needed: repeated rows of one change are equal.
       query: `SELECT toString(ruc) AS key, argMax(before, edition) AS last FROM register_change
         WHERE register = {register: UInt8} AND ruc IN {rucs: Array(UInt64)} AND op = 'd' AND edition < {edition: UInt64}
         GROUP BY ruc`,
