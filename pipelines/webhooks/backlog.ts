@@ -1,13 +1,13 @@
 import type { Pool } from '../runtime/postgres.ts';
 
-/** What stands to be sent, of one webhook or of all. Counts of deliveries. */
+/** Counts of deliveries that are still to be sent, of one webhook or of all. */
 export interface Backlog {
   due: number;
-  /** Waiting for their next try. */
+  /** A retry is scheduled for later. */
   waiting: number;
   inFlight: number;
   held: number;
-  /** Seconds since the delivery that has been due longest became due; null: none is due. */
+  /** Age in seconds of the due time of the delivery that has been due longest; null if none is due. */
   oldestDueSeconds: number | null;
   webhooksPaused: number;
 }
@@ -19,8 +19,8 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * The days before the oldest open one are left out, as everywhere (README, rule 8), but for what is held: that is counted
- * over the small index of held deliveries. A lease that ran out counts as due: it is.
+ * Open deliveries are counted from the oldest open day on (README, rule 8). Held ones may be of any day, but their index is
+ * small. A delivery whose lease has ended counts as due.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(
@@ -48,7 +48,7 @@ export interface WebhookBacklog {
   failuresInARow: number;
 }
 
-/** Webhooks that have anything to be sent, the one that has been due longest first. */
+/** Webhooks with anything to be sent. The webhook with the oldest due delivery comes first. */
 export async function backlogByWebhook(pool: Pool, maxWebhooks: number): Promise<WebhookBacklog[]> {
   const { rows } = await pool.query<WebhookBacklog>(
     `SELECT w.id AS "webhookId", w.account_id AS "accountId", w.estado, w.fallos_consecutivos AS "failuresInARow",
@@ -62,7 +62,7 @@ export async function backlogByWebhook(pool: Pool, maxWebhooks: number): Promise
   return rows;
 }
 
-/** A webhook for operators: whose it is, how it stands. Its URL stays out: it may hold a secret of the customer. */
+/** The state of a webhook for operators. The URL is left out, because it may hold a secret of the customer. */
 export interface EndpointState extends WebhookBacklog {
   pausedBy: string | null;
   firstFailureAt: Date | null;
@@ -70,11 +70,11 @@ export interface EndpointState extends WebhookBacklog {
   deletedAt: Date | null;
   rateLimitPerSecond: number;
   inFlightLimit: number;
-  /** Until then a worker looks at it; null: nobody does. */
+  /** End of the lease of the worker that runs a round; null if no round runs. */
   workedOnUntil: Date | null;
 }
 
-/** null: there is no such webhook. Deleted ones are shown. */
+/** Returns null if there is no such webhook. Deleted webhooks are returned. */
 export async function readEndpoint(pool: Pool, webhookId: string): Promise<EndpointState | null> {
   const { rows } = await pool.query<EndpointState>(
     `SELECT h.id AS "webhookId", h.account_id AS "accountId", h.estado, h.pausado_por AS "pausedBy",

@@ -1,7 +1,8 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
+import type { SealedSecret } from '../runtime/secrets.ts';
 
-/** The webhook as it is now: every attempt reads it again. */
+/** The webhook as it is now. Every claim reads it again. */
 export interface WebhookTarget {
   id: string;
   url: string;
@@ -9,10 +10,10 @@ export interface WebhookTarget {
   /** Requests per second. */
   rateLimit: number;
   inFlightLimit: number;
-  /** Its last attempts that ended without an answer in time. */
+  /** How many of its latest attempts in a row ended without an answer in time. */
   timeoutsInARow: number;
-  /** Sealed, newest first, at most three. */
-  secrets: readonly { keyId: string; sealed: Buffer }[];
+  /** Encrypted secrets, newest first, at most three. */
+  secrets: readonly SealedSecret[];
 }
 
 export interface ClaimedDelivery {
@@ -21,12 +22,12 @@ export interface ClaimedDelivery {
   leaseToken: string;
   /** Number of this attempt, from 1. */
   attempt: number;
-  /** Failed attempts since the schedule (re)started. */
+  /** Failed attempts since the retry schedule (re)started. */
   failuresOfCycle: number;
-  /** Asked for by the customer to try the endpoint: sent once, and of no account for the endpoint's health. */
+  /** A test that the customer asked for: it is sent once and does not count for the endpoint's health. */
   isTest: boolean;
   event: string;
-  /** Of the edition whose change it tells; of a test: empty and 0. */
+  /** Register and edition of the change; empty and 0 for a test. */
   register: string;
   edition: number;
   /** When the comparison that found the change ended. */
@@ -35,34 +36,35 @@ export interface ClaimedDelivery {
 }
 
 export interface Claim {
-  /** null: deleted. */
+  /** null if the webhook was deleted. */
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
-  /** Nothing that is due was left, so nothing can start before there is more work or nextDueAt has come. */
+  /** No due delivery was left over. Nothing can start before work is added or nextDueAt has come. */
   tookAll: boolean;
   wakeSeq: number;
-  /** No open delivery is of an earlier day; null: there is none. */
+  /** The earliest day that may have an open delivery; null if no delivery is open. */
   openSince: string | null;
   /**
-   * When something is due that was not due before this claim, by PostgreSQL's clock; null: nothing is, or none was asked for.
-   * By the same now() and snapshot as the claim, so what was not due above is counted here, to the microsecond.
+   * When the next delivery becomes due, by PostgreSQL's clock; null if there is none or nothing was claimed. It is read with
+   * the same now() and snapshot as the claim, so a delivery that was not due for the claim is counted here.
    */
   nextDueAt: Date | null;
-  /** Milliseconds from PostgreSQL's now to nextDueAt. */
+  /** Milliseconds from PostgreSQL's now() to nextDueAt. */
   nextDueInMs: number | null;
 }
 
 export interface ClaimLimits {
-  /** Longer than an exchange may take: a lease that ends while its request is under way sends it twice. */
+  /** Longer than an exchange may take: a lease that ends during its request makes the delivery be sent twice. */
   deliveryLeaseMs: number;
   workLeaseMs: number;
 }
 
 /**
- * Takes what can be sent now: due, at most one per RUC, in order of publication, within the in-flight limit. One short
- * transaction, serialised per webhook by its webhook_work row. The attempt's row is written here as "outcome unknown":
- * dying after the commit leaves exactly that, and the delivery is due again when its lease ends.
- * @param prepare is given the target before anything is claimed and says how many to take at most; if it throws, none is
+ * Claims the deliveries that can be sent now: due ones, at most one per RUC, in order of publication, within the in-flight
+ * limit. It is one short transaction, and the webhook's webhook_work row serialises it. The attempt is inserted here with
+ * the result "outcome unknown". If the process dies after the commit, the attempt keeps that result, and the delivery is due
+ * again when its lease ends.
+ * @param prepare gets the target before anything is claimed and returns the most to claim; if it throws, nothing is claimed
  */
 export function claimDeliveries(
   pool: Pool,
@@ -81,25 +83,22 @@ export function claimDeliveries(
   });
 }
 
-interface LeasedRow {
-  wake_seq: number;
-  open_since: string | null;
+interface LeasedRow extends Omit<WebhookTarget, 'url' | 'secrets'> {
+  wakeSeq: number;
+  openSince: string | null;
   url: string | null;
-  estado: 'activo' | 'pausado';
-  limite_por_segundo: number;
-  en_vuelo: number;
-  agotados_consecutivos: number;
-  secrets: { key_id: string; sealed: string }[] | null;
+  secrets: { keyId: string; sealed: string }[] | null;
 }
 
-/** The lease and the webhook as it is now, in one exchange with the server. */
+/** Takes the lease and reads the webhook in one round trip. */
 const leaseSql = `
   WITH work AS (
     INSERT INTO webhook_work AS w (webhook_id, lease_until) VALUES ($1, now() + make_interval(secs => $2))
     ON CONFLICT (webhook_id) DO UPDATE SET lease_until = EXCLUDED.lease_until RETURNING wake_seq, open_since
   )
-  SELECT work.wake_seq, work.open_since, h.url, h.estado, h.limite_por_segundo, h.en_vuelo, h.agotados_consecutivos,
-    (SELECT json_agg(json_build_object('key_id', s.key_id, 'sealed', encode(s.sealed, 'base64')) ORDER BY s.number DESC)
+  SELECT work.wake_seq AS "wakeSeq", work.open_since AS "openSince", h.id, h.url, h.estado,
+    h.limite_por_segundo AS "rateLimit", h.en_vuelo AS "inFlightLimit", h.agotados_consecutivos AS "timeoutsInARow",
+    (SELECT json_agg(json_build_object('keyId', s.key_id, 'sealed', encode(s.sealed, 'base64')) ORDER BY s.number DESC)
      FROM (SELECT number, key_id, sealed FROM webhook_secret
            WHERE webhook_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY number DESC LIMIT 3) AS s) AS secrets
   FROM work LEFT JOIN webhook h ON h.id = $1 AND h.deleted_at IS NULL`;
@@ -114,37 +113,25 @@ async function leaseWork(
     text: leaseSql,
     values: [webhookId, leaseMs / 1_000],
   });
-  const row = rows[0]!;
-  return { wakeSeq: row.wake_seq, openSince: row.open_since, target: targetOf(webhookId, row) };
-}
-
-function targetOf(webhookId: string, row: LeasedRow): WebhookTarget | null {
-  if (row.url === null) return null;
-  return {
-    id: webhookId,
-    url: row.url,
-    estado: row.estado,
-    rateLimit: row.limite_por_segundo,
-    inFlightLimit: row.en_vuelo,
-    timeoutsInARow: row.agotados_consecutivos,
-    secrets: (row.secrets ?? []).map(({ key_id, sealed }) => ({
-      keyId: key_id,
-      sealed: Buffer.from(sealed, 'base64'),
-    })),
-  };
+  const { wakeSeq, openSince, url, secrets, ...webhook } = rows[0]!;
+  if (url === null) return { wakeSeq, openSince, target: null };
+  const stillSealed = (secrets ?? []).map(({ keyId, sealed }) => ({ keyId, sealed: Buffer.from(sealed, 'base64') }));
+  return { wakeSeq, openSince, target: { ...webhook, url, secrets: stillSealed } };
 }
 
 /**
- * A delivery waits while another of its RUC is under way, while an earlier one was never attempted, and while an earlier
- * one is due as well: so of one RUC at most one is free. en_curso with a next_due_at that has passed is a lease that ran out.
- * Of a paused webhook only its tests are free; what else of it is under way ends by itself or with its lease (holdAbandoned).
+ * A delivery must wait while another of its RUC is in flight, while an earlier one was never attempted, and while an earlier
+ * one is due as well. So at most one delivery per RUC can be claimed. A row that is en_curso with a next_due_at in the past
+ * is a lease that ended. While a webhook is paused only its tests can be claimed; attempts in flight end by themselves, or
+ * their lease ends (holdAbandoned).
  *
- * How it asks is meant to leave PostgreSQL no choice, since its statistics may be of a time when nothing was open. The bound
- * on the day stands at every table: it plans over the days that matter and not over a year. What goes before a delivery is
- * asked by next_due_at, which only open ones have, and not by estado, so that no partial index serves; OFFSET 0 keeps it a
- * question per delivery, which stops with the limit; the update finds by key what is locked already. Its plan is kept:
- * planning takes ten times as long as running it.
- * @param since no open delivery is of an earlier day
+ * The statement leaves PostgreSQL no choice of plan, because its statistics may date from a time when nothing was open.
+ * - Every table has a bound on the day, so PostgreSQL plans over the days that matter and not over a year of partitions.
+ * - The check for other deliveries of the RUC uses next_due_at, which only open ones have, and not estado. So no partial
+ *   index fits, and OFFSET 0 keeps the check a subquery per row, which stops at the limit.
+ * - The update finds the rows that are locked already by their key.
+ * - Connections keep the plan, since planning takes ten times as long as running.
+ * @param since the earliest day that may have an open delivery
  */
 const claimSql = (since: string) => `
   WITH running AS (
@@ -171,12 +158,13 @@ const claimSql = (since: string) => `
     INSERT INTO attempt (day, delivery_id, number, started_at, failure)
     SELECT day, id, intentos, now(), 'resultado_desconocido' FROM claimed
   )
-  SELECT next.at AS next_at, ceil(extract(epoch FROM next.at - now()) * 1000) AS next_in_ms,
+  SELECT next.at AS "nextDueAt", ceil(extract(epoch FROM next.at - now()) * 1000)::double precision AS "nextDueInMs",
     NOT EXISTS (
       SELECT FROM delivery d
       WHERE d.webhook_id = $1 AND d.day >= ${dayText(since)} AND d.estado IN ('pendiente', 'en_curso') AND d.next_due_at <= now()
-        AND (d.is_test OR NOT $5) AND d.id <> ALL (SELECT id FROM free)) AS took_all,
-    c.day, c.id, c.lease_token, c.intentos, c.fallos_del_ciclo, c.is_test, e.evento, e.register, e.edition, e.ocurrido_en, e.payload
+        AND (d.is_test OR NOT $5) AND d.id <> ALL (SELECT id FROM free)) AS "tookAll",
+    c.day, c.id, c.lease_token AS "leaseToken", c.intentos AS attempt, c.fallos_del_ciclo AS "failuresOfCycle",
+    c.is_test AS "isTest", e.evento AS event, e.register, e.edition, e.ocurrido_en AS "occurredAt", e.payload
   FROM (
     SELECT min(next_due_at) AS at FROM delivery
     WHERE webhook_id = $1 AND day >= ${dayText(since)} AND estado IN ('pendiente', 'en_curso') AND next_due_at > now()
@@ -184,23 +172,10 @@ const claimSql = (since: string) => `
   LEFT JOIN (claimed c JOIN event e ON e.day >= ${dayText(since)} AND e.day = c.day AND e.id = c.event_id) ON true
   ORDER BY c.position`;
 
-interface ClaimedRow {
-  next_at: Date | null;
-  next_in_ms: string | null;
-  took_all: boolean;
-  /** null: nothing was claimed, and the row only says what is due next. */
-  day: string | null;
-  id: string;
-  lease_token: string;
-  intentos: number;
-  fallos_del_ciclo: number;
-  is_test: boolean;
-  evento: string;
-  register: string;
-  edition: number;
-  ocurrido_en: Date;
-  payload: string;
-}
+type Due = Pick<Claim, 'tookAll' | 'nextDueAt' | 'nextDueInMs'>;
+
+/** A row without a day stands for an empty claim and only says what is due next. */
+type ClaimedRow = Due & (ClaimedDelivery | { day: null });
 
 async function claim(
   client: PoolClient,
@@ -208,41 +183,24 @@ async function claim(
   openSince: string,
   most: number,
   leaseMs: number,
-): Promise<Pick<Claim, 'deliveries' | 'tookAll' | 'nextDueAt' | 'nextDueInMs'>> {
+): Promise<Due & Pick<Claim, 'deliveries'>> {
   const isPaused = target.estado === 'pausado';
   const { rows } = await client.query<ClaimedRow>({
     name: keptUnder('claim-deliveries', openSince),
     text: claimSql(openSince),
     values: [target.id, most, target.inFlightLimit, leaseMs / 1_000, isPaused],
   });
-  const { next_at, next_in_ms, took_all } = rows[0]!;
-  const deliveries = rows
-    .filter((row): row is ClaimedRow & { day: string } => row.day !== null)
-    .map((row) => ({
-      day: row.day,
-      id: row.id,
-      leaseToken: row.lease_token,
-      attempt: row.intentos,
-      failuresOfCycle: row.fallos_del_ciclo,
-      isTest: row.is_test,
-      event: row.evento,
-      register: row.register,
-      edition: row.edition,
-      occurredAt: row.ocurrido_en,
-      payload: row.payload,
-    }));
-  return {
-    deliveries,
-    tookAll: took_all,
-    nextDueAt: next_at,
-    nextDueInMs: next_in_ms === null ? null : Number(next_in_ms),
-  };
+  const deliveries: ClaimedDelivery[] = [];
+  for (const { tookAll, nextDueAt, nextDueInMs, ...row } of rows) if (row.day !== null) deliveries.push(row);
+  const { tookAll, nextDueAt, nextDueInMs } = rows[0]!;
+  return { deliveries, tookAll, nextDueAt, nextDueInMs };
 }
 
 /**
- * Holds what a worker that died left under way and whose webhook is paused by now: nobody takes it up, so it is kept like the
- * rest. The webhook's row is locked against a resume, which would find it neither held nor due. Repeatable.
- * @param openSince no open delivery is of an earlier day
+ * Holds deliveries that a dead worker left in flight while their webhook was paused. No round claims them, so they are kept
+ * like the other held ones. The webhook's row is locked against a resume, which would find them neither held nor due.
+ * Repeatable.
+ * @param openSince the earliest day that may have an open delivery
  */
 export async function holdAbandoned(pool: Pool, webhookId: string, openSince: string): Promise<void> {
   await pool.query(
@@ -256,17 +214,17 @@ export async function holdAbandoned(pool: Pool, webhookId: string, openSince: st
 
 const weekMs = 7 * 86_400_000;
 
-/** A lower bound of `day`, written into the statement. A parameter would not do: see keptUnder. */
+/** A lower bound of `day` as SQL text. It is no parameter for the reason given at `keptUnder`. */
 export function dayText(day: string): string {
   if (!/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(day)) throw new RangeError('a bound of days is no day');
   return `DATE '${day}'`;
 }
 
 /**
- * The name under which a connection keeps the plan of a statement with that bound; undefined: planned each time. With the bound
- * as a parameter the one plan that is kept would be of all days that there are: after 13 months it takes a second to make
- * and locks seven thousand tables and indexes, just to be found worse. Bounds are of the last days, but for what was held
- * for long: plans of as many days are not kept. Those of past days go with their connection (maxLifetimeSeconds).
+ * The name under which a connection keeps the plan of a statement with this bound, or undefined to plan it each time. If the
+ * bound were a parameter, PostgreSQL would plan once over all days: after 13 months that takes a second and locks seven
+ * thousand tables and indexes, and the plan is worse. Bounds are usually of the last days. A bound from long ago (deliveries
+ * that were held) is rare and gets no kept plan. Plans of past days end with their connection (maxLifetimeSeconds).
  */
 export function keptUnder(statement: string, since: string): string | undefined {
   return since >= limaDay(new Date(Date.now() - weekMs)) ? `${statement} ${since}` : undefined;

@@ -7,18 +7,18 @@ export interface LoggedDelivery {
   id: string;
   webhookId: string;
   eventId: string;
-  /** One of the seven kinds, or `ping`. */
+  /** One of the seven kinds of event, or `ping` for a test. */
   evento: string;
   estado: DeliveryState;
   /** Attempts made in all. */
   attempts: number;
   createdAt: Date;
-  /** null: no attempt is due. */
+  /** null if no attempt is scheduled. */
   nextAttemptAt: Date | null;
   place: DeliveryPlace;
 }
 
-/** Where a delivery stands among those of its webhook. Microseconds of Unix time: a Date would round them, and a page would repeat or skip. */
+/** Where a page of deliveries ends, in microseconds of Unix time. A Date would round them, and pages would repeat or skip. */
 export interface DeliveryPlace {
   createdMicros: number;
   id: string;
@@ -26,30 +26,20 @@ export interface DeliveryPlace {
 
 export interface DeliveryFilter {
   estado?: DeliveryState | undefined;
-  /** Made at or after. */
+  /** Earliest creation time, included. */
   from?: Date | undefined;
-  /** Made before. */
+  /** Latest creation time, excluded. */
   before?: Date | undefined;
   after: DeliveryPlace | null;
 }
 
-interface DeliveryRow {
-  day: string;
-  id: string;
-  webhook_id: string;
-  event_id: string;
-  estado: DeliveryState;
-  intentos: number;
-  created_at: Date;
-  created_micros: number;
-  next_due_at: Date | null;
-}
+type DeliveryRow = Omit<LoggedDelivery, 'evento' | 'place'> & { createdMicros: number };
 
-const columns = `d.day, d.id, d.webhook_id, d.event_id, d.estado, d.intentos, d.created_at,
-  (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_micros,
-  CASE WHEN d.estado = 'pendiente' THEN d.next_due_at END AS next_due_at`;
+const columns = `d.day, d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", d.estado, d.intentos AS attempts,
+  d.created_at AS "createdAt", (extract(epoch FROM d.created_at) * 1000000)::bigint AS "createdMicros",
+  CASE WHEN d.estado = 'pendiente' THEN d.next_due_at END AS "nextAttemptAt"`;
 
-/** A webhook's deliveries, newest first. New ones come before the first page: who follows the pages sees each at most once. */
+/** A webhook's deliveries, newest first. New ones appear before the first page, so a reader sees each delivery at most once. */
 export async function pageDeliveries(
   pool: Pool,
   webhookId: string,
@@ -76,7 +66,7 @@ export async function pageDeliveries(
   return withEvents(pool, rows);
 }
 
-/** null: the account has no such delivery, or its time is over. */
+/** Returns null if the account has no such delivery, or if its retention has ended. */
 export async function readDelivery(pool: Pool, accountId: number, id: string): Promise<LoggedDelivery | null> {
   const day = await dayOfDelivery(pool, id);
   if (day === null) return null;
@@ -88,9 +78,8 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * The partition that holds the delivery, if there is such a delivery; null: there is none. Ids of earlier releases say
- * nothing about their day: each is looked at by its own index, the newest first, until it is found, since an index over all
- * days would cost every attempt a write.
+ * The day whose partition would hold the delivery; null if no partition does. Ids of earlier releases hold no day, so the
+ * partitions are searched, newest first. An index over all days would cost every attempt a write.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
   return dayInDeliveryId(id) ?? searchDays(pool, id);
@@ -110,18 +99,18 @@ async function searchDays(pool: Pool, id: string): Promise<string | null> {
 export interface LoggedAttempt {
   number: number;
   startedAt: Date;
-  /** null: under way, or its outcome is unknown. */
+  /** null while the attempt is in flight, or if its outcome is unknown. */
   durationMs: number | null;
   httpStatus: number | null;
-  /** A class; null after a success and while it is under way. */
+  /** Class of the failure; null after a success and while the attempt is in flight. */
   failure: string | null;
-  /** What came of the answer's body, as much as is kept. */
+  /** The beginning of the answer's body. */
   response: Buffer | null;
-  /** It was longer, or it broke off. */
+  /** The body was longer, or it broke off. */
   responseCut: boolean;
 }
 
-/** The last attempts, oldest first; those past their time are gone. */
+/** The last attempts, oldest first. Attempts whose retention has ended are missing. */
 export async function readAttempts(
   pool: Pool,
   delivery: Pick<LoggedDelivery, 'day' | 'id'>,
@@ -142,19 +131,12 @@ async function withEvents(pool: Pool, rows: readonly DeliveryRow[]): Promise<Log
   if (rows.length === 0) return [];
   const { rows: events } = await pool.query<{ id: string; evento: string }>(
     'SELECT id, evento FROM event WHERE day = ANY($1::date[]) AND id = ANY($2)',
-    [[...new Set(rows.map(({ day }) => day))], rows.map(({ event_id }) => event_id)],
+    [[...new Set(rows.map(({ day }) => day))], rows.map(({ eventId }) => eventId)],
   );
   const kinds = new Map(events.map(({ id, evento }) => [id, evento]));
-  return rows.map((row) => ({
-    day: row.day,
-    id: row.id,
-    webhookId: row.webhook_id,
-    eventId: row.event_id,
-    evento: kinds.get(row.event_id)!,
-    estado: row.estado,
-    attempts: row.intentos,
-    createdAt: row.created_at,
-    nextAttemptAt: row.next_due_at,
-    place: { createdMicros: row.created_micros, id: row.id },
+  return rows.map(({ createdMicros, ...row }) => ({
+    ...row,
+    evento: kinds.get(row.eventId)!,
+    place: { createdMicros, id: row.id },
   }));
 }

@@ -16,53 +16,35 @@ interface OwnerMail {
 }
 
 interface MailLimits {
-  /** Longer than a try may take: a lease that ends while its mail is on the way sends it twice. */
+  /** Longer than a try may take: a lease that ends while the mail is being sent makes it be sent twice. */
   leaseMs: number;
-  /** Notices older than this are not mailed: a server that is set up today tells nobody of last month. */
+  /** Older notices are not mailed: a mail server that is set up today must not send last month's notices. */
   maxAgeMs: number;
 }
 
 /**
- * Takes the notice whose mail has been due longest, for the length of the lease; null: none is due. One at a time, so that
- * a slow server keeps no lease of a mail that is not on its way yet; several processes may do so at once. Dying after this
- * line repeats the mail, with the same Message-ID, when the lease ends.
+ * Leases the owner notice whose mail has been due longest; null if none is due. Several processes may call it at once. A
+ * process takes one at a time, so with a slow mail server it holds no lease of a mail that it is not sending yet. If the
+ * process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
  */
 export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<OwnerMail | null> {
-  const { rows } = await pool.query<NoticeRow>(
+  const { rows } = await pool.query<OwnerMail>(
     `WITH due AS (
        SELECT n.id, a.email FROM notice n JOIN account a ON a.id = n.account_id
        WHERE n.mail_due_at <= now() AND n.at > now() - make_interval(secs => $1) AND a.email <> ''
        ORDER BY n.mail_due_at LIMIT 1 FOR UPDATE OF n SKIP LOCKED)
      UPDATE notice n SET mail_attempts = n.mail_attempts + 1, mail_due_at = now() + make_interval(secs => $2)
      FROM due WHERE n.id = due.id
-     RETURNING n.id, due.email, n.webhook_id, n.kind, n.detail, n.at, n.mail_attempts`,
+     RETURNING n.id, due.email, n.webhook_id AS "webhookId", n.at, n.mail_attempts AS attempt,
+       json_build_object('kind', n.kind, 'detail', n.detail) AS notice`,
     [limits.maxAgeMs / 1_000, limits.leaseMs / 1_000],
   );
-  const row = rows[0];
-  if (row === undefined) return null;
-  return {
-    id: row.id,
-    email: row.email,
-    webhookId: row.webhook_id,
-    notice: { kind: row.kind, detail: row.detail } as OwnerNotice,
-    at: row.at,
-    attempt: row.mail_attempts,
-  };
-}
-
-interface NoticeRow {
-  id: number;
-  email: string;
-  webhook_id: string;
-  kind: OwnerNotice['kind'];
-  detail: OwnerNotice['detail'];
-  at: Date;
-  mail_attempts: number;
+  return rows[0] ?? null;
 }
 
 type MailOutcome = 'sent' | 'given_up' | { retryInMs: number };
 
-/** Only the try that still holds the lease is recorded; of two that overlapped, the later one. */
+/** Records the outcome only if the try still holds the lease. If two tries overlapped, the later one is recorded. */
 async function recordOwnerMail(
   pool: Pool,
   { id, attempt }: Pick<OwnerMail, 'id' | 'attempt'>,
@@ -78,7 +60,7 @@ async function recordOwnerMail(
 }
 
 export interface OwnerMailRule extends MailLimits {
-  /** Waits after the first, second, … failed try; after the last one the mail is given up. */
+  /** Waits after the first, second, … failed try. After the last of them the mail is given up. */
   retryAfterMs: readonly number[];
 }
 
@@ -96,7 +78,7 @@ export interface OwnerMailDependencies {
   rule: OwnerMailRule;
 }
 
-/** Mails what is due, one after the other, until nothing is or the stop is asked for. Returns how many were taken by the server. */
+/** Sends due mails one after the other until none is due or `stop` aborts. Returns how many the mail server accepted. */
 export async function mailOwnerNotices(dependencies: OwnerMailDependencies, stop?: AbortSignal): Promise<number> {
   let sent = 0;
   for (;;) {
@@ -113,17 +95,17 @@ async function mailOne({ mailer, log, rule }: OwnerMailDependencies, due: OwnerM
   try {
     const { subject, text } = textOf(due.notice, due.webhookId, due.at);
     await mailer.send({ id: `aviso-${due.id}`, to: due.email, subject, text });
-    log.info(line, 'notice mailed');
+    log.info(line, 'owner notice mailed');
     return 'sent';
   } catch (error) {
     if (!(error instanceof MailError)) throw error;
     const retryInMs = error.retryable ? rule.retryAfterMs[due.attempt - 1] : undefined;
-    log.warn({ ...line, err: error, retryInMs }, 'notice not mailed');
+    log.warn({ ...line, err: error, retryInMs }, 'owner notice not mailed');
     return retryInMs === undefined ? 'given_up' : { retryInMs };
   }
 }
 
-/** A notice as it is mailed. Pure. Names a webhook by its id alone: a URL may hold a secret, a description a person. */
+/** The text of the mail. It names the webhook by its id alone: a URL may hold a secret, a description a person's name. */
 function textOf(notice: OwnerNotice, webhookId: string, at: Date): { subject: string; text: string } {
   const { title, lines } = partsOf(notice);
   const text = [

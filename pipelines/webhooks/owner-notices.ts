@@ -8,7 +8,7 @@ export interface StoredOwnerNotice {
   at: Date;
 }
 
-/** An account's notices, newest first, those before `before`; null: from the newest. */
+/** An account's notices, newest first; only those with an id below `before`, unless it is null. */
 export async function pageOwnerNotices(
   pool: Pool,
   accountId: number,
@@ -23,14 +23,14 @@ export async function pageOwnerNotices(
   return rows;
 }
 
-/** `plan`: the account's plan does not watch any more (plan-hold.ts); the webhook itself then names no cause. */
+/** `plan` means that the account's plan no longer includes watching. The webhook's own pausado_por is then null. */
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
 
-/** What an account is told about its webhooks besides the events: in `avisos` and by mail. Keys of `detail` are the API's. */
+/** An owner notice: what happened to a webhook, shown in `avisos` and sent by mail. The keys of `detail` are the API's. */
 export type OwnerNotice =
   | {
       kind: 'webhook.por_pausar';
-      /** How far the failures have gone towards the pause. */
+      /** How far the failures have gone towards a pause. */
       detail: { porcentaje: 50 | 90; fallos_consecutivos: number; primer_fallo_en: string };
     }
   | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
@@ -39,10 +39,10 @@ export type OwnerNotice =
 type OwnerNoticeKind = OwnerNotice['kind'];
 
 /**
- * Writes a notice in the transaction that changes the webhook, whose row the caller has locked: both are there or neither.
- * Of one series of failures each warning is written once, whoever repeats it; a pause or resume is said by whoever made
- * the change. The mail goes out later (notice-mail.ts).
- * @returns false: this warning stands already, or there is no such webhook
+ * Writes an owner notice in the transaction that changes the webhook, so both are stored or neither. The caller has locked
+ * the webhook's row. A warning is written once per series of failures, even if it is repeated. The mail is sent later
+ * (owner-mail.ts).
+ * @returns false if the warning was written before, or if there is no such webhook
  */
 export async function writeOwnerNotice(client: PoolClient, webhookId: string, notice: OwnerNotice): Promise<boolean> {
   const { rowCount } = await client.query(

@@ -3,11 +3,14 @@ import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { lockWork, raiseWork } from './work.ts';
 
 /*
- * Everything that changes a webhook's state locks its row first, then its work row, then its deliveries. Writers of
- * deliveries (events.ts, record.ts) hold the webhook's row FOR SHARE, so a pause sees all of theirs or comes before them.
+ * Whatever changes a webhook's state locks its row first, then its work row, then its deliveries. Writers of deliveries
+ * (watch/events.ts, results.ts) hold the webhook's row FOR SHARE, so a pause either sees all of their rows or comes first.
  */
 
-/** Stops sending and keeps what is pending. Attempts under way end by themselves. False: it was paused or deleted already. */
+/**
+ * Pauses the webhook and holds its pending deliveries. Attempts in flight end by themselves. Returns false if the webhook was
+ * paused or deleted already.
+ */
 export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): Promise<boolean> {
   return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));
 }
@@ -31,16 +34,16 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
 }
 
 export interface Resumed {
-  /** False: there is no such webhook, it was not paused, or the account's plan does not watch. */
+  /** False if there is no such webhook, it was not paused, or the account's plan does not include watching. */
   resumed: boolean;
-  /** Held deliveries that are due now. */
+  /** How many held deliveries are due now. */
   released: number;
 }
 
 /**
- * Takes up sending again: the customer says that the endpoint is fine. What was held is due at once, in order, each
- * with its retry schedule from the start. The caller then wakes the webhook (wake.ts); dying before that leaves the
- * work to the sweeper. Repeating it releases nothing twice.
+ * Resumes a paused webhook at the customer's word that the endpoint works. All held deliveries are due at once, in order, and
+ * their retry schedules start anew. The caller then wakes the webhook; if it dies before that, the sweeper does. A repeat
+ * releases nothing twice.
  */
 export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
   return inTransaction(pool, (client) => resumeIn(client, webhookId));
@@ -69,8 +72,9 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels all that is open. An attempt under way ends by itself, and is told if the receiver took
- * it: it keeps its lease's token for that (record.ts). If its worker died nobody would end it, now or ever. False: not there.
+ * Marks the webhook deleted and cancels its open deliveries. Attempts in flight end by themselves. A cancelled delivery keeps
+ * its lease token, so a success that still arrives is recorded (results.ts). Without the cancellation a dead worker's
+ * deliveries would stay open for ever. Returns false if the account has no such webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -88,9 +92,9 @@ export async function deleteWebhookIn(client: PoolClient, accountId: number, web
 }
 
 /**
- * Brings an account's webhooks in line with whether its plan watches, in the transaction that changes the plan. Without it
- * they are paused and hold what comes; with it again those go on that nothing else had paused. Repeatable. What is
- * released needs no wake-up: the worker's sweeper finds it.
+ * Pauses or resumes an account's webhooks in the transaction that changes its plan. Without watching in the plan they are
+ * paused and hold new deliveries. When the plan includes it again, those are resumed that nothing else had paused.
+ * Repeatable. No wake-up is needed: the worker's sweeper finds what is released.
  */
 export async function followPlan(client: PoolClient, accountId: number, watches: boolean): Promise<void> {
   const { rows } = await client.query<{ id: string; estado: string; pausado_por: string | null }>(
@@ -109,8 +113,8 @@ export async function followPlan(client: PoolClient, accountId: number, watches:
 }
 
 /**
- * Gives up what has been held for longer than `heldDays` for accounts whose plan does not watch; it can still be sent by
- * hand. A webhook at a time; repeatable. Returns how many deliveries.
+ * Discards deliveries that were held for longer than `heldDays` because of the plan; they can still be sent by hand. Each
+ * webhook is a transaction of its own. Repeatable. Returns how many were discarded.
  */
 export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(
@@ -126,7 +130,7 @@ export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: Abo
 }
 
 async function discardOf(client: PoolClient, webhookId: string, heldDays: number): Promise<number> {
-  // The plan may have come back since the webhook was read.
+  // The plan may include watching again since the webhook was read.
   const held = await client.query(
     `SELECT 1 FROM webhook WHERE id = $1 AND plan_held_since < now() - make_interval(days => $2) FOR NO KEY UPDATE`,
     [webhookId, heldDays],

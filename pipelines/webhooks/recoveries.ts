@@ -6,8 +6,8 @@ import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * What a recovery may send again. Held deliveries are a resume's, cancelled ones nobody's. What a correction took back is
- * counted in the total and left when its turn comes (makeDue).
+ * States whose deliveries a recovery may send again. Held ones are sent by a resume, and cancelled ones never. Deliveries
+ * that a correction took back count in the total, but are not sent (makeDue).
  */
 export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
 export type RecoverableState = (typeof recoverableStates)[number];
@@ -19,7 +19,7 @@ export interface Recovery {
   until: Date;
   states: RecoverableState[];
   estado: 'simulada' | 'en_curso' | 'terminada' | 'cancelada';
-  /** Deliveries that it found when it was asked for. */
+  /** How many deliveries it found when it was created. */
   total: number;
   resent: number;
   createdAt: Date;
@@ -27,19 +27,19 @@ export interface Recovery {
 }
 
 export interface NewRecovery {
-  /** Deliveries made from then… */
+  /** Earliest creation time of the deliveries. */
   from: Date;
-  /** …and before this, which is not included; null: until now. */
+  /** Latest creation time, excluded; null means now. */
   before: Date | null;
   states: readonly RecoverableState[];
-  /** Only counts. */
+  /** True to count only. */
   isSimulated: boolean;
 }
 
 export interface RecoveryLimits {
-  /** Deliveries of one transaction. */
+  /** Deliveries per transaction. */
   chunkRows: number;
-  /** While so many are due already it waits, so that a new notice never stands behind all that is recovered. */
+  /** The recovery waits while so many deliveries are due, so a new delivery never waits for the whole recovery. */
   maxDue: number;
   waitMs: number;
 }
@@ -50,16 +50,16 @@ const columns = `id, webhook_id AS "webhookId", from_at AS "from", until_at AS "
   created_at AS "createdAt", finished_at AS "finishedAt"`;
 
 /**
- * What a recovery is about: $1 webhook, $2 from, $3 until, $4 states, $5 when it was asked for. Tests are nobody's backlog;
- * what ended after it was asked for is not its business, not even what it sent itself.
+ * Condition for the deliveries of a recovery: $1 webhook, $2 from, $3 until, $4 states, $5 creation time of the recovery.
+ * Tests are left out, and so is whatever ended after the recovery was created, such as the deliveries it sent itself.
  */
 const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado = ANY($4) AND NOT is_test
   AND (finished_at IS NULL OR finished_at <= $5)`;
 
 /**
- * Counts, and writes down what is to be sent again; advanceRecovery does it. Dying after this line loses nothing. A repeat
- * whose first answer was lost is one more recovery, which finds the same deliveries pending by then and leaves them.
- * @returns null: the webhook has `maxRunning` under way already
+ * Counts the deliveries and stores the recovery; `advanceRecovery` sends them. If the process dies after the commit, nothing
+ * is lost. If the answer is lost, a repeat creates one more recovery, which skips the deliveries that are pending by then.
+ * @returns null if the webhook has `maxRunning` recoveries running already
  */
 export function createRecovery(
   pool: Pool,
@@ -89,7 +89,7 @@ export function createRecovery(
   });
 }
 
-/** null: no such recovery of this webhook. */
+/** Returns null if the webhook has no such recovery. */
 export async function readRecovery(pool: Pool, webhookId: string, id: string): Promise<Recovery | null> {
   const { rows } = await pool.query<Recovery>(`SELECT ${columns} FROM recovery WHERE webhook_id = $1 AND id = $2`, [
     webhookId,
@@ -99,14 +99,14 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
 }
 
 /**
- * How many of those that were counted an ended recovery left: changed meanwhile, or corrected. What was under way or held when
- * it was asked for may have become pending since and was made due as well, so that it may be more than were counted.
+ * How many of the counted deliveries an ended recovery did not send: they changed meanwhile, or were corrected. A delivery
+ * that was in flight or held at the count may have been sent too, so `resent` can exceed `total`.
  */
 export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): number {
   return Math.max(0, total - resent);
 }
 
-/** Nothing more is made due; what was, is sent. Repeatable. false: no such recovery of this webhook. */
+/** Stops a recovery. Deliveries that are due already are still sent. Repeatable. Returns false if there is no such recovery. */
 export async function cancelRecovery(pool: Pool, webhookId: string, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `UPDATE recovery SET finished_at = CASE WHEN estado = 'en_curso' THEN now() ELSE finished_at END,
@@ -117,7 +117,7 @@ export async function cancelRecovery(pool: Pool, webhookId: string, id: string):
   return rowCount === 1;
 }
 
-/** Instants as text: a Date would lose the microseconds by which deliveries follow each other. */
+/** Instants are text, because a Date would lose the microseconds by which deliveries differ. */
 interface RunningRecovery {
   id: string;
   webhook_id: string;
@@ -130,9 +130,9 @@ interface RunningRecovery {
 }
 
 /**
- * One chunk of the recovery that has waited longest and that nobody else works on, in one transaction: how far it is stands
- * with what it made due. Dying before the commit does nothing, after it the next call goes on there.
- * @returns null: nothing to do now; else the webhook to wake, or null where nothing became due
+ * Sends one chunk of the recovery that has waited longest and that no other process works on. The progress commits together
+ * with the deliveries made due, so after a death the next call goes on from there.
+ * @returns null if no recovery is ready; else the webhook to wake, or null in `wake` if nothing became due
  */
 export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {
   return inTransaction(pool, async (client) => {
@@ -206,9 +206,9 @@ async function finish(
 const lookEveryMs = 1_000;
 
 /**
- * Works off recoveries, a chunk at a time, until none is ready; then looks again. Any number of processes may: a chunk is
- * one transaction that holds its recovery. Returns the stop, which waits for the chunk under way.
- * @param wake best effort: what it misses, the worker's sweeper finds
+ * Works off recoveries chunk by chunk until none is ready, and looks again every second. Any number of processes may do so,
+ * since a chunk is one transaction that locks its recovery. Returns the stop, which waits for the running chunk.
+ * @param wake best effort: the worker's sweeper finds what it misses
  */
 export function startRecovering(
   pool: Pool,

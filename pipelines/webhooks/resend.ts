@@ -7,10 +7,10 @@ import { dayOfDelivery } from './delivery-log.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * Writes a test of the endpoint: an event `ping` that no history shows, and its delivery, due now whether the webhook is
- * paused or not. The caller then wakes the webhook; dying before that leaves the work to the sweeper. Not repeatable: each
- * call is one more test.
- * @returns the delivery's id; null: the webhook was deleted
+ * Writes a test of the endpoint: an event `ping`, which no history shows, and its delivery, due now even if the webhook is
+ * paused. The caller then wakes the webhook; if it dies before that, the sweeper does. Not repeatable: each call is one more
+ * test.
+ * @returns the delivery's id; null if the webhook was deleted
  */
 export async function writePing(pool: Pool, accountId: number, webhookId: string, at: Date): Promise<string | null> {
   const day = limaDay(at);
@@ -46,20 +46,20 @@ export type NotResent =
   | { ok: false; problem: 'cancelled' }
   | { ok: false; problem: 'taken_back'; by: Correction };
 
-/** The edition that took back what a delivery says. */
+/** The edition that corrected the change of a delivery. */
 export interface Correction {
   edition: number;
   fechaDato: string;
 }
 
 /**
- * Makes a delivery due now, under the id it has. It is one row with one due time, so whatever was pending of it is not sent
- * besides; a success ends it. One whose schedule is over starts anew, one that waits for a retry only waits no longer.
- * Of a paused webhook it is held with the rest. One that is under way stays as it is. Repeatable.
+ * Makes a delivery due now under its old id. A delivery is one row with one due time, so a pending retry is not sent besides,
+ * and a success ends it. If its retry schedule had ended, the schedule starts anew; if a retry was scheduled, only the wait
+ * ends. On a paused webhook the delivery is held. A delivery in flight stays as it is. Repeatable.
  *
- * What a correction took back is not sent, attempted before or not: its receiver would have what is known to be wrong as the
- * last word. Nor is what was cancelled with its webhook. The caller then wakes the webhook; dying before that leaves the
- * work to the sweeper.
+ * A delivery that a correction took back is refused, attempted before or not: otherwise the receiver's last message would be
+ * known to be wrong. Deliveries that were cancelled with their webhook are refused too. The caller then wakes the webhook;
+ * if it dies before that, the sweeper does.
  */
 export async function resendDelivery(pool: Pool, accountId: number, id: string): Promise<Resent> {
   const day = await dayOfDelivery(pool, id);
@@ -83,7 +83,7 @@ export async function resendDelivery(pool: Pool, accountId: number, id: string):
   });
 }
 
-/** For operators, who know a delivery by its id alone. null: there is none. */
+/** Finds the account of a delivery for operators, who know only its id. Returns null if there is no such delivery. */
 export async function accountOfDelivery(pool: Pool, id: string): Promise<number | null> {
   const day = await dayOfDelivery(pool, id);
   const { rows } = await pool.query<{ account_id: number }>(
@@ -110,10 +110,10 @@ async function leftAsItIs(client: PoolClient, webhookId: string, day: string, id
 }
 
 /**
- * Makes those of the deliveries due that are in one of the states and that no correction took back, in the caller's
- * transaction, which holds the webhook's row and its work row (README, rule 4): a correction comes before it and is seen, or
- * after it. Tests are sent while it is paused too.
- * @returns the states that they are in now, by id
+ * Makes deliveries due that are in one of the states and were not taken back by a correction. The caller's transaction holds
+ * the webhook's row and its work row (README, rule 4), so a correction either comes first and is seen here, or comes after.
+ * Tests become due even if the webhook is paused.
+ * @returns the new states by delivery id
  */
 export async function makeDue(
   client: PoolClient,

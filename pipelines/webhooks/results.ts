@@ -3,44 +3,41 @@ import { dayText, keptUnder } from './claim.ts';
 import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { pauseIn } from './pauses.ts';
 
-/** What is stored with the webhook of how its attempts went. */
-export interface StoredHealth {
+/** How the latest attempts of a webhook went. It is stored with the webhook. */
+export interface Health {
   failuresInARow: number;
   firstFailureAt: Date | null;
   timeoutsInARow: number;
 }
 
-/** The webhook at the moment at which its outcomes are judged, under its lock. */
+/** The webhook, read under its lock at the moment at which a round's outcomes are judged. */
 export interface Standing {
-  health: StoredHealth;
-  /** Where it points by now: what another URL answered says nothing of this one. */
+  health: Health;
+  /** The current URL. Answers of an earlier URL do not count for it. */
   url: string;
-  /** By PostgreSQL's clock, which all workers share: a worker's that goes wrong pauses nobody. */
+  /** By PostgreSQL's clock, which all workers share: a wrong clock of one worker must not pause a webhook. */
   now: Date;
 }
 
 export interface HealthVerdict {
-  health: StoredHealth;
+  health: Health;
   lastSuccessAt: Date | null;
   pause: PauseCause | null;
-  /** Percent of the way to a pause that the owner should have been warned of by now. */
+  /** How far the failures have gone towards a pause, in percent, if that calls for a warning. */
   warning: 50 | 90 | null;
 }
 
-interface HealthRow {
+interface HealthRow extends Health {
   url: string;
   now: Date;
   estado: 'activo' | 'pausado';
-  fallos_consecutivos: number;
-  primer_fallo_at: Date | null;
-  agotados_consecutivos: number;
 }
 
 /**
- * Folds a round's outcomes into the webhook's health, under its lock: two rounds, or a round and a resume, never lose each
- * other's change. `judge` says what becomes of it. A pause holds what is pending, and the owner's notice of it or of a
- * warning is written, in the same transaction: once each.
- * @returns the cause if this call paused the webhook: once per pause, whoever else tries
+ * Adds a round's outcomes to the webhook's health and pauses the webhook if `judge` says so. All of it is one transaction
+ * under the webhook's lock: two rounds, or a round and a resume, never lose each other's change. The same transaction holds
+ * the pending deliveries of a paused webhook and writes the owner notice.
+ * @returns the cause of the pause if this call paused the webhook
  */
 export function updateHealth(
   pool: Pool,
@@ -49,26 +46,22 @@ export function updateHealth(
 ): Promise<PauseCause | null> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<HealthRow>(
-      `SELECT url, clock_timestamp() AS now, estado, fallos_consecutivos, primer_fallo_at, agotados_consecutivos FROM webhook
-       WHERE id = $1 AND deleted_at IS NULL FOR UPDATE`,
+      `SELECT url, clock_timestamp() AS now, estado, fallos_consecutivos AS "failuresInARow",
+         primer_fallo_at AS "firstFailureAt", agotados_consecutivos AS "timeoutsInARow"
+       FROM webhook WHERE id = $1 AND deleted_at IS NULL FOR UPDATE`,
       [webhookId],
     );
-    const row = rows[0];
-    if (row === undefined) return null;
-    const stored = {
-      failuresInARow: row.fallos_consecutivos,
-      firstFailureAt: row.primer_fallo_at,
-      timeoutsInARow: row.agotados_consecutivos,
-    };
-    const { health, lastSuccessAt, pause, warning } = judge({ health: stored, url: row.url, now: row.now });
+    if (rows[0] === undefined) return null;
+    const { url, now, estado, ...stored } = rows[0];
+    const { health, lastSuccessAt, pause, warning } = judge({ health: stored, url, now });
     await client.query(
       `UPDATE webhook SET fallos_consecutivos = $2, primer_fallo_at = $3, agotados_consecutivos = $4,
          ultima_entrega_at = GREATEST(ultima_entrega_at, $5) WHERE id = $1`,
       [webhookId, health.failuresInARow, health.firstFailureAt, health.timeoutsInARow, lastSuccessAt],
     );
     if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
-    // What was under way when its owner paused it may fail still: no pause is to come that one would warn of.
-    if (warning !== null && health.firstFailureAt !== null && row.estado === 'activo') {
+    // Attempts that were in flight when the owner paused the webhook may still fail. A warning of a pause would be wrong then.
+    if (warning !== null && health.firstFailureAt !== null && estado === 'activo') {
       await writeOwnerNotice(client, webhookId, {
         kind: 'webhook.por_pausar',
         detail: {
@@ -82,7 +75,6 @@ export function updateHealth(
   });
 }
 
-/** How one attempt ended. */
 export interface AttemptResult {
   day: string;
   id: string;
@@ -92,19 +84,19 @@ export interface AttemptResult {
   durationMs: number;
   success: boolean;
   httpStatus: number | null;
-  /** A class; null after a success. */
+  /** Class of the failure; null after a success. */
   failure: string | null;
   response: Buffer | null;
-  /** The response is not all that was answered. */
+  /** `response` is not the whole answer. */
   responseCut: boolean;
-  /** After a failure: wait before the next attempt; null: the schedule is used up. */
+  /** Wait before the next attempt after a failure; null if the retry schedule has ended. */
   retryInMs: number | null;
 }
 
 /**
- * Writes results, all or none, in one exchange with the server. A delivery changes only if its lease is still the one that
- * was sent under; the attempt's row is written in any case, since the attempt did happen. Dying before the commit leaves
- * "outcome unknown", and the receiver gets the same delivery again.
+ * Writes results in one round trip, all or none. A delivery changes only if it still has the lease under which it was sent.
+ * The attempt is updated in any case, since it did happen. If the process dies before the commit, the attempts keep
+ * "outcome unknown", and the receiver gets the same deliveries again.
  * @returns how many deliveries took their result
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
@@ -132,11 +124,11 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
   return rows[0]!.updated;
 }
 
-// The webhook's row is held until the commit against a pause or deletion: else its sweep over pending deliveries could miss
-// these. Whoever waited for it here sees what it became. The days are named once more, as a bound and as a list, so that
-// PostgreSQL plans over these partitions alone. A delivery has a lease's token while it is en_curso, or was when its webhook
-// was deleted; asking for the estado as well would bring in the index of open deliveries, which old statistics make look
-// empty (claim.ts).
+// The lock on the webhook's row keeps a pause or a deletion out until the commit: its update of pending deliveries could miss
+// these rows. A call that waited for the lock reads the new state. The days are given once as a bound and once as a list, so
+// that PostgreSQL plans over these partitions alone. A delivery has a lease token while it is en_curso, or if it was when its
+// webhook was deleted. A condition on estado would let PostgreSQL use the index of open deliveries, which old statistics
+// make look empty (see claim.ts).
 const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed

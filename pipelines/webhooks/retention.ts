@@ -3,14 +3,14 @@ import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.t
 import { discardHeldByPlan } from './pauses.ts';
 
 /**
- * How many locks PostgreSQL should have room for, max_connections × max_locks_per_transaction. A statement about a webhook or an
- * account looks into the partition of every day, each with its indexes: after 13 months it holds some 3,000 locks, and one
- * that is planned for the first time 7,000. Thirty connections at once were refused nothing with this, and more than half of
- * their statements with the 6,400 of PostgreSQL's defaults.
+ * The lock slots that PostgreSQL should have: max_connections × max_locks_per_transaction. A statement about a webhook or an
+ * account reads every day's partition with its indexes. After 13 months it holds some 3,000 locks, or 7,000 when it is planned
+ * for the first time. Measured with thirty connections at once: no statement was refused with this number, and more than
+ * half were with the 6,400 slots of PostgreSQL's defaults.
  */
 const leastLocks = 100_000;
 
-/** Says so, long before the days are there, where the server would refuse statements as "out of shared memory". */
+/** Warns at the start, months before the server would refuse statements as "out of shared memory". */
 export async function warnOfFewLocks(pool: Pool, log: Logger, least = leastLocks): Promise<void> {
   const { rows } = await pool.query<{ locks: number; connections: number }>(
     `SELECT current_setting('max_connections')::integer * current_setting('max_locks_per_transaction')::integer AS locks,
@@ -25,38 +25,39 @@ export async function warnOfFewLocks(pool: Pool, log: Logger, least = leastLocks
 }
 
 export interface RetentionRule {
-  /** Whole months that events and their deliveries are kept, counted from the detection day. */
+  /** Whole months for which events and their deliveries are kept, counted from the detection day. */
   eventMonths: number;
-  /** Days that attempts are kept, counted from their start. */
+  /** Days for which attempts are kept, counted from their start. */
   attemptDays: number;
-  /** Days that a delivery is held for an account whose plan does not watch any more. */
+  /** Days for which a delivery is held for an account whose plan no longer includes watching. */
   heldDays: number;
 }
 
 export const defaultRetentionRule: RetentionRule = { eventMonths: 13, attemptDays: 90, heldDays: 30 };
 
 export interface Removed {
-  /** Detection days whose events and deliveries went as a whole. */
+  /** Detection days whose events and deliveries were all removed. */
   days: string[];
-  /** Days past the time that still hold deliveries to be sent: everything else of them went. */
+  /** Expired days that keep deliveries which may still be sent. Everything else of these days was removed. */
   keptDays: string[];
-  /** Days whose attempts went. */
+  /** Days whose attempts were removed. */
   attemptDays: string[];
   notices: number;
-  /** Deliveries given up that were held for an account without the plan. */
+  /** Held deliveries that were discarded because the account's plan does not include watching. */
   discarded: number;
 }
 
 /**
- * How long each lock is waited for, and so how long others wait behind it; then the day is left to the next run. Three of
- * them stay below PostgreSQL's deadlock_timeout (1 s): of two that wait for each other it is always this one that gives up.
+ * The longest wait for a lock, and so the longest time that others wait behind it. When it is over, the day is left to the
+ * next run. Three such waits take less than PostgreSQL's deadlock_timeout (1 s), so the removal always gives up first and
+ * never another transaction.
  */
 const lockTimeoutMs = 200;
 
 /**
- * Removes what is past its time, a day's partition at once. A delivery that may still be sent (pending, under way, held)
- * keeps itself and its event, however old. Repeatable, each day for itself: dying between two days leaves the rest to
- * the next run.
+ * Removes what has expired, one day's partition at a time. A delivery that may still be sent (pending, in flight or held)
+ * stays together with its event, however old it is. Repeatable: each day is a transaction of its own, and after a death the
+ * next run does the remaining days.
  */
 export async function removeExpired(pool: Pool, rule: RetentionRule, stop?: AbortSignal): Promise<Removed> {
   const removed: Removed = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
@@ -90,14 +91,14 @@ async function daysPast(pool: Pool, parent: 'event' | 'attempt', age: string): P
   return rows.map(({ day }) => day);
 }
 
-/** null: another process is at it or removed the day, somebody held a lock for too long, or both waited for each other. Nothing was changed. */
+/** Returns null, with nothing changed, if another process removes days, or if a lock was not free in time. */
 async function underLockTimeout<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result | null> {
   try {
     return await inTransaction(pool, async (client) => {
-      // Of two workers at the same day each would keep the other from its lock.
+      // Two workers on one day would deadlock.
       const turn = await client.query<{ ours: boolean }>(
         `SELECT pg_try_advisory_xact_lock(hashtext('watch_retention')) AS ours`,
       );
@@ -111,7 +112,7 @@ async function underLockTimeout<Result>(
     throw error;
   }
 }
-/** lock_not_available, deadlock_detected, undefined_table. */
+/** Codes of PostgreSQL: lock_not_available, deadlock_detected, undefined_table. */
 const leftToOthers: ReadonlySet<string> = new Set(['55P03', '40P01', '42P01']);
 
 const open = `estado IN ('pendiente', 'en_curso', 'retenida')`;
@@ -123,19 +124,19 @@ async function removeDay(client: PoolClient, day: string): Promise<'removed' | '
     await trimDay(client, day);
     return 'kept';
   }
-  // The parents first, as every statement does; dropping a partition takes them anyway.
+  // Lock the parents first, as every other statement does. Dropping a partition would lock them anyway, but last.
   await client.query(`LOCK TABLE ONLY event, ONLY delivery, ONLY attempt, ${delivery} IN ACCESS EXCLUSIVE MODE`);
-  // One was sent again by hand before the lock: the next run trims.
+  // A delivery was sent again by hand before the lock. The next run trims the day.
   if (await isHeld()) return 'kept';
   await noteRemoved(client, `SELECT account_id, position FROM ${event}`);
   await client.query(`DROP TABLE ${attempt}, ${delivery}, ${event}`);
   return 'removed';
 }
 
-/** Removes all of a day but what may still be sent. */
+/** Removes everything of a day except what may still be sent. */
 async function trimDay(client: PoolClient, day: string): Promise<void> {
   const [event, delivery, attempt] = tablesOf(day);
-  // Readers go on; nobody sends one again while it is decided which ones stay.
+  // Readers may go on, but no delivery may be sent again by hand before this transaction has ended.
   await client.query(`LOCK TABLE ${delivery} IN SHARE ROW EXCLUSIVE MODE`);
   const held = (column: string) => `SELECT ${column} FROM ${delivery} WHERE ${open}`;
   await noteRemoved(
@@ -146,7 +147,7 @@ async function trimDay(client: PoolClient, day: string): Promise<void> {
   await client.query(`DELETE FROM ${delivery} WHERE NOT (${open})`);
 }
 
-/** In the transaction that removes the events: a reader whose cursor is older must be told, not given a gap. */
+/** Runs in the transaction that removes the events, so a reader with an older cursor gets an error and never a gap. */
 async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<void> {
   await client.query(
     `WITH gone AS (${eventsThatGo})
@@ -157,8 +158,8 @@ async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<vo
 }
 
 /**
- * Empties the partition and leaves it: a delivery of that day that is held or sent again writes its attempts there. One
- * attempt within the time keeps the day's until it is past it too. False: nothing to do.
+ * Empties the partition but keeps the table: a held delivery of that day may still be sent and then writes its attempts there.
+ * The day's attempts stay until the last of them has expired. Returns false if there is nothing to do.
  */
 async function emptyAttempts(client: PoolClient, day: string, attemptDays: number): Promise<boolean> {
   const [, , attempt] = tablesOf(day);
@@ -172,7 +173,7 @@ async function emptyAttempts(client: PoolClient, day: string, attemptDays: numbe
   return true;
 }
 
-/** Names as ensure_event_day gives them. A day is digits and dashes, from the catalogue of PostgreSQL itself. */
+/** Table names as ensure_event_day makes them. A day consists of digits and dashes and comes from PostgreSQL's catalogue. */
 function tablesOf(day: string): [event: string, delivery: string, attempt: string] {
   const suffix = day.replaceAll('-', '');
   if (!/^[0-9]{8}$/.test(suffix)) throw new RangeError('a partition has no day');
@@ -180,8 +181,8 @@ function tablesOf(day: string): [event: string, delivery: string, attempt: strin
 }
 
 /**
- * The oldest cursor that still shows everything after it: of a cursor before it, events may be gone, and the reader is told so
- * (410 cursor_vencido). A reader without a cursor starts with the oldest event there is. 0: nothing was removed yet.
+ * The lowest cursor after which no event was removed; 0 if none was. The API refuses a lower cursor with 410 cursor_vencido.
+ * A reader without a cursor starts with the oldest event that is left.
  */
 export async function oldestCursor(pool: Pool, accountId: number): Promise<number> {
   const { rows } = await pool.query<{ removed_through: number }>(

@@ -3,7 +3,134 @@ import { inTransaction, lockAccount, type Pool, type PoolClient } from '../runti
 import type { SealedSecret } from '../runtime/secrets.ts';
 import { followPlan } from './pauses.ts';
 
-/** A field left out stays. Of `eventos` and `listas` null means all, of `descripcion` none. */
+export interface Webhook {
+  id: string;
+  url: string;
+  /** null means every kind of event. */
+  eventos: EventKind[] | null;
+  /** null means every list. */
+  listas: number[] | null;
+  descripcion: string | null;
+  limite_por_segundo: number;
+  en_vuelo: number;
+  estado: 'activo' | 'pausado';
+  pausado_por: 'fallos' | 'respuesta_410' | 'cliente' | null;
+  fallos_consecutivos: number;
+  pendientes: number;
+  ultima_entrega_at: Date | null;
+  created_at: Date;
+}
+
+export interface NewWebhook {
+  id: string;
+  url: string;
+  eventos: readonly EventKind[] | null;
+  listas: readonly number[] | null;
+  descripcion: string | null;
+  limite_por_segundo: number | null;
+  en_vuelo: number | null;
+  secret: SealedSecret;
+}
+
+export type CreateResult =
+  | { ok: true; webhook: Webhook }
+  | { ok: false; problem: 'too_many' }
+  | { ok: false; problem: 'list_not_found'; list: number };
+
+// Held deliveries may be of any day, so all days are counted. The statements are named, since planning takes longer than running.
+const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
+  w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
+  (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)
+    + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
+
+/**
+ * Inserts the webhook, its sealed secret and its work row in one transaction: without the secret it could not sign, and
+ * without the work row nobody could wake it. The plan is read again under the account's lock, because the caller's plan may
+ * be some seconds old. If the plan does not include watching, the webhook is held, as after a change of plan.
+ * @param lowestPlan the lowest plan that includes watching
+ */
+export async function createWebhook(
+  pool: Pool,
+  accountId: number,
+  wanted: NewWebhook,
+  maxWebhooks: number,
+  lowestPlan: string,
+): Promise<CreateResult> {
+  return inTransaction(pool, async (client): Promise<CreateResult> => {
+    await lockAccount(client, accountId);
+    const held = await client.query<{ count: number }>(
+      'SELECT count(*) FROM webhook WHERE account_id = $1 AND deleted_at IS NULL',
+      [accountId],
+    );
+    if (held.rows[0]!.count >= maxWebhooks) return { ok: false, problem: 'too_many' };
+    const unknown = await unknownList(client, accountId, wanted.listas ?? []);
+    if (unknown !== null) return { ok: false, problem: 'list_not_found', list: unknown };
+    await client.query(
+      `INSERT INTO webhook (id, account_id, url, eventos, listas, descripcion, limite_por_segundo, en_vuelo)
+       VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, 20), coalesce($8, 10))`,
+      [
+        wanted.id,
+        accountId,
+        wanted.url,
+        wanted.eventos,
+        wanted.listas,
+        wanted.descripcion,
+        wanted.limite_por_segundo,
+        wanted.en_vuelo,
+      ],
+    );
+    await client.query('INSERT INTO webhook_secret (webhook_id, number, key_id, sealed) VALUES ($1, 1, $2, $3)', [
+      wanted.id,
+      wanted.secret.keyId,
+      wanted.secret.sealed,
+    ]);
+    await client.query('INSERT INTO webhook_work (webhook_id) VALUES ($1) ON CONFLICT DO NOTHING', [wanted.id]);
+    if (!(await isWatched(client, accountId, lowestPlan))) await followPlan(client, accountId, false);
+    const { rows } = await client.query<Webhook>(`SELECT ${columns} FROM webhook w WHERE w.id = $1`, [wanted.id]);
+    return { ok: true, webhook: rows[0]! };
+  });
+}
+
+async function isWatched(client: PoolClient, accountId: number, lowestPlan: string): Promise<boolean> {
+  const { rows } = await client.query<{ watches: boolean }>(
+    `SELECT p.rank >= (SELECT rank FROM plan WHERE name = $2) AS watches
+     FROM account a JOIN plan p ON p.name = a.plan WHERE a.id = $1`,
+    [accountId, lowestPlan],
+  );
+  return rows[0]!.watches;
+}
+
+/** The first of these lists that the account does not have, or null. The account is locked, so the answer stays true. */
+async function unknownList(client: PoolClient, accountId: number, lists: readonly number[]): Promise<number | null> {
+  const { rows } = await client.query<{ id: number }>(
+    'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
+    [accountId, lists],
+  );
+  const known = new Set(rows.map(({ id }) => id));
+  return lists.find((list) => !known.has(list)) ?? null;
+}
+
+/** Returns null if the account has no such webhook. */
+export async function readWebhook(pool: Pool, accountId: number, id: string): Promise<Webhook | null> {
+  const { rows } = await pool.query<Webhook>({
+    name: 'read-webhook',
+    text: `SELECT ${columns} FROM webhook w WHERE w.account_id = $1 AND w.id = $2 AND w.deleted_at IS NULL`,
+    values: [accountId, id],
+  });
+  return rows[0] ?? null;
+}
+
+/** All webhooks of an account, oldest first. */
+export async function listWebhooks(pool: Pool, accountId: number): Promise<Webhook[]> {
+  const { rows } = await pool.query<Webhook>({
+    name: 'list-webhooks',
+    text: `SELECT ${columns} FROM webhook w WHERE w.account_id = $1 AND w.deleted_at IS NULL ORDER BY w.created_at, w.id`,
+    values: [accountId],
+  });
+  return rows;
+}
+
+/** A field that is left out keeps its value. In `eventos` and `listas` null means all; in `descripcion` it means none. */
 export interface WebhookPatch {
   url?: string | undefined;
   eventos?: readonly EventKind[] | null | undefined;
@@ -19,9 +146,9 @@ export type ChangeResult =
   | { ok: false; problem: 'list_not_found'; list: number };
 
 /**
- * Repeatable. Pending deliveries use the URL of the moment at which they are sent, and limits hold from the next claim on.
- * Another URL is another endpoint: what the old one failed does not count against it. What a filter leaves out from now
- * on was told of already and is still sent.
+ * Changes a webhook. Repeatable. Pending deliveries are sent to the URL of the moment of sending, and limits hold from the
+ * next claim on. A new URL is a new endpoint, so the failures of the old one are forgotten. New filters do not stop
+ * deliveries that exist already.
  */
 export async function changeWebhook(
   pool: Pool,
@@ -66,14 +193,14 @@ export async function changeWebhook(
   return webhook === null ? { ok: false, problem: 'not_found' } : { ok: true, webhook };
 }
 
-/** Older secrets that still sign beside the newest: three in all, which a claim reads (claim.ts). */
+/** How many older secrets sign beside the newest. A claim reads three in all (claim.ts). */
 const maxOlderSecrets = 2;
 
 /**
- * Makes the secret the newest. Those before it sign for the grace and no longer than they would have anyway; what no longer
- * signs is removed. Not repeatable by itself: a repeat whose answer was lost is one more rotation, and the secret nobody
- * saw signs beside the others.
- * @returns when the one before it stops signing; null: no such webhook of this account
+ * Adds a secret as the newest. Older secrets go on signing for the grace period, but no longer than they would have anyway;
+ * secrets that no longer sign are removed. Not repeatable: if the answer is lost, a repeat is one more rotation, and the
+ * secret that nobody saw signs beside the others.
+ * @returns when the previous secret stops signing; null if the account has no such webhook
  */
 export function rotateSecret(
   pool: Pool,
@@ -111,137 +238,10 @@ export function rotateSecret(
   });
 }
 
-export interface Webhook {
-  id: string;
-  url: string;
-  /** null: every kind of event */
-  eventos: EventKind[] | null;
-  /** null: every list */
-  listas: number[] | null;
-  descripcion: string | null;
-  limite_por_segundo: number;
-  en_vuelo: number;
-  estado: 'activo' | 'pausado';
-  pausado_por: 'fallos' | 'respuesta_410' | 'cliente' | null;
-  fallos_consecutivos: number;
-  pendientes: number;
-  ultima_entrega_at: Date | null;
-  created_at: Date;
-}
-
-export interface NewWebhook {
-  id: string;
-  url: string;
-  eventos: readonly EventKind[] | null;
-  listas: readonly number[] | null;
-  descripcion: string | null;
-  limite_por_segundo: number | null;
-  en_vuelo: number | null;
-  secret: { keyId: string; sealed: Buffer };
-}
-
-export type CreateResult =
-  | { ok: true; webhook: Webhook }
-  | { ok: false; problem: 'too_many' }
-  | { ok: false; problem: 'list_not_found'; list: number };
-
-// Counted over all days, held deliveries being of any: asked by name, since planning that takes several times as long.
-const columns = `w.id, w.url, w.eventos, w.listas::text[] AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
-  w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
-  (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)
-    + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
-
 /**
- * Row, sealed secret and work row in one transaction: a webhook without any of them could neither sign nor be woken. The plan is
- * asked under the account's lock: a caller is known by what its plan was some seconds ago, and what another plan does not
- * watch is held, as it would be had the plan changed after this.
- * @param lowestPlan that watches
- */
-export async function createWebhook(
-  pool: Pool,
-  accountId: number,
-  wanted: NewWebhook,
-  maxWebhooks: number,
-  lowestPlan: string,
-): Promise<CreateResult> {
-  return inTransaction(pool, async (client): Promise<CreateResult> => {
-    await lockAccount(client, accountId);
-    const held = await client.query<{ count: number }>(
-      'SELECT count(*) FROM webhook WHERE account_id = $1 AND deleted_at IS NULL',
-      [accountId],
-    );
-    if (held.rows[0]!.count >= maxWebhooks) return { ok: false, problem: 'too_many' };
-    const unknown = await unknownList(client, accountId, wanted.listas ?? []);
-    if (unknown !== null) return { ok: false, problem: 'list_not_found', list: unknown };
-    await client.query(
-      `INSERT INTO webhook (id, account_id, url, eventos, listas, descripcion, limite_por_segundo, en_vuelo)
-       VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, 20), coalesce($8, 10))`,
-      [
-        wanted.id,
-        accountId,
-        wanted.url,
-        wanted.eventos,
-        wanted.listas,
-        wanted.descripcion,
-        wanted.limite_por_segundo,
-        wanted.en_vuelo,
-      ],
-    );
-    await client.query('INSERT INTO webhook_secret (webhook_id, number, key_id, sealed) VALUES ($1, 1, $2, $3)', [
-      wanted.id,
-      wanted.secret.keyId,
-      wanted.secret.sealed,
-    ]);
-    await client.query('INSERT INTO webhook_work (webhook_id) VALUES ($1) ON CONFLICT DO NOTHING', [wanted.id]);
-    if (!(await isWatched(client, accountId, lowestPlan))) await followPlan(client, accountId, false);
-    const { rows } = await client.query<WebhookRow>(`SELECT ${columns} FROM webhook w WHERE w.id = $1`, [wanted.id]);
-    return { ok: true, webhook: fromRow(rows[0]!) };
-  });
-}
-
-async function isWatched(client: PoolClient, accountId: number, lowestPlan: string): Promise<boolean> {
-  const { rows } = await client.query<{ watches: boolean }>(
-    `SELECT p.rank >= (SELECT rank FROM plan WHERE name = $2) AS watches
-     FROM account a JOIN plan p ON p.name = a.plan WHERE a.id = $1`,
-    [accountId, lowestPlan],
-  );
-  return rows[0]!.watches;
-}
-
-/** The first of these lists that the account does not have; null: it has all. Its lists stay while it is locked. */
-async function unknownList(client: PoolClient, accountId: number, lists: readonly number[]): Promise<number | null> {
-  const { rows } = await client.query<{ id: number }>(
-    'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
-    [accountId, lists],
-  );
-  const known = new Set(rows.map(({ id }) => id));
-  return lists.find((list) => !known.has(list)) ?? null;
-}
-
-/** null: no such webhook of this account. */
-export async function readWebhook(pool: Pool, accountId: number, id: string): Promise<Webhook | null> {
-  const { rows } = await pool.query<WebhookRow>({
-    name: 'read-webhook',
-    text: `SELECT ${columns} FROM webhook w WHERE w.account_id = $1 AND w.id = $2 AND w.deleted_at IS NULL`,
-    values: [accountId, id],
-  });
-  return rows[0] === undefined ? null : fromRow(rows[0]);
-}
-
-/** All of an account's, oldest first. */
-export async function listWebhooks(pool: Pool, accountId: number): Promise<Webhook[]> {
-  const { rows } = await pool.query<WebhookRow>({
-    name: 'list-webhooks',
-    text: `SELECT ${columns} FROM webhook w WHERE w.account_id = $1 AND w.deleted_at IS NULL ORDER BY w.created_at, w.id`,
-    values: [accountId],
-  });
-  return rows.map(fromRow);
-}
-
-/**
- * Gives up what a paused webhook holds, or what it holds from before an instant; it is resumed after that. Dying between
- * the two leaves it paused with less to send, and the repeat goes on. The webhook's row is locked first, as every change
- * of its state does (deliveries.ts). Returns how many; repeatable.
+ * Discards what a paused webhook holds, or only what it holds from before an instant. The caller resumes it afterwards. If the
+ * caller dies between the two, the webhook stays paused, and a repeat goes on. The webhook's row is locked first, as in
+ * pauses.ts. Repeatable. Returns how many were discarded.
  */
 export async function discardHeld(pool: Pool, webhookId: string, before: Date | null): Promise<number> {
   return inTransaction(pool, async (client) => {
@@ -257,13 +257,4 @@ export async function discardHeld(pool: Pool, webhookId: string, before: Date | 
     );
     return rowCount ?? 0;
   });
-}
-
-interface WebhookRow extends Omit<Webhook, 'listas'> {
-  listas: string[] | null;
-}
-
-// The driver has no parser for arrays of bigint; ids of lists are far below 2^53.
-function fromRow({ listas, ...row }: WebhookRow): Webhook {
-  return { ...row, listas: listas === null ? null : listas.map(Number) };
 }

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Pool, PoolClient } from '../runtime/postgres.ts';
 
-/** The delivery workflow by its names: pipelines do not import workflows. */
+/** Names of the delivery workflow. They stand here because pipelines do not import workflows. */
 export const deliveryWorkflow = {
   type: 'deliver',
   taskQueue: 'delivery',
@@ -9,12 +9,12 @@ export const deliveryWorkflow = {
   idOf: (webhookId: string) => `delivery/${webhookId}`,
 } as const;
 
-/** Starts each webhook's workflow, or wakes the running one. Rejects when Temporal did not take one of them. */
+/** Starts each webhook's workflow, or signals the running one. Rejects if Temporal did not accept one of them. */
 export type Wake = (webhookIds: readonly string[]) => Promise<void>;
 
 /**
- * Wakes at most `inParallel` at a time. Losing a wake-up loses nothing: what is due stands in PostgreSQL, and the sweeper
- * of the worker wakes what is overdue.
+ * Sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery: due deliveries are in PostgreSQL, and the
+ * worker's sweeper wakes overdue webhooks.
  */
 export function makeWake(client: Client, options: { inParallel: number; deadlineMs: number }): Wake {
   return async (webhookIds) => {
@@ -47,9 +47,9 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
 export const workChannel = 'delivery_work';
 
 /**
- * Says that webhooks have something to do, of this day or later ones, in the transaction that adds it. Gives those that
- * nobody works on now: only these need a signal. Whoever holds a lease gets a hint at the commit, compares wake_seq before
- * it ends, and sees this raise even if the hint is lost.
+ * Records in the caller's transaction that webhooks have work of this day or later, and returns the webhooks that nobody works
+ * on: only these need a signal. A worker that holds a lease is notified at the commit. If it misses the notification, it
+ * still sees the raised wake_seq, since it compares wake_seq before it ends.
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];
@@ -68,9 +68,8 @@ export async function raiseWork(client: PoolClient, webhookIds: readonly string[
 }
 
 /**
- * Keeps claims of these webhooks out until the transaction ends. Taken after the webhooks' rows and before their deliveries: a
- * claim locks several deliveries in an order of its own, and whoever changes many of them meanwhile would wait for it while it
- * waits for them.
+ * Keeps claims of these webhooks out until the transaction ends. Take this lock after the webhooks' rows and before their
+ * deliveries: a claim locks several deliveries in an order of its own, and without this lock the two could deadlock.
  */
 export async function lockWork(client: PoolClient, webhookIds: readonly string[]): Promise<void> {
   await client.query('SELECT 1 FROM webhook_work WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE', [
@@ -79,9 +78,9 @@ export async function lockWork(client: PoolClient, webhookIds: readonly string[]
 }
 
 /**
- * Ends a round: nobody works on the webhook from here on, and the next thing is due at `seen.nextDueAt` (null: nothing).
- * False: work was added since `seen` was read, the lease stays, and the caller must look again. Dying before this
- * line leaves the lease to run out and an old next_due_at, which the sweeper finds.
+ * Ends a round: nobody works on the webhook from here on, and the next delivery is due at `seen.nextDueAt` (null: none).
+ * Returns false if work was added since `seen` was read; the lease stays then, and the caller must claim again. If the
+ * process dies before this call, the lease ends by itself, and the sweeper finds the old next_due_at.
  */
 export async function releaseWork(
   pool: Pool,
@@ -99,9 +98,9 @@ export async function releaseWork(
 }
 
 /**
- * Webhooks with something overdue that nobody works on: their wake-up was lost (a process died between its commit and its
- * signal), or their worker died, or their workflow. Endpoints, never deliveries, so this stays small. Paused ones too, for
- * their tests: a round of theirs that finds none leaves nothing overdue.
+ * Webhooks with overdue work that nobody works on, because their wake-up, their worker or their workflow was lost. The query
+ * reads one row per webhook and never the deliveries, so it stays small. Paused webhooks are included for their tests; a
+ * round that finds no test leaves nothing overdue.
  */
 export async function overdueWebhooks(
   pool: Pool,
