@@ -5,12 +5,12 @@ import { Round, type RoundDependencies } from './round.ts';
 
 export const heartbeatEveryMs = 5_000;
 
-/** Activities of the queues `delivery` and `delivery-slow`. Their dependencies come from the worker's main; nothing here makes a client. */
+/** Activities of the queues `delivery` and `delivery-slow`. The worker makes all clients and passes them in. */
 export function makeDeliveryActivities(dependencies: RoundDependencies) {
   return {
-    /** One round of a webhook, at most 30 s. Repeatable: what an earlier try claimed is free again when its lease ends. */
+    /** One round of a webhook, at most 30 s. Repeatable: deliveries that an earlier try claimed are due when their leases end. */
     async deliverRound(input: DeliverInput): Promise<RoundResult> {
-      // So that a worker that died is noticed in seconds, not when the activity's own time is over.
+      // Heartbeats let Temporal notice a dead worker within seconds instead of at the activity's own timeout.
       const beat = setInterval(() => heartbeat(), heartbeatEveryMs);
       try {
         const { cancellationSignal: stop } = Context.current();

@@ -13,18 +13,18 @@ export interface AttemptDependencies {
   policy: EgressPolicy;
   limits: ExchangeLimits;
   schedule: RetrySchedule;
-  /** For User-Agent. */
+  /** The release, for User-Agent. */
   version: string;
 }
 
-/** How an attempt ended, and where it went. */
+/** How an attempt ended, and the URL that it was sent to. */
 export interface SentAttempt extends AttemptResult {
   url: string;
 }
 
 /**
- * One try of one delivery: signs the stored bytes anew with this moment's time and secrets, sends them, and says what the
- * answer means. Never throws for what a receiver does. No database is touched and no transaction is open meanwhile.
+ * Sends one delivery once: signs the stored bytes with the current time and secrets, sends them, and classifies the answer.
+ * It never throws for what a receiver does. It uses no database, and no transaction is open meanwhile.
  */
 export async function sendAttempt(
   dependencies: AttemptDependencies,
@@ -45,7 +45,7 @@ export async function sendAttempt(
   };
   if (outcome.failure === null) return { ...common, ...outcome, success: true, failure: null, retryInMs: null };
   const failures = delivery.failuresOfCycle + 1;
-  // Who tests an endpoint looks at the outcome, and asks again.
+  // Test deliveries are not retried: the customer sees the result and repeats it.
   const retryInMs = delivery.isTest
     ? null
     : nextDelayMs(dependencies.schedule, failures, outcome.retryAfterMs, Math.random());
@@ -67,7 +67,7 @@ async function ask(
   delivery: ClaimedDelivery,
 ): Promise<Outcome> {
   const nothing = { httpStatus: null, response: null, responseCut: false, retryAfterMs: null };
-  // Again, at every attempt: the rules or the URL may have changed since it was registered.
+  // The URL is checked at every attempt, because the rules or the URL may have changed since the webhook was made.
   const checked = checkTargetUrl(target.url, policy);
   if (!checked.ok) return { ...nothing, failure: failureOfNetwork(checked.problem) };
   const headers = deliveryHeaders({
@@ -81,7 +81,7 @@ async function ask(
   const body = Buffer.from(delivery.payload, 'utf8');
   const answer = await exchange(dispatcher, { url: checked.url, method: 'POST', headers, body }, limits);
   if (!answer.answered) return { ...nothing, failure: failureOfNetwork(answer.failure) };
-  // Node's type for it knows one text alone; undici gives a list for a header that came twice.
+  // Node's type knows a string only, but undici returns a list for a header that came twice.
   const retryAfter: string | string[] | undefined = answer.headers['retry-after'];
   return {
     httpStatus: answer.status,
@@ -92,7 +92,7 @@ async function ask(
   };
 }
 
-/** Why an attempt failed, as customers read it: classes, so that the attempt log is no port scanner. */
+/** Why an attempt failed, as customers read it. It is a class only, so nobody can use the attempt log as a port scanner. */
 export type AttemptFailure =
   | 'direccion_no_permitida'
   | 'nombre_no_resuelto'
@@ -106,7 +106,7 @@ export type AttemptFailure =
   | 'respuesta_ilegible'
   | 'redireccion'
   | 'estado_http'
-  /** The worker died between sending and recording. */
+  /** The worker died after it sent the request and before it recorded the result. */
   | 'resultado_desconocido';
 
 const shown: Readonly<Record<NetworkFailure, AttemptFailure>> = {
@@ -132,7 +132,7 @@ function failureOfNetwork(failure: NetworkFailure): AttemptFailure {
   return shown[failure];
 }
 
-/** null for a success: any 2xx. */
+/** Returns null for a success, which is any 2xx status. */
 function failureOfStatus(status: number): AttemptFailure | null {
   if (status >= 200 && status < 300) return null;
   return status >= 300 && status < 400 ? 'redireccion' : 'estado_http';

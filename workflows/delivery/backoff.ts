@@ -1,13 +1,13 @@
-/** Pure: the retry schedule and the reading of Retry-After. */
+/** The retry schedule and the parsing of Retry-After. Pure. */
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
 export interface RetrySchedule {
-  /** Wait before attempt n + 1, by the number n of attempts made since the schedule (re)started; the first is at once. */
+  /** Waits after the first, second, … attempt since the schedule (re)started. The first attempt is made at once. */
   delaysMs: readonly number[];
-  /** Each wait is spread by this share both ways, so that receivers that failed together are not called together. */
+  /** Each wait is varied by up to this share, so receivers that failed together are not all called again together. */
   jitter: number;
   retryAfterCapMs: number;
 }
@@ -30,8 +30,8 @@ export const defaultSchedule: RetrySchedule = {
 };
 
 /**
- * The wait before the next attempt in ms, or null when the schedule is used up.
- * @param attempts made since the schedule (re)started, the one that failed just now included
+ * The wait before the next attempt in ms, or null if the schedule has ended.
+ * @param attempts how many were made since the schedule (re)started, including the one that just failed
  * @param random in [0, 1)
  */
 export function nextDelayMs(
@@ -47,23 +47,23 @@ export function nextDelayMs(
 }
 
 /**
- * Retry-After as RFC 9110 writes it, and nothing that JavaScript would also take: whole seconds, or an IMF-fixdate.
- * Returns ms from now (0 for a time that has passed), or null for anything else. The caller caps.
- * @param text a list where the receiver sent the header more than once, which says nothing
+ * Parses Retry-After strictly by RFC 9110: whole seconds or an IMF-fixdate, and nothing else that JavaScript would accept.
+ * Returns ms from now (0 for a past time), or null for anything else. The caller limits the wait.
+ * @param text a list if the receiver sent the header more than once; it is ignored then
  */
 export function parseRetryAfter(text: string | readonly string[] | undefined, nowMs: number): number | null {
   if (typeof text !== 'string') return null;
   const trimmed = text.replace(/^[ \t]+|[ \t]+$/g, '');
-  // Ten digits are over 300 years; more would leave the range in which numbers are exact.
+  // Ten digits are over 300 years. More digits would exceed the integers that a number holds exactly.
   if (/^[0-9]{1,10}$/.test(trimmed)) return Number(trimmed) * secondMs;
   if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(trimmed)) return null;
   const at = Date.parse(trimmed);
-  // Date.parse takes 31 Feb and a wrong weekday; a date that does not come back as written is no date.
+  // Date.parse accepts 31 February and a wrong weekday. A valid date comes back exactly as it was written.
   if (Number.isNaN(at) || new Date(at).toUTCString() !== trimmed) return null;
   return Math.max(0, at - nowMs);
 }
 
-/** Only these statuses may ask for a wait. */
+/** Retry-After counts only with these statuses. */
 export function honoursRetryAfter(status: number): boolean {
   return status === 429 || status === 503;
 }

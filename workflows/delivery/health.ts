@@ -1,16 +1,13 @@
-/** Pure: what attempts mean for their endpoint: when it is paused, when its owner is warned before that, when it is slow. */
+import type { Health, HealthVerdict } from '../../pipelines/webhooks/results.ts';
 
-export type PauseReason = 'fallos' | 'respuesta_410';
-
-/** Percent of the way to a pause at which the owner is warned. */
-export type Warning = 50 | 90;
+/** What attempts mean for their endpoint: when it is paused, when its owner is warned, and when it is slow. Pure. */
 
 export interface HealthRule {
-  /** Failed attempts in a row… */
+  /** This many failed attempts in a row pause the webhook… */
   failures: number;
-  /** …of which the first is at least this old. A burst of failures within a short outage pauses nobody. */
+  /** …if the first of them is at least this old. So many failures within a short outage do not pause it. */
   firstFailureAgeMs: number;
-  /** Attempts in a row without an answer in time that make an endpoint slow. */
+  /** An endpoint is slow after this many attempts in a row without an answer in time. */
   slowAfterTimeouts: number;
 }
 
@@ -20,13 +17,7 @@ export const defaultHealthRule: HealthRule = {
   slowAfterTimeouts: 3,
 };
 
-export interface Health {
-  failuresInARow: number;
-  firstFailureAt: Date | null;
-  timeoutsInARow: number;
-}
-
-/** An attempt as seen by the endpoint's health, in the order in which attempts ended. */
+/** The parts of an attempt's result that count for health. Outcomes are in the order in which attempts ended. */
 export interface Outcome {
   success: boolean;
   timedOut: boolean;
@@ -34,21 +25,16 @@ export interface Outcome {
   at: Date;
 }
 
-export interface Verdict {
-  health: Health;
-  pause: PauseReason | null;
-  /** What the failures in a row are due by now, given before or not. None beside a pause, which says more. */
-  warning: Warning | null;
-}
+type Verdict = Omit<HealthVerdict, 'lastSuccessAt'>;
 
-/** Folds a round of outcomes into the endpoint's health. Any success starts anew; a 410 pauses at once. */
+/** Adds a round of outcomes to the endpoint's health. Any success resets the failures; a 410 pauses at once. */
 export function judge(before: Health, outcomes: readonly Outcome[], rule: HealthRule): Verdict {
   let health = before;
-  let pause: PauseReason | null = null;
+  let pause: Verdict['pause'] = null;
   for (const outcome of outcomes) {
     health = outcome.success ? healthy : afterFailure(health, outcome);
     if (outcome.status === 410) pause = 'respuesta_410';
-    // A success after the failures that would have paused shows that the endpoint works again; a 410 stands.
+    // A success after enough failures shows that the endpoint works again. It does not undo a 410.
     else if (pause !== 'respuesta_410') pause = progress(health, outcome.at, rule) >= 1 ? 'fallos' : null;
   }
   const last = outcomes.at(-1);
@@ -56,7 +42,7 @@ export function judge(before: Health, outcomes: readonly Outcome[], rule: Health
   return { health, pause, warning };
 }
 
-/** Whether its rounds belong on the queue of slow endpoints. */
+/** Whether the endpoint's rounds run on the queue for slow endpoints. */
 export function isSlow(timeoutsInARow: number, rule: HealthRule): boolean {
   return timeoutsInARow >= rule.slowAfterTimeouts;
 }
@@ -71,14 +57,14 @@ function afterFailure(health: Health, { timedOut, at }: Outcome): Health {
   };
 }
 
-/** Share of the way to a pause, from 0: that of the condition which is further from being met. */
+/** How far the failures have gone towards a pause, from 0 to 1. Of the two conditions the one that is less met counts. */
 function progress({ failuresInARow, firstFailureAt }: Health, now: Date, rule: HealthRule): number {
   if (firstFailureAt === null) return 0;
   const age = rule.firstFailureAgeMs === 0 ? 1 : (now.getTime() - firstFailureAt.getTime()) / rule.firstFailureAgeMs;
   return Math.min(failuresInARow / rule.failures, age);
 }
 
-function dueWarning(health: Health, now: Date, rule: HealthRule): Warning | null {
+function dueWarning(health: Health, now: Date, rule: HealthRule): Verdict['warning'] {
   const percent = progress(health, now, rule) * 100;
   if (percent >= 90) return 90;
   return percent >= 50 ? 50 : null;

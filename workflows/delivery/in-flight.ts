@@ -1,6 +1,6 @@
 import type { SentAttempt } from './attempt.ts';
 
-/** What a round has sent: attempts that have no answer yet, and the results that are not recorded yet. */
+/** The attempts of a round: those without an answer yet, and results that are not recorded yet. */
 export class InFlightAttempts {
   readonly #onEnd: () => void;
   readonly #results: SentAttempt[] = [];
@@ -18,7 +18,7 @@ export class InFlightAttempts {
     return this.#results.length > 0;
   }
 
-  /** @param sending never rejects: whatever a receiver does is a result */
+  /** @param sending must not reject: anything that a receiver does is a result */
   add(sending: Promise<SentAttempt>): void {
     this.#running += 1;
     void sending.then((result) => {
@@ -28,7 +28,7 @@ export class InFlightAttempts {
     });
   }
 
-  /** Hands the results to `record`, and keeps them if it fails. */
+  /** Passes the results to `record` and keeps them if it fails. */
   async record(record: (results: readonly SentAttempt[]) => Promise<unknown>): Promise<readonly SentAttempt[]> {
     const results = this.#results.splice(0);
     if (results.length === 0) return results;
@@ -42,7 +42,7 @@ export class InFlightAttempts {
   }
 }
 
-/** Whatever a round may wait for rings it: an attempt that ended, more work, the order to stop. Never misses a ring. */
+/** In-process wake-up for a loop: it waits here until somebody notifies it. A notification is never lost. */
 export class Notifier {
   #notified = false;
   #wake: (() => void) | null = null;
@@ -52,12 +52,12 @@ export class Notifier {
     this.#wake?.();
   }
 
-  /** Forgets what rang so far: called before looking at what a ring tells of, so that a later one is not lost. */
+  /** Forgets earlier notifications. Call it before reading what notifications are about, so a later one still counts. */
   reset(): void {
     this.#notified = false;
   }
 
-  /** Until it rings, at once if it did since it was silenced; `ms` at most. False: the time is up and it did not ring. */
+  /** Waits for a notification since the last reset, at most `ms`. Returns false if there was none. */
   async wait(ms: number): Promise<boolean> {
     if (this.#notified) return true;
     await new Promise<void>((resolve) => {

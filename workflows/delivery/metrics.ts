@@ -8,7 +8,7 @@ import type { AttemptResult } from '../../pipelines/webhooks/results.ts';
 export interface DeliveryMetrics {
   attempts: Counter<'result'>;
   seconds: Histogram;
-  /** Since the change was detected, to the moment a first attempt of it starts. */
+  /** Time from the end of the comparison that found a change to the start of the first attempt. */
   sinceChange: Histogram;
   paused: Counter<'cause'>;
   swept: Counter;
@@ -31,7 +31,7 @@ export function makeDeliveryMetrics(registry: Registry): DeliveryMetrics {
     }),
     sinceChange: new Histogram({
       name: 'padron_delivery_since_change_seconds',
-      help: 'From the end of the comparison that found a change to the first attempt of its notice; held ones wait long',
+      help: 'From the end of the comparison that found a change to the first attempt to deliver it; held deliveries wait long',
       buckets: [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 3_600, 86_400],
       registers,
     }),
@@ -49,7 +49,7 @@ export function makeDeliveryMetrics(registry: Registry): DeliveryMetrics {
   };
 }
 
-/** An attempt in traces. Whose change it tells is known by register and edition, where it went by the webhook. */
+/** The span of an attempt. Register and edition identify the change, and the webhook identifies the receiver. */
 export function attemptSpan(webhookId: string, delivery: ClaimedDelivery): SpanOptions {
   return {
     kind: SpanKind.CLIENT,
@@ -59,13 +59,13 @@ export function attemptSpan(webhookId: string, delivery: ClaimedDelivery): SpanO
       'padron.delivery': delivery.id,
       'padron.attempt': delivery.attempt,
       'padron.event': delivery.event,
-      // A test tells no change.
+      // A test is about no change.
       ...(delivery.isTest ? {} : { 'padron.register': delivery.register, 'padron.edition': delivery.edition }),
     },
   };
 }
 
-/** One wide line per attempt; ids alone, no payload and no address. Hands the result on. */
+/** Counts the attempt and logs it in one line with ids only, never a payload or an address. Returns the result. */
 export function reportAttempt<Result extends AttemptResult>(
   { log, metrics }: { log: Logger; metrics: DeliveryMetrics },
   webhookId: string,
@@ -78,7 +78,7 @@ export function reportAttempt<Result extends AttemptResult>(
   metrics.attempts.inc({ result: result.failure ?? 'entregada' });
   metrics.seconds.observe(result.durationMs / 1_000);
   if (delivery.attempt === 1 && !delivery.isTest) {
-    // By the clocks of two workers: good to what these differ.
+    // The two times come from the clocks of two workers, so the metric is as exact as these agree.
     const startedMs = Date.now() - result.durationMs;
     metrics.sinceChange.observe(Math.max(0, startedMs - delivery.occurredAt.getTime()) / 1_000);
   }
@@ -93,7 +93,7 @@ export function reportAttempt<Result extends AttemptResult>(
       durationMs: result.durationMs,
       retryInMs: result.retryInMs,
     },
-    result.success ? 'notice delivered' : 'notice not delivered',
+    result.success ? 'delivered' : 'not delivered',
   );
   return result;
 }

@@ -19,15 +19,15 @@ import { allowance, type DeliverInput, type RateState, type RoundResult, spend, 
 import { attemptSpan, type DeliveryMetrics, reportAttempt } from './metrics.ts';
 
 export interface RoundLimits {
-  /** A round claims nothing more after this; with the exchange's limit on top it ends within 30 s. */
+  /** After this time a round claims nothing more. Together with the exchange's limit it ends within 30 s. */
   claimWindowMs: number;
-  /** Longer than the whole exchange, and time to record it. */
+  /** Longer than a whole exchange and the recording of its result. */
   deliveryLeaseMs: number;
   /** Longer than a round. */
   workLeaseMs: number;
-  /** While attempts are under way, how often to look for more even if nothing tells of it. */
+  /** How often to claim again without a notification while attempts are in flight. */
   lookAgainMs: number;
-  /** How long a round with nothing left stays for more: work that comes meanwhile leaves without asking Temporal. */
+  /** How long a round without work stays open: deliveries that come meanwhile are sent without a call to Temporal. */
   lingerMs: number;
 }
 
@@ -35,27 +35,26 @@ export interface RoundDependencies {
   pool: Pool;
   notifications: Pick<Notifications, 'listen'>;
   attempt: AttemptDependencies;
-  /** @throws when a secret does not open: then nothing is claimed and the round is tried again */
+  /** @throws if a secret cannot be decrypted; nothing is claimed then, and the round is tried again */
   openSecrets: (target: WebhookTarget) => readonly string[];
   rule: HealthRule;
   limits: RoundLimits;
   log: Logger;
   metrics: DeliveryMetrics;
-  /** Left out: none. */
 }
 
-/** An attempt that ended and is not judged yet. */
+/** An attempt that has ended and does not count for the endpoint's health yet. */
 interface Ended extends Omit<Outcome, 'at'> {
-  /** Where it went. */
+  /** The URL that it was sent to. */
   url: string;
-  /** Of performance.now(): how long ago it was is known whatever becomes of the clock. */
+  /** By performance.now(), so the age stays right when the clock is set. */
   endedAtMs: number;
 }
 
-/** Rounds that an edition began together end one after another by this share: Temporal starts some hundred rounds a second. */
+/** Spreads the ends of rounds that began together with an edition: Temporal starts only some hundred rounds a second. */
 const windowSpread = 0.3;
 
-/** What a round does when nothing of it is under way and no result waits. */
+/** What a round does when it has no attempt in flight and no unrecorded result. */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
 function isFinal(idle: Idle): boolean {
@@ -63,15 +62,15 @@ function isFinal(idle: Idle): boolean {
 }
 
 /**
- * Sends what a webhook has due, up to the limits of its rate and of what may be in flight, until nothing can start now or
- * the time is up. Results are recorded as they come, several in one transaction when they come together.
+ * Sends what a webhook has due, within its rate and in-flight limits, until nothing can start or the time is over. Results
+ * that arrive together are recorded in one transaction.
  */
 export class Round {
   readonly #dependencies: RoundDependencies;
   readonly #webhookId: string;
   readonly #slow: boolean;
   readonly #stop: AbortSignal;
-  /** This and all times of the round are of performance.now(): the clock may be set meanwhile. Only the rate outlives it. */
+  /** All times of the round are by performance.now(), since the clock may be set meanwhile. Only the rate uses the clock. */
   readonly #endsAt: number;
   readonly #notifier = new Notifier();
   readonly #inFlight = new InFlightAttempts(() => this.#notifier.notify());
@@ -80,15 +79,15 @@ export class Round {
   #delivered = 0;
   #failed = 0;
   #perSecond = 1;
-  /** How many the last claim asked for. Only a claim that asked for some and got none says that nothing can start. */
+  /** How many deliveries the last claim asked for. An empty claim means "nothing to do" only if it asked for some. */
   #asked = 0;
-  /** The endpoint's rounds belong on the other queue: this one claims nothing. */
+  /** The endpoint's rounds belong on the other queue, so this round claims nothing. */
   #moves = false;
   #lingersUntil: number;
-  /** The last claim, while it is sure that another would find nothing: everything was taken, and no news came since. */
+  /** The last claim, as long as another one would surely find nothing: it took all there was, and nothing came since. */
   #seen: { claim: Claim; nextDueAtMs: number } | null = null;
-  /** Hints so far: one that comes while a claim is asked forbids to trust that claim. */
-  #news = 0;
+  /** Notifications so far. If one arrives during a claim, that claim's "nothing left" cannot be trusted. */
+  #notifications = 0;
 
   constructor(dependencies: RoundDependencies, input: DeliverInput, stop: AbortSignal) {
     this.#dependencies = dependencies;
@@ -103,7 +102,7 @@ export class Round {
   async run(): Promise<RoundResult> {
     const notify = () => this.#notifier.notify();
     const unlisten = this.#dependencies.notifications.listen(workChannel, this.#webhookId, () => {
-      this.#news += 1;
+      this.#notifications += 1;
       this.#seen = null;
       notify();
     });
@@ -124,13 +123,13 @@ export class Round {
   }
 
   async #step(): Promise<RoundResult | null> {
-    // Before anything is read: what rings from here on was perhaps not seen.
+    // Reset before reading: a notification from here on may be about something that the reads below miss.
     this.#notifier.reset();
     await this.#recordResults();
     const ended = this.#stop.aborted || performance.now() >= this.#endsAt;
     const known = ended ? null : this.#seen;
     const claim = known?.claim ?? (await this.#claim(ended));
-    // An attempt may have ended while the claim was asked: its result comes first, or it would be lost with the round.
+    // An attempt may have ended during the claim. Record its result first, or ending the round here would lose it.
     if (this.#inFlight.hasResults) return null;
     if (this.#inFlight.running > 0) {
       await this.#wait(this.#dependencies.limits.lookAgainMs);
@@ -138,26 +137,26 @@ export class Round {
     }
     const idle = this.#idle(claim, ended);
     if (isFinal(idle) && known !== null) {
-      // The end is decided by how things stand now.
+      // Claim again before the end, so the end is decided on fresh data.
       this.#seen = null;
       return null;
     }
     const mustSettle = isFinal(idle) || this.#ended.some(({ success }) => !success);
     if (this.#ended.length === 0 || !mustSettle) return this.#endOrWait(idle, claim);
-    // May pause the webhook: the next claim sees it.
+    // This may pause the webhook, which the next claim then sees.
     await this.#settleHealth();
     return null;
   }
 
-  /** Until something rings, so long at most, or until something is due: then it looks again. */
+  /** Waits for a notification, at most `ms` and not longer than until something is due. Then the next claim is a fresh one. */
   async #wait(ms: number): Promise<void> {
     const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
     if (!(await this.#notifier.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
   }
 
   /**
-   * PostgreSQL did not answer. While results wait to be written or judged, a short absence should not make their receivers get
-   * them twice, or a 410 be forgotten: tried again until the leases under which they were sent run out.
+   * Called when PostgreSQL did not answer. While results wait to be recorded or judged, the round tries again until their
+   * leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be forgotten.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
@@ -171,7 +170,7 @@ export class Round {
     const { pool, limits, openSecrets, rule } = this.#dependencies;
     let secrets: readonly string[] = [];
     this.#asked = 0;
-    const newsBefore = this.#news;
+    const notificationsBefore = this.#notifications;
     const claim = await claimDeliveries(pool, this.#webhookId, limits, (target) => {
       secrets = openSecrets(target);
       this.#perSecond = target.rateLimit;
@@ -182,10 +181,10 @@ export class Round {
       return this.#asked;
     });
     const nextDueAtMs = performance.now() + (claim.nextDueInMs ?? Number.POSITIVE_INFINITY);
-    this.#seen = claim.tookAll && newsBefore === this.#news ? { claim, nextDueAtMs } : null;
+    this.#seen = claim.tookAll && notificationsBefore === this.#notifications ? { claim, nextDueAtMs } : null;
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
-    // Dying from here on: the attempts stand as "outcome unknown", and are due again when their leases end.
+    // If the process dies from here on, the attempts keep "outcome unknown", and their deliveries are due when the leases end.
     for (const delivery of claim.deliveries) this.#inFlight.add(this.#send(claim.target!, secrets, delivery));
     return claim;
   }
@@ -205,19 +204,19 @@ export class Round {
       if (!isTest) this.#ended.push({ success, status, timedOut: failure === 'tiempo_agotado', url, endedAtMs });
       if (success) this.#delivered += 1;
       else this.#failed += 1;
-      // Its next try is due at a time that the last claim does not know.
+      // The last claim does not know when the next attempt of this delivery is due.
       if (!success) this.#seen = null;
     }
-    // At once, while others may still be under way: nothing more may start.
+    // A 410 pauses at once, while other attempts are in flight: nothing more may start.
     if (this.#ended.some(({ status }) => status === 410)) await this.#settleHealth();
   }
 
-  /** Dying before this line forgets the round's failures in a row; they are counted again by the next failures. */
+  /** If the process dies before this, the round's failures in a row are not counted; later failures will be. */
   async #settleHealth(): Promise<void> {
     const { pool, log, metrics } = this.#dependencies;
     this.#seen = null;
     const paused = await updateHealth(pool, this.#webhookId, (standing) => this.#judge(standing));
-    // Not before they stand: a 410 that PostgreSQL did not take would never pause.
+    // Forget the outcomes only after they are stored, or a 410 that PostgreSQL did not store would never pause.
     this.#ended = [];
     if (paused === null) return;
     metrics.paused.inc({ cause: paused });
@@ -237,12 +236,12 @@ export class Round {
     };
   }
 
-  /** Ends the round, or waits for what keeps it from ending: a slot of the rate limit, or work that may still come. */
+  /** Ends the round, or waits for what keeps it open: its rate, or work that may still come. */
   async #endOrWait(idle: Idle, claim: Claim): Promise<RoundResult | null> {
     switch (idle) {
       case 'ended':
       case 'moves':
-        // There may be more: the lease stays, and the workflow starts the next round at once.
+        // There may be more work: keep the lease, and the workflow starts the next round at once.
         return this.#result('activo', 0);
       case 'waits for its rate':
         await this.#rest(Math.max(1, waitMs(this.#rate, Date.now(), this.#perSecond)));
@@ -265,7 +264,7 @@ export class Round {
     if (ended) return 'ended';
     if (this.#moves) return 'moves';
     if (this.#asked === 0) return 'waits for its rate';
-    // Its tests are sent by now, at its rate: the claim asked for them.
+    // The claim above asked for the tests of a paused webhook, so they have been sent at its rate.
     if (claim.target.estado === 'pausado') return 'has nothing';
     return this.#lingerMs() > 0 ? 'lingers' : 'has nothing';
   }
@@ -285,7 +284,7 @@ export class Round {
     };
   }
 
-  /** A fixed time, shorter only when the worker stops: a ring does not fill the bucket. */
+  /** Waits the full time unless the worker stops: a notification does not refill the rate. */
   async #rest(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop }).catch(() => {});
   }

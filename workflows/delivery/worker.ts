@@ -20,14 +20,14 @@ import { slowQueueName } from './messages.ts';
 import { type DeliveryMetrics, makeDeliveryMetrics } from './metrics.ts';
 import type { RoundDependencies, RoundLimits } from './round.ts';
 
-/** All limits of delivery in one place. Tests shorten them; an installation may. */
+/** All limits of delivery in one place. Tests shorten them. */
 export interface DeliverySettings {
   egress: EgressLimits;
   exchange: ExchangeLimits;
   round: RoundLimits;
   schedule: RetrySchedule;
   health: HealthRule;
-  /** Rounds at once of endpoints that answer, and of those that do not. */
+  /** How many rounds run at once on the ordinary queue, and on the queue for slow endpoints. */
   activitySlots: number;
   slowActivitySlots: number;
   sweepEveryMs: number;
@@ -42,11 +42,11 @@ const exchangeTimeoutMs = 15_000;
 export const defaultDeliverySettings: DeliverySettings = {
   egress: {
     connectTimeoutMs: 5_000,
-    // The exchange's own limit covers both; these only keep a forgotten socket from living for ever.
+    // The exchange has a limit of its own. These two only keep a forgotten socket from staying open for ever.
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
-    // Customers share hosts (automation services): a low limit would let one slow endpoint take another's sockets. What
-    // bounds them is each endpoint's own limit of what may be in flight; kept sockets are used first.
+    // Customers share hosts (automation services), so with a low limit one slow endpoint would take another's sockets. Each
+    // endpoint's in-flight limit bounds them, and kept sockets are used first.
     connectionsPerOrigin: 1_000,
     keepAliveMs: 4_000,
   },
@@ -64,33 +64,33 @@ export const defaultDeliverySettings: DeliverySettings = {
 
 export interface DeliveryWorkerDependencies {
   pool: Pool;
-  /** For the sweeper's wake-ups. */
+  /** Used by the sweeper. */
   client: Client;
   namespace: string;
   keyRing: KeyRing;
   policy: EgressPolicy;
-  /** Of this release, for User-Agent. */
+  /** The release, for User-Agent. */
   version: string;
   log: Logger;
   metrics: Registry;
   /**
-   * Which build of the delivery code this is. Given: runs that are open go over to whatever build an operator makes the
-   * current one, never back and forth between two during a deploy. Left out: any worker takes any task.
+   * The build of the delivery code. If given, open runs move to whatever build an operator makes current, and never back and
+   * forth between two builds during a deploy. If left out, any worker takes any task.
    */
   buildId?: string | undefined;
   settings?: Partial<DeliverySettings>;
-  /** Made once for all queues (workflows/bundle.ts); left out, the worker makes its own. */
+  /** Made once for all queues (workflows/bundle.ts). If left out, the worker makes its own. */
   workflowBundle?: WorkflowBundle;
 }
 
 export interface DeliveryWorker {
-  /** Works until stop() is called or the worker fails; rejects when it fails. */
+  /** Works until stop() is called; rejects if the worker fails. */
   run: () => Promise<void>;
-  /** Ends polling; rounds under way stop claiming and record what is in flight. run() resolves after that. */
+  /** Ends polling. Running rounds stop claiming and record what is in flight; then run() resolves. */
   stop: () => void;
 }
 
-/** The workers of both delivery queues, their outbound sockets and their sweeper. Starts nothing before run(). */
+/** The workers of both delivery queues with their dispatcher and sweeper. Nothing starts before run(). */
 export async function makeDeliveryWorker(
   connection: NativeConnection,
   dependencies: DeliveryWorkerDependencies,
@@ -121,15 +121,10 @@ export async function makeDeliveryWorker(
   return {
     run: async () => {
       notifications.start();
-      const sweep = {
-        pool,
-        wake: makeWake(dependencies.client, { inParallel: 10, deadlineMs: 10_000 }),
-        log,
-        metrics,
-        graceSeconds: settings.sweepGraceSeconds,
-        maxWebhooks: settings.sweepMaxWebhooks,
-      };
-      const stopSweeper = startDeliverySweeper(sweep, settings.sweepEveryMs);
+      const wake = makeWake(dependencies.client, { inParallel: 10, deadlineMs: 10_000 });
+      const stopSweeper = startRepeating('sweep of webhooks', settings.sweepEveryMs, log, () =>
+        sweepDeliveries({ pool, wake, log, metrics }, settings),
+      );
       try {
         await runTogether(workers);
       } finally {
@@ -153,7 +148,7 @@ async function makeWorkers(
     namespace,
     activities,
     interceptors: { activity: [activitySpans] },
-    // Rounds are told at once that the worker stops, and have time for what is in flight.
+    // Cancel rounds as soon as the worker stops, so they have stopMs to record what is in flight.
     shutdownGraceTime: 0,
     shutdownForceTime: settings.stopMs,
     ...(buildId === undefined ? {} : { workerDeploymentOptions: deploymentOf(buildId) }),
@@ -164,7 +159,7 @@ async function makeWorkers(
     ...(workflowBundle === undefined
       ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
       : { workflowBundle }),
-    // A hanging receiver keeps its round's slot for 15 s and more: many slots, since each costs next to nothing.
+    // A receiver that does not answer keeps its round's slot for 15 s and more. A slot costs almost nothing, so there are many.
     maxConcurrentActivityTaskExecutions: settings.activitySlots,
     maxConcurrentWorkflowTaskExecutions: 100,
     maxCachedWorkflows: 2_000,
@@ -184,12 +179,12 @@ function deploymentOf(buildId: string): WorkerDeploymentOptions {
   return {
     version: { deploymentName: deliveryDeployment, buildId },
     useWorkerVersioning: true,
-    // A webhook's run may be open for days, and its code replays what earlier builds did (test/replay): it need not stay.
+    // A webhook's run may be open for days. Its code replays what earlier builds did (test/replay), so it may move.
     defaultVersioningBehavior: 'AUTO_UPGRADE',
   };
 }
 
-/** Until all have stopped; when one fails, the others stop too. */
+/** Resolves when all workers have stopped. If one fails, the others are stopped too. */
 async function runTogether(workers: readonly Worker[]): Promise<void> {
   const runs = workers.map((worker) =>
     worker.run().catch((error: unknown) => {
@@ -202,37 +197,27 @@ async function runTogether(workers: readonly Worker[]): Promise<void> {
 }
 
 function stopAll(workers: readonly Worker[]): void {
-  // shutdown() throws when it stops already, or never ran.
+  // shutdown() throws if the worker is stopping or was never started.
   for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
 }
 
 function openSecrets(ring: KeyRing, target: WebhookTarget): readonly string[] {
-  // A webhook is made together with its secret: none at all is a bug, not the customer's failure.
+  // A webhook and its secret are made in one transaction, so a missing secret is a bug and no failure of the customer.
   if (target.secrets.length === 0) throw new Error(`webhook ${target.id} has no secret`);
   return target.secrets.map((secret) => openSecret(ring, target.id, secret));
 }
 
-export interface DeliverySweepDependencies {
-  pool: Pool;
-  wake: Wake;
-  log: Logger;
-  metrics: DeliveryMetrics;
-  /** Overdue by this much: a wake-up that is still on its way is not lost. */
-  graceSeconds: number;
-  maxWebhooks: number;
-}
-
-/** Wakes webhooks whose wake-up, worker or workflow was lost. Several workers may do so at once: a wake-up is harmless. */
-async function sweepDeliveries(dependencies: DeliverySweepDependencies): Promise<number> {
-  const webhookIds = await overdueWebhooks(dependencies.pool, dependencies);
-  if (webhookIds.length === 0) return 0;
-  await dependencies.wake(webhookIds);
-  dependencies.metrics.swept.inc(webhookIds.length);
-  dependencies.log.warn({ webhooks: webhookIds.length }, 'overdue webhooks woken');
-  return webhookIds.length;
-}
-
-/** Sweeps every `everyMs`; a failed sweep is logged and the next one tries again. Returns the stop. */
-function startDeliverySweeper(dependencies: DeliverySweepDependencies, everyMs: number): () => Promise<void> {
-  return startRepeating('sweep of webhooks', everyMs, dependencies.log, () => sweepDeliveries(dependencies));
+/**
+ * Wakes webhooks whose wake-up, worker or workflow was lost. Work counts as lost only after the grace time, because its
+ * wake-up may still be on the way. Several workers may sweep at once, since one more wake-up does no harm.
+ */
+async function sweepDeliveries(
+  { pool, wake, log, metrics }: { pool: Pool; wake: Wake; log: Logger; metrics: DeliveryMetrics },
+  { sweepGraceSeconds, sweepMaxWebhooks }: DeliverySettings,
+): Promise<void> {
+  const webhookIds = await overdueWebhooks(pool, { graceSeconds: sweepGraceSeconds, maxWebhooks: sweepMaxWebhooks });
+  if (webhookIds.length === 0) return;
+  await wake(webhookIds);
+  metrics.swept.inc(webhookIds.length);
+  log.warn({ webhooks: webhookIds.length }, 'overdue webhooks woken');
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { defaultHealthRule, type Health, isSlow, judge, type Outcome } from '../../../../workflows/delivery/health.ts';
+import type { Health } from '../../../../pipelines/webhooks/results.ts';
+import { defaultHealthRule, isSlow, judge, type Outcome } from '../../../../workflows/delivery/health.ts';
 
 const healthy: Health = { failuresInARow: 0, firstFailureAt: null, timeoutsInARow: 0 };
 const start = Date.UTC(2026, 10, 27);
