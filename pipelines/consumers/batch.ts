@@ -8,14 +8,14 @@ import type { RecordSchemas } from '../stream/writer-schemas.ts';
 
 export interface ChangeMessage {
   offset: string;
-  /** In the register's current schema, except for the columns of its rows where `columns` says how many they are. */
+  /** A record in the register's current schema. Only its rows may have other columns; `columns` is then their number. */
   value: Buffer;
-  /** Of a record whose rows have the columns of another release (RowColumns `as_written`). */
+  /** Number of columns of the rows, if another release wrote the record (RowColumns `as_written`). */
   columns?: number;
   headers?: Readonly<Record<string, unknown>>;
 }
 
-/** Records of one partition in order, all of one fetch. */
+/** Records of one partition, in order and of one fetch. */
 export interface ChangeBatch {
   register: RegisterName;
   topic: string;
@@ -24,23 +24,23 @@ export interface ChangeBatch {
   lastOffset: string;
   messages: readonly ChangeMessage[];
   /**
-   * The loop heartbeats by itself. A handler that waits calls it to say that it is not stuck, and learns at once when the
-   * partition was taken away or the process stops (it throws then; let it).
+   * The loop sends heartbeats by itself. A handler that waits calls this too, to show that it is not stuck. It throws if the
+   * partition was taken away or the process stops; the handler lets that error pass.
    */
   heartbeat(): Promise<void>;
-  /** True: the partition may belong to another consumer by now, and nothing of this batch will be committed. */
+  /** True if another consumer may have the partition by now. Nothing of this batch is committed then. */
   isStale(): boolean;
 }
 
 /**
- * Does one batch's work. The loop commits after it resolves, so a batch may come again: work must be repeatable.
- * @throws UndecodableRecord to stop the partition there; an error that isRetryable() tells from a bug is tried again
+ * Does the work of one batch. The loop commits after it resolves, so a batch may be repeated, and so must the work.
+ * @throws UndecodableRecord to stop the partition there; a retryable error makes the loop try again
  */
 export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
 
 export interface LoopLimits {
   maxBytesPerPartition: number;
-  /** Of one fetch: bounds the memory of the process, some 20 bytes for each byte of records. */
+  /** Bytes of one fetch. The process needs some 20 bytes of memory for each byte of records. */
   maxBytesPerFetch: number;
   minBytes: number;
   maxWaitMs: number;
@@ -57,17 +57,17 @@ export interface LoopOptions {
   kafka: Kafka;
   group: string;
   topics: readonly { topic: string; register: RegisterName }[];
-  /** A record that it cannot bring to the current schema stops its partition. */
+  /** Converts records of other releases. A record that cannot be converted stops its partition. */
   schemas: RecordSchemas;
   handle: BatchHandler;
   log: Logger;
   metrics: LoopMetrics;
-  /** The loop cannot go on: a bug in the handler, a crash of the client, a stuck partition. End the process. */
+  /** Called when the loop cannot go on: a bug in the handler, a crash of the client, or a stuck partition. */
   onFailure: (error: Error) => void;
   limits?: Partial<LoopLimits>;
 }
 
-/** A batch in traces: where it stands in Kafka, by the messaging conventions of OpenTelemetry, and of which editions it is. */
+/** The span of a batch, with the attributes that OpenTelemetry's messaging conventions name. */
 export function spanOptions(group: string, { register, topic, partition, ...batch }: ChangeBatch): SpanOptions {
   return {
     kind: SpanKind.CONSUMER,
@@ -86,7 +86,7 @@ export function spanOptions(group: string, { register, topic, partition, ...batc
   };
 }
 
-/** Editions stand one after another in a partition; a record that cannot be decoded is of none. */
+/** The editions of a batch, for its span. They stand one after another in a partition. */
 export function editionsOf({ messages }: ChangeBatch): Attributes {
   try {
     const [first, last] = [peekChange(messages[0]!.value).edition, peekChange(messages.at(-1)!.value).edition];
@@ -98,18 +98,10 @@ export function editionsOf({ messages }: ChangeBatch): Attributes {
   }
 }
 
-/** Shared by all loops of a process; made once. */
-export interface LoopMetrics {
-  rows: Counter<'group' | 'topic'>;
-  batchSeconds: Histogram<'group' | 'topic'>;
-  retries: Counter<'group' | 'topic'>;
-  /** Records between the committed offset and the end of the log, per partition that this process holds. */
-  lag: Gauge<'group' | 'topic' | 'partition'>;
-  /** 1 while a partition stands still because a record of it cannot be decoded: somebody has to look. */
-  stopped: Gauge<'group' | 'topic' | 'partition'>;
-}
+export type LoopMetrics = ReturnType<typeof makeLoopMetrics>;
 
-export function makeLoopMetrics(registry: Registry): LoopMetrics {
+/** Metrics of all loops of a process. */
+export function makeLoopMetrics(registry: Registry) {
   const registers = [registry];
   return {
     rows: new Counter({
@@ -133,7 +125,7 @@ export function makeLoopMetrics(registry: Registry): LoopMetrics {
     }),
     lag: new Gauge({
       name: 'padron_consumer_lag',
-      help: 'Records not yet committed',
+      help: 'Records between the committed offset and the end of the log, for each partition that this process holds',
       labelNames: ['group', 'topic', 'partition'],
       registers,
     }),

@@ -19,7 +19,7 @@ export const loopLimits: LoopLimits = {
 };
 
 export interface RunningLoop {
-  /** null: consuming. Text: what it waits for. */
+  /** null while consuming; otherwise what it waits for. */
   ready(): string | null;
   /** topic/partition of those that stand still at a record that cannot be decoded. */
   stoppedPartitions(): readonly string[];
@@ -32,7 +32,7 @@ class StuckPartition extends Error {
   readonly code = 'partition_stuck';
 }
 
-/** Starts consuming the topics in the group; resolves once the client has started, not once it has partitions. */
+/** Starts consuming the topics in the group. Resolves when the client has started; it may have no partitions yet. */
 export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
   const { kafka, group, topics, log, metrics } = options;
   const limits = { ...loopLimits, ...options.limits };
@@ -46,7 +46,7 @@ export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
     if (!stopping) options.onFailure(error);
   };
   consumer.on(consumer.events.CRASH, ({ payload }) => {
-    // restart: the client itself begins again (a broker that went away); otherwise it would stay silent for ever.
+    // With `restart` the client begins again by itself, for example after a broker went away. Without it, it stays silent.
     if (!payload.restart) fail(payload.error);
   });
   await consumer.connect();
@@ -100,7 +100,7 @@ function makeConsumer(kafka: Kafka, group: string, limits: LoopLimits): Consumer
     sessionTimeout: limits.sessionTimeoutMs,
     rebalanceTimeout: limits.rebalanceTimeoutMs,
     heartbeatInterval: limits.heartbeatMs,
-    // A topic that grew partitions is noticed within this time.
+    // The longest time until the client notices that a topic has more partitions.
     metadataMaxAge: 60_000,
     readUncommitted: false,
     retry: { retries: 8, initialRetryTime: 200, maxRetryTime: 5_000, factor: 0.2, multiplier: 2 },

@@ -42,7 +42,7 @@ const consumersConfiguration = processBlock
   .extend(tracingBlock.shape)
   .extend({
     ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL,
-    /** Which groups this process hosts, separated by commas. */
+    /** The groups that this process hosts, separated by commas. */
     CONSUMERS: z
       .string()
       .default(outputs.join(','))
@@ -91,8 +91,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('kafka offsets', () => offsets.close());
 
   const registry = connectRegistry(config.SCHEMA_REGISTRY_URL);
-  const parts = { kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix };
-  const ids = await checkStreams(parts);
+  const ids = await checkStreams({ kafka, registry, pool, archiveUrl: config.ARCHIVE_URL, prefix });
   const currentIds = new Map(registerNames.map((register) => [register, ids[register].changes]));
   const archive = new SchemaArchive(config.ARCHIVE_URL);
   const schemas = (rows: RowColumns) => new WriterSchemas(schemaSource(registry, archive, prefix), currentIds, rows);
@@ -124,7 +123,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
           offsets,
           materializeGroup(prefix),
         ),
-        // It makes no large inserts, so small fetches do.
+        // It makes no large inserts, so small fetches are enough.
         limits: { maxBytesPerPartition: 4 * 1024 * 1024, maxBytesPerFetch: 4 * 1024 * 1024 },
       };
     },

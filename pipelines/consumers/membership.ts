@@ -3,8 +3,8 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { LoopMetrics } from './batch.ts';
 
 /**
- * What this consumer holds, and a number that grows whenever that may have changed. The client goes on running batches
- * it had fetched before a rebalance: whoever holds an older number must not commit.
+ * The partitions that this consumer holds, and an epoch that grows whenever they may have changed. After a rebalance the
+ * client goes on with batches that it fetched before; a batch of an older epoch must not commit.
  */
 export class Membership {
   #epoch = 0;
@@ -20,7 +20,7 @@ export class Membership {
     }
   }
 
-  /** A heartbeat or a commit was refused: the client learns of it only when all running batches are done. */
+  /** Called when a heartbeat or a commit was refused. The client notices only after all running batches are done. */
   lose(): void {
     this.#epoch += 1;
     this.#assignment = undefined;
@@ -46,26 +46,26 @@ export interface LagWatchOptions {
   metrics: LoopMetrics;
   intervalMs: number;
   /**
-   * A partition with lag that neither commits nor starts a batch for so long is stuck; five times as long while others
-   * of this process move, since a fetch takes partitions in random order and fills up with the first.
+   * A partition with lag is stuck if it neither commits nor starts a batch for so long. While other partitions of this process
+   * move it takes five times as long: a fetch takes partitions in random order and may be full with the first.
    */
   noProgressMs: number;
   /** Partitions of the topic that this process holds now. */
   assigned: (topic: string) => readonly number[];
-  /** When a batch of the partition was last started or tried again; undefined: never. */
+  /** When a batch of the partition was last started or tried again; undefined means never. */
   lastActivity: (topic: string, partition: number) => number | undefined;
-  /** Partitions that stand still on purpose. */
+  /** Whether the partition stands still on purpose. */
   isStopped: (topic: string, partition: number) => boolean;
   onStuck: (topic: string, partition: number, lag: number) => void;
 }
 
 /**
- * Measures lag from outside the client: the client is known to stop consuming without an error after a rebalance or a
- * loss of metadata, and then only the broker's own offsets tell.
+ * Measures the lag by the broker's own offsets. The client is known to stop consuming without an error after a rebalance or
+ * a loss of metadata, so its own state cannot be trusted.
  */
 export class LagWatch {
   readonly #options: LagWatchOptions;
-  /** By topic/partition: the committed offset last seen and when it last moved (or had no lag). */
+  /** By topic/partition: the last committed offset, and when it last moved or had no lag. */
   readonly #seen = new Map<string, { committed: number; at: number }>();
   readonly #timer: NodeJS.Timeout;
   #busy = false;
@@ -90,7 +90,7 @@ export class LagWatch {
       for (const topic of this.#options.topics) total += await this.#measure(topic);
       this.totalLag = total;
     } catch {
-      // The broker does not answer: nobody can say that a partition is stuck, so the clocks start anew.
+      // Without the broker's answer no partition can be called stuck, so all times start anew.
       this.#seen.clear();
     } finally {
       this.#busy = false;

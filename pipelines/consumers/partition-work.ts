@@ -20,7 +20,7 @@ interface WorkOptions extends LoopOptions {
   limits: LoopLimits;
 }
 
-/** Handles the batches of a loop: check, handle (again and again while an engine is away), commit. */
+/** Handles the batches of a loop: it checks them, handles them (again while an engine is away), and commits. */
 export class PartitionWork {
   readonly #options: WorkOptions;
   readonly #membership: Membership;
@@ -37,7 +37,7 @@ export class PartitionWork {
     this.#registers = new Map(options.topics.map(({ topic, register }) => [topic, register]));
   }
 
-  /** When a batch of the partition was begun or tried again, or a handler of any partition said that it waits. */
+  /** When a batch of the partition was last begun or tried again, or when a handler of any partition last waited. */
   lastActivity(topic: string, partition: number): number {
     return Math.max(this.#waitedAt, this.#active.get(keyOf(topic, partition)) ?? 0);
   }
@@ -47,23 +47,22 @@ export class PartitionWork {
   stopped(): readonly string[] {
     return [...this.#stopped];
   }
-  /** What keeps a partition from being committed just now. */
+  /** Why a partition cannot be committed just now; null if all can. */
   problem(): string | null {
     return this.#failing.values().next().value ?? null;
   }
-  /** Ends waits, between two tries and in handlers (their heartbeat throws); a try that does not wait is left to finish. */
+  /** Ends the waits between two tries and in handlers, whose heartbeat then throws. A running try may finish. */
   stop(): void {
     this.#ending.abort();
   }
 
-  /** One fetched batch, as the client gives it. Whatever it throws makes the client rejoin the group. */
+  /** Handles one batch that the client fetched. Whatever it throws makes the client join the group again. */
   async take(payload: EachBatchPayload, fail: (error: Error) => void): Promise<void> {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
     if (messages.length === 0 || this.isStopped(topic, partition)) return;
-    // After a failed heartbeat the client still runs the batches that it had fetched: they are left alone. It joins the
-    // group again only when told to: a heartbeat that a broken connection ate tells it nothing, and it would fetch the
-    // same batches for ever.
+    // After a failed heartbeat the client still runs batches that it had fetched; they are not begun. It joins the group again
+    // only on a protocol error. If a broken connection ate the heartbeat, it gets none and would fetch the same batches for ever.
     if (!membership.joined()) throw new JoinAgain();
     const epoch = membership.epoch();
     let refused: unknown;
@@ -81,8 +80,8 @@ export class PartitionWork {
       await this.#work(payload, {
         heartbeat: async () => {
           if (this.#ending.signal.aborted) throw new LoopEnding();
-          // A handler that waits on purpose says so by its heartbeats; the loop's own, above, prove nothing. The client
-          // fetches nothing for any partition until all handlers are done, so all of them wait with it.
+          // A handler that waits on purpose shows it by its own heartbeats; those of the loop, above, prove nothing. The client
+          // fetches nothing until all handlers are done, so the partitions of all of them count as waiting.
           this.#waitedAt = Date.now();
           return heartbeat();
         },
@@ -94,7 +93,7 @@ export class PartitionWork {
     } finally {
       clearInterval(timer);
     }
-    // The member was evicted or the group rebalances: the client's own error makes it join again.
+    // The member was evicted, or the group rebalances. The client's own error makes it join again.
     if (refused !== undefined) throw refused;
   }
 
@@ -116,7 +115,7 @@ export class PartitionWork {
       const outcome = await this.#handleAndCommit(payload, batch);
       if (outcome === 'left') return;
       if (outcome === 'handled') break;
-      // The records before the bad one are fine: handle and commit these, then stand still.
+      // The records before the bad one are handled and committed; then the partition stands still.
       stopAt = outcome;
     }
     if (stopAt !== undefined) this.#standStill(payload, stopAt);
@@ -135,7 +134,7 @@ export class PartitionWork {
     });
   }
 
-  /** Tries until it is done. `left`: the partition was taken away or the process stops; nothing is to be committed. */
+  /** Tries until the batch is handled. `left` means that the partition was taken away or the process stops: do not commit. */
   async #handle(batch: ChangeBatch): Promise<Outcome> {
     const { group, handle, limits, log, metrics } = this.#options;
     const key = keyOf(batch.topic, batch.partition);
@@ -158,14 +157,14 @@ export class PartitionWork {
         this.#failing.set(key, `${key}: ${(error as Error).name}`);
         log.warn({ group, topic: batch.topic, partition: batch.partition, attempt, err: error }, 'batch failed');
         await sleep(waitMs, undefined, { signal: this.#ending.signal }).catch(() => {});
-        // Not committed, so whoever holds the partition next begins with this batch.
+        // Nothing was committed, so the next consumer of the partition begins with this batch.
         if (batch.isStale() || this.#ending.signal.aborted) return 'left';
         waitMs = Math.min(waitMs * 2, limits.retryMostMs);
       }
     }
   }
 
-  /** Dying before the commit repeats the batch; dying after it repeats nothing. Never the other way round. */
+  /** If the process dies before the commit, the batch is repeated. Committing before the work would lose it. */
   async #commit(payload: EachBatchPayload, batch: ChangeBatch, began: number): Promise<void> {
     const { group, log, metrics } = this.#options;
     const { register, topic, partition, firstOffset, lastOffset, messages } = batch;
@@ -193,13 +192,13 @@ export class PartitionWork {
     );
   }
 
-  /** Nearly always all of them are already, and the list is given back as it is. */
+  /** Returns the list as it is if all records are in the current schema, which is nearly always so. */
   async #inCurrentSchema({ register, messages }: ChangeBatch): Promise<Messages> {
     const { schemas } = this.#options;
     let read: ChangeMessage[] | undefined;
     for (const [index, message] of messages.entries()) {
       const { offset, value } = message;
-      // A tombstone has no value; we write none.
+      // A tombstone has no value. This product writes none.
       if (value === null) throw new UndecodableRecord('no value', offset);
       try {
         const current = schemas.current(register, value);
@@ -214,7 +213,7 @@ export class PartitionWork {
     return read ?? messages;
   }
 
-  /** Never skipped: a record left out would be a state that no later edition repairs. Other partitions go on. */
+  /** Stops the partition. A skipped record would leave a wrong state that no later edition repairs. Others go on. */
   #standStill(payload: EachBatchPayload, error: UndecodableRecord): void {
     const { group, log, metrics } = this.#options;
     const { topic, partition } = payload.batch;
@@ -228,7 +227,7 @@ export class PartitionWork {
   }
 }
 
-/** The client's own word for it: the only errors that make it join are those of the protocol. */
+/** Makes the client join the group again. Only its own protocol errors do that. */
 class JoinAgain extends kafkajs.KafkaJSProtocolError {
   override readonly type = 'REBALANCE_IN_PROGRESS';
   constructor() {
@@ -236,7 +235,7 @@ class JoinAgain extends kafkajs.KafkaJSProtocolError {
   }
 }
 
-/** Thrown by a handler's heartbeat when the process stops: it leaves its batch, which comes again. */
+/** Thrown by a handler's heartbeat when the process stops. The batch is left and will be read again. */
 class LoopEnding extends Error {
   override name = 'LoopEnding';
 }
@@ -248,7 +247,7 @@ function keyOf(topic: string, partition: number): string {
 function before(messages: Messages, bad: UndecodableRecord | undefined): Messages {
   if (bad === undefined) return messages;
   const index = messages.findIndex(({ offset }) => offset === bad.offset);
-  // A decoder that does not say which record was bad: none of them may be committed.
+  // If the decoder does not say which record was bad, none of them may be committed.
   return messages.slice(0, Math.max(0, index));
 }
 
@@ -256,7 +255,7 @@ function isClientError(error: unknown): boolean {
   return error instanceof Error && error.name.startsWith('KafkaJS');
 }
 
-// Connections refused, reset or timed out; PostgreSQL shutting down, starting, out of connections, or a transaction to repeat.
+// Connections refused, reset or timed out; PostgreSQL shutting down, starting, out of connections, or asking for a repeat.
 const passing = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -277,15 +276,15 @@ const passing = new Set([
 ]);
 
 /**
- * Whether an engine failed in a way that passes by itself, so that the same batch is tried again. Everything else is a
- * bug and ends the process. A typed error says so itself (`retryable`).
+ * Whether an engine's failure passes by itself, so the same batch is tried again. Anything else is a bug and ends the
+ * process. A typed error says so itself (`retryable`).
  */
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { retryable, code, cause } = error as Error & { retryable?: unknown; code?: unknown };
   if (typeof retryable === 'boolean') return retryable;
   if (typeof code === 'string' && passing.has(code)) return true;
-  // pg says this without a code when the server goes away between two statements, or hangs in one.
+  // pg gives no code when the server goes away between two statements or does not answer.
   const wording = /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up/i;
   if (wording.test(error.message)) return true;
   return cause !== undefined && isRetryable(cause);

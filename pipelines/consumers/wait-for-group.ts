@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamOffsets } from '../stream/kafka.ts';
-import type { BatchHandler } from './batch.ts';
+import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 export interface WaitLimits {
-  /** Records that the other group may lack before this one waits: far more than a daily edition has. */
+  /** Lag of the other group in records at which this one waits; a daily edition has far fewer. */
   maxLagRows: number;
   pollMs: number;
-  /** If the other group does not move for so long, this one goes on without it. */
+  /** This group goes on if the other one makes no progress for so long. */
   patienceMs: number;
 }
 
 const defaultWaitLimits: WaitLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
 
 /**
- * Lets another group have the machine while it has very much to do: a first edition is millions of baselines, of which
- * look-ups need the state and nobody is told anything.
+ * Handles a batch only when the lag of another group is small enough. A first edition is millions of baselines: look-ups need
+ * them materialised, while the watch makes no event of them, so materialize gets the machine first.
  */
 export function waitForGroup(
   handle: BatchHandler,
@@ -36,10 +36,30 @@ export function waitForGroup(
       if (done !== committedBefore) movedAt = Date.now();
       committedBefore = done;
       if (Date.now() - movedAt > limits.patienceMs) break;
-      // Also tells the loop that this partition is not stuck.
+      // The heartbeat also shows the loop that this partition is not stuck.
       await batch.heartbeat();
       await sleep(limits.pollMs);
     }
     await handle(batch);
   };
+}
+
+/**
+ * Waits until another group has committed past an offset of the batch's partition, or the batch is stale.
+ * @returns false if the time was over before
+ */
+export async function waitForOffset(
+  batch: ChangeBatch,
+  offset: number,
+  committedOffset: (topic: string, partition: number) => Promise<number>,
+  { waitMs, pollMs }: { waitMs: number; pollMs: number },
+): Promise<boolean> {
+  const until = performance.now() + waitMs;
+  while (!batch.isStale()) {
+    if ((await committedOffset(batch.topic, batch.partition)) > offset) return true;
+    if (performance.now() >= until) return false;
+    await batch.heartbeat();
+    await sleep(pollMs);
+  }
+  return true;
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, type Registry } from 'prom-client';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type Register, registers } from '../../schemas/registers.ts';
@@ -18,10 +17,11 @@ import {
 } from '../watch/watchers.ts';
 import { raiseWork, type Wake } from '../webhooks/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
+import { waitForOffset } from './wait-for-group.ts';
 
 /**
- * Turns changes of watched companies into events and deliveries. Everything it writes is keyed by the change, so a batch
- * that comes again writes nothing and only wakes again.
+ * Turns changes of watched companies into events and deliveries. All rows it writes are keyed by the change, so a repeated
+ * batch writes nothing and only sends the wake-ups again.
  */
 export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler {
   const ensuredDays = new Set<string>();
@@ -34,7 +34,7 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
     const editions = await readEditions(dependencies.pool, register.name, numbers);
     for (const number of numbers) {
       const edition = editions.get(number);
-      // The catalogue's row comes before the edition's first record; without it nothing can be said about its date.
+      // The catalogue has an edition's row before its first record is produced. Without the row its date is not known.
       if (edition === undefined) throw new Error(`edition ${number} of ${register.name} is not in the catalogue`);
       if (edition.announced) continue;
       const changes = candidates.filter(({ change }) => change.edition === number);
@@ -44,8 +44,8 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
 }
 
 /**
- * Changes of companies in the order of the partition, without baselines; others are not even decoded. Nor is what is
- * replayed: its first record stands earlier in the partition and was handled there.
+ * The changes of companies in the order of the partition, without baselines. Other records are not decoded. A replayed record
+ * is skipped: the original stands earlier in the partition and was handled there.
  */
 function candidatesOf(batch: ChangeBatch): WatchedChange[] {
   const found: WatchedChange[] = [];
@@ -60,7 +60,7 @@ function candidatesOf(batch: ChangeBatch): WatchedChange[] {
 export interface WatchDependencies {
   pool: Pool;
   lastKnownRows: LastKnownRows;
-  /** The next offset that the materialize group would read of a partition. */
+  /** The committed offset of the materialize group in a partition. */
   materialisedOffset: (topic: string, partition: number) => Promise<number>;
   wake: Wake;
   log: Logger;
@@ -69,23 +69,14 @@ export interface WatchDependencies {
 }
 
 export interface WatchLimits {
-  /** How long notices wait for look-ups to show what they tell. */
+  /** How long a batch is held at most until look-ups show its changes. */
   holdMs: number;
   holdPollMs: number;
 }
 
 export const watchLimits: WatchLimits = { holdMs: 60_000, holdPollMs: 100 };
 
-interface WatchMetrics {
-  events: Counter;
-  deliveries: Counter;
-  /** Deliveries of an edition that was corrected before they were sent. */
-  cancelled: Counter;
-  /** Batches whose notices left although the state was not known to be served. */
-  heldTooLong: Counter;
-  /** Wake-ups that Temporal did not take; the sweeper makes up for them. */
-  wakesLost: Counter;
-}
+type WatchMetrics = ReturnType<typeof makeWatchMetrics>;
 
 interface WatchedChange {
   change: Change;
@@ -93,8 +84,8 @@ interface WatchedChange {
 }
 
 /**
- * Tells one edition's changes of one batch to whoever watches their companies; a correction also takes back what was not
- * sent yet of the edition that it undoes, whoever watches now.
+ * Writes the events and deliveries of one edition's changes in one batch. A correction also takes back what the edition that
+ * it corrects has not sent yet, even for companies that nobody watches any more.
  */
 async function announce(
   dependencies: WatchDependencies,
@@ -111,18 +102,18 @@ async function announce(
   const events = await eventsOfWatched(dependencies, register, edition, watched, watchers);
   if (events.length === 0 && edition.corrects === null) return;
   if (events.length > 0) {
-    // In the order of the partition, so the last one's offset is the highest.
+    // Changes are in the order of the partition, so the last one has the highest offset.
     await waitUntilServed(dependencies, batch, watched.at(-1)!.offset);
-    if (batch.isStale()) return; // Another consumer has the partition; it handles this batch.
+    if (batch.isStale()) return; // Another consumer has the partition and handles this batch.
   }
   const day = limaDay(edition.detectedAt);
-  // In a transaction of its own: whoever makes a day meanwhile waits for its end. Repeatable; dying after it leaves empty ones.
+  // This is a transaction of its own, because others who need the same day wait for its end. It is repeatable.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
   const wrong =
     edition.corrects === null ? null : { register: register.name, rucs, by: edition.number, ...edition.corrects };
   const outcome = await write(pool, day, edition.detectedAt, events, wrong);
-  // Dying here: the batch comes again, writes nothing and wakes; until then the work stands overdue for the sweeper.
+  // If the process dies here, the batch is read again, writes nothing and sends the wake-ups; or the sweeper sends them.
   await wakeIdle(dependencies, outcome.idle);
   report(dependencies, batch, edition, events.length, outcome);
 }
@@ -146,7 +137,7 @@ async function eventsOfWatched(
 
 async function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): Promise<void> {
   await wake(idle).catch((error: unknown) => {
-    // Events and deliveries are safe and the sweeper finds them; holding the stream back would help nobody.
+    // Events and deliveries are stored, and the sweeper finds them. Failing here would only delay the stream.
     metrics.wakesLost.inc();
     log.warn({ err: error, webhooks: idle.length }, 'wake-ups lost; the sweeper will make up for them');
   });
@@ -204,14 +195,11 @@ function accountEvents(
 
 interface Outcome {
   written: Written;
-  /** Webhooks that nobody works on: they need a wake-up. */
+  /** Webhooks that nobody works on; they need a wake-up. */
   idle: string[];
 }
 
-/**
- * Events, deliveries, cancellations and the raised work in one transaction: dying before the commit leaves nothing, after
- * it everything.
- */
+/** Writes events, deliveries, cancellations and the raised work in one transaction: all of it or nothing. */
 function write(
   pool: Pool,
   day: string,
@@ -225,29 +213,28 @@ function write(
   });
 }
 
-/** A receiver that looks the company up at once must see the new state: waits for materialize to commit past the offset. */
+/** A receiver may look the company up at once, and must see the new state. Holds the batch until materialize has it. */
 async function waitUntilServed(dependencies: WatchDependencies, batch: ChangeBatch, offset: number): Promise<void> {
   const { materialisedOffset, limits, metrics, log } = dependencies;
-  const until = performance.now() + limits.holdMs;
-  while (!batch.isStale()) {
-    if ((await materialisedOffset(batch.topic, batch.partition)) > offset) return;
-    if (performance.now() >= until) {
-      metrics.heldTooLong.inc();
-      log.warn({ topic: batch.topic, partition: batch.partition, offset }, 'notices leave before the state is served');
-      return;
-    }
-    await batch.heartbeat();
-    await sleep(limits.holdPollMs);
-  }
+  if (await waitForOffset(batch, offset, materialisedOffset, { waitMs: limits.holdMs, pollMs: limits.holdPollMs }))
+    return;
+  metrics.heldTooLong.inc();
+  log.warn({ topic: batch.topic, partition: batch.partition, offset }, 'events are sent before the state is served');
 }
 
-export function makeWatchMetrics(registry: Registry): WatchMetrics {
+export function makeWatchMetrics(registry: Registry) {
   const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] });
   return {
     events: counter('padron_watch_events_total', 'Events written'),
     deliveries: counter('padron_watch_deliveries_total', 'Deliveries written'),
     cancelled: counter('padron_watch_cancelled_total', 'Deliveries not sent because their edition was corrected'),
-    heldTooLong: counter('padron_watch_held_too_long_total', 'Batches announced before their state was served'),
-    wakesLost: counter('padron_watch_wakes_lost_total', 'Wake-ups that Temporal did not take'),
+    heldTooLong: counter(
+      'padron_watch_held_too_long_total',
+      'Batches whose events were sent before look-ups showed them',
+    ),
+    wakesLost: counter(
+      'padron_watch_wakes_lost_total',
+      'Wake-ups that Temporal did not accept; the sweeper repeats them',
+    ),
   };
 }

@@ -5,16 +5,9 @@ import { failSpan } from '../../pipelines/runtime/tracing/span.ts';
 import type { ClaimedDelivery } from '../../pipelines/webhooks/claim.ts';
 import type { AttemptResult } from '../../pipelines/webhooks/results.ts';
 
-export interface DeliveryMetrics {
-  attempts: Counter<'result'>;
-  seconds: Histogram;
-  /** Time from the end of the comparison that found a change to the start of the first attempt. */
-  sinceChange: Histogram;
-  paused: Counter<'cause'>;
-  swept: Counter;
-}
+export type DeliveryMetrics = ReturnType<typeof makeDeliveryMetrics>;
 
-export function makeDeliveryMetrics(registry: Registry): DeliveryMetrics {
+export function makeDeliveryMetrics(registry: Registry) {
   const registers = [registry];
   return {
     attempts: new Counter({
