@@ -1,4 +1,4 @@
-import { type FoldedName, foldName, searchedWords } from '../../schemas/names.ts';
+import { foldName, searchedWords } from '../../schemas/names.ts';
 import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import type { AvroCursor } from '../changes/avro.ts';
 import { headerBytes } from '../changes/record.ts';
@@ -22,15 +22,15 @@ export const nameColumns = [
 ] as const;
 export const wordColumns = ['word'] as const;
 
-/** Cells of SearchedCells. */
+/** The number of cells in SearchedCells. */
 const searchedCells = 4;
-/** Everything of a row but its texts. */
+/** Enough bytes for everything of a row but its texts. */
 const fixedBytes = 32;
 export const longestLength = 255;
-/** Words this process knows to be stored; those that stand in many names come first. */
+/** How many stored words this process remembers. The words of many names come first. */
 const maxKnownWords = 200_000;
 
-/** Cells of the daily register that a search compares or shows; its first ones in every release so far. */
+/** The cells of the daily register that a search compares or shows. They are its first cells in every release so far. */
 export interface SearchedCells {
   nombre: string;
   estado: string;
@@ -39,10 +39,10 @@ export interface SearchedCells {
 }
 
 /**
- * Makes the rows of `ranked_name` and `company_word` out of changes of the daily register. Natural persons are passed over
- * by the first two digits: their names are never read. Rows are versioned by edition like the state, and a name that a
- * company lost, or its place in the table's order, is marked by the edition that took it, so any order of repeats and replays ends
- * in the same rows.
+ * Makes the rows of `ranked_name` and `company_word` from changes of the daily register. Natural persons are skipped by the
+ * first two digits of their RUC, and their names are never read. Rows are versioned by edition like the state. If an edition
+ * takes a name from a company, or changes its place in the order of searches, it marks the old key as deleted. So any order
+ * of repeats and replays ends with the same rows.
  */
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
@@ -51,7 +51,7 @@ export class CompanyNames {
   readonly #known = new Set<string>();
   #fresh = new Set<string>();
 
-  /** Replaces what was there by the batch's rows; none for other registers. */
+  /** Replaces the rows by those of the batch. Other registers have no names. */
   fill(register: RegisterName, messages: ChangeBatch['messages']): void {
     this.names.clear();
     this.words.clear();
@@ -61,17 +61,12 @@ export class CompanyNames {
     for (const { value, columns } of messages) this.#add(value, columns ?? today);
   }
 
-  /** The words of the last batch are on the disk: they need not be written again. Called after their insert, never before. */
+  /** Remembers that the words of the last batch are stored, so they are not written again. Call it after their insert. */
   wordsAreStored(): void {
     for (const word of this.#fresh) {
       if (this.#known.size >= maxKnownWords) return;
       this.#known.add(word);
     }
-  }
-
-  /** One company as edition `version` has it; for whoever has rows and no records. */
-  write(ruc: number, version: number, cells: SearchedCells, isDeleted = false): void {
-    this.#write(ruc, version, foldName(cells.nombre), cells, isDeleted);
   }
 
   #add(value: Buffer, columns: number): void {
@@ -83,25 +78,26 @@ export class CompanyNames {
     const ruc = Number(cursor.key());
     const before = this.#cells(columns);
     const after = this.#cells(columns);
-    if (op === disappears) this.#write(ruc, version, foldName(before!.nombre), before!, true);
+    if (op === disappears) this.write(ruc, version, before!, true);
     else if (op === differs) this.#update(ruc, version, before!, after!);
-    else this.#write(ruc, version, foldName(after!.nombre), after!, false);
+    else this.write(ruc, version, after!);
   }
 
   /**
-   * Also where nothing that is searched for differs: `before` is what today's parser reads, and the stored row may be an earlier
-   * one's. So each company has its row of the last edition that wrote every row, or of a later one.
+   * Writes the company again even if nothing of its name changed. `before` is what today's parser reads, and the stored row may
+   * come from an earlier parser. So each company has its row of the last edition that wrote every row, or of a later one.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);
     const old = before.nombre === after.nombre ? name : foldName(before.nombre);
     const isMoved = old.base !== name.base || standingOf(before) !== standingOf(after);
-    if (isMoved) this.#write(ruc, version, old, before, true);
-    this.#write(ruc, version, name, after, false);
+    if (isMoved) this.write(ruc, version, before, true, old);
+    this.write(ruc, version, after, false, name);
   }
 
-  #write(ruc: number, version: number, name: FoldedName, cells: SearchedCells, isDeleted: boolean): void {
-    // A company without a name yet, or one that has no letters: nothing that could be typed finds it but its RUC.
+  /** Writes the company's name as edition `version` has it, or marks it as deleted. */
+  write(ruc: number, version: number, cells: SearchedCells, isDeleted = false, name = foldName(cells.nombre)): void {
+    // A company without a name, or with a name without letters, is found only by its RUC.
     if (name.base === '') return;
     const { names } = this;
     const words = searchedWords(name.base);
@@ -141,12 +137,12 @@ export class CompanyNames {
   }
 }
 
-/** The cells that are searched, from a cursor at the first cell of a row. */
+/** Reads the searched cells; the cursor stands at the first cell of a row. */
 export function readSearchedCells(cursor: AvroCursor): SearchedCells {
   return { nombre: cursor.string(), estado: cursor.string(), condicion: cursor.string(), ubigeo: cursor.string() };
 }
 
-/** Active companies that are where they say come first among equal names. */
+/** The rank among equal names: active companies that were found at their address come first. */
 export function standingOf({ estado, condicion }: Pick<SearchedCells, 'estado' | 'condicion'>): number {
   if (estado !== 'ACTIVO') return 2;
   return condicion === 'HABIDO' ? 0 : 1;

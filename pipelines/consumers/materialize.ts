@@ -12,8 +12,8 @@ interface BatchRows {
 }
 
 /**
- * Keeps history, names and state: batch → insert history → insert names → insert state → (the loop) commit. Read README.md
- * of this folder for what a death at each of these steps leaves.
+ * Keeps history, names and state up to date: insert history, insert names, insert state; then the loop commits. The README of
+ * this folder says what is left if the process dies at each of these steps.
  */
 export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Registry): BatchHandler {
   const seconds = new Histogram({
@@ -25,24 +25,24 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   });
   const free: BatchRows[] = [];
   return async (batch) => {
-    // Batches of several partitions run at once: each has buffers of its own, used again by the next of any register, so
-    // that there are never more than run at once.
+    // Batches of several partitions run at once. Each borrows a set of buffers, so there are only as many sets as batches run
+    // at once.
     const rows = free.pop() ?? { taxpayers: new TaxpayerRows(), companies: new CompanyNames() };
     const { taxpayers, companies } = rows;
     try {
       taxpayers.fill(batch.register, batch.messages);
       companies.fill(batch.register, batch.messages);
-      // Dying before the first insert: nothing has happened, the batch comes again.
+      // If the process dies before the first insert, nothing has happened, and the batch is read again.
       await insert('history', 'register_change', taxpayers.history);
-      // Dying here: history has rows whose state is not there yet. Nobody reads them before the edition is materialised,
-      // and the batch comes again: the same keys replace themselves.
+      // If it dies here, history has rows without their state. Nobody reads them until the edition is materialised, and the
+      // repeated batch replaces them by their keys.
       await insert('words', 'company_word', companies.words);
       companies.wordsAreStored();
-      // Dying here: words that no name has yet lead nowhere.
+      // If it dies here, there are words without a name. A search for them finds nothing.
       await insert('names', 'ranked_name', companies.names);
-      // Dying here: names that the state does not confirm are not shown.
+      // If it dies here, there are names without their state. A search does not show them.
       await insert('state', 'taxpayer', taxpayers.state);
-      // Dying here, before the commit: all come again with the same version, and readers take one of each version.
+      // If it dies here, before the commit, the same rows are inserted again with the same versions, and readers take one.
     } finally {
       free.push(rows);
     }
@@ -59,22 +59,22 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   }
 }
 
-/** ClickHouse did not take an insert. Whether it has the rows is not known; repeating is harmless. */
+/** ClickHouse did not accept an insert. It may have stored the rows or not; a repeat does no harm. */
 export class InsertFailed extends Error {
   override name = 'InsertFailed';
   readonly code = 'insert_failed';
   readonly retryable: boolean;
 
   constructor(table: string, cause: unknown) {
-    // ClickHouse's own text may quote a row: only its code and the kind of failure are kept.
+    // ClickHouse's message may quote a row, so only its code and the kind of failure are kept.
     const { code, type, name } = cause as { code?: unknown; type?: unknown; name?: unknown };
     super(`insert into ${table} failed: ${[code, type ?? name].filter(Boolean).join(' ')}`);
-    // A server's answer about the statement or the table is a bug or a missing migration; everything else passes.
+    // An error about the statement or the table is a bug or a missing migration. Any other error may pass by itself.
     this.retryable = !(typeof code === 'string' && bugCodes.has(code));
   }
 }
 
-// Unknown table, database, column, setting; syntax; type mismatch; cannot parse.
+// Unknown table, database, column or setting; syntax error; type mismatch; cannot parse.
 const bugCodes = new Set(['60', '81', '16', '47', '115', '62', '53', '27', '33', '6']);
 
 const columnsOf = {
@@ -87,9 +87,9 @@ const columnsOf = {
 type RowKind = keyof typeof columnsOf;
 
 /**
- * Puts rows of one kind into a table that has its columns: all of them, or it is not known which. `table` is a name
- * of ours: it becomes part of the statement.
- * @throws InsertFailed
+ * Inserts rows of one kind into a table that has its columns.
+ * @param table a name of ours, since it becomes part of the statement
+ * @throws InsertFailed, and then it is not known whether the rows were stored
  */
 export async function insertRows(
   clickhouse: ClickHouseClient,
@@ -104,7 +104,7 @@ export async function insertRows(
       values: Readable.from([rows.written()], { objectMode: false }),
       clickhouse_settings: bulkInsertSettings,
     });
-    // The answer must be read to its end, or the connection is never free again.
+    // Read the answer to its end, or the connection is never free again.
     for await (const _ of stream) void _;
   } catch (error) {
     throw new InsertFailed(table, error);

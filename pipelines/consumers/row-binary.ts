@@ -4,7 +4,7 @@ import { UndecodableRecord } from '../changes/errors.ts';
 const quote = 0x22;
 const backslash = 0x5c;
 const hexadecimal = Buffer.from('0123456789abcdef');
-/** Characters after the backslash, as JSON.stringify writes them; 0: \u00XX. */
+/** The character after the backslash for a control byte, as JSON.stringify writes it; 0 stands for the form \u00XX. */
 const shortEscapes = new Uint8Array(32);
 for (const [byte, letter] of [
   [8, 'b'],
@@ -15,20 +15,20 @@ for (const [byte, letter] of [
 ] as const) {
   shortEscapes[byte] = letter.charCodeAt(0);
 }
-/** 1: the byte stands in a JSON string as it is. */
+/** 1 for a byte that needs no escape in a JSON string. */
 const plain = new Uint8Array(256).fill(1);
 plain.fill(0, 0, 32);
 plain[quote] = 0;
 plain[backslash] = 0;
 
 const mostPerByte = 6;
-/** UTF-8 bytes of one UTF-16 code unit. */
+/** One UTF-16 code unit takes at most so many UTF-8 bytes. */
 const mostBytesPerUnit = 3;
-/** Two quotes and a comma a cell, the brackets, and a length of up to five bytes. */
+/** A cell has two quotes and a comma besides its text. The brackets and the length, up to five bytes, come around them. */
 const mostPerCell = 3;
 const mostAround = 8;
 
-/** Writes rows in ClickHouse's RowBinary format into one buffer that grows and is used again. */
+/** Writes rows in ClickHouse's RowBinary format into one buffer, which grows and is used again. */
 export class RowBinaryWriter {
   #bytes: Buffer;
   #at = 0;
@@ -43,7 +43,7 @@ export class RowBinaryWriter {
     this.rows = 0;
   }
 
-  /** A view of what was written; valid until the next write or clear. */
+  /** A view of what was written. It is valid until the next write or clear. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.#at);
   }
@@ -57,7 +57,7 @@ export class RowBinaryWriter {
     this.#at += other.#bytes.copy(this.#bytes, this.#at, position, other.#at);
   }
 
-  /** Room for `bytes` more; called before any of the writes below. */
+  /** Makes room for more bytes. Call it before any of the writes below, unless they make their own room. */
   reserve(bytes: number): void {
     if (this.#at + bytes <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(this.#bytes.length * 2, this.#at + bytes));
@@ -69,7 +69,7 @@ export class RowBinaryWriter {
     this.#bytes[this.#at++] = value;
   }
 
-  /** Also for Int64 of positive values; up to 2^53. */
+  /** Writes UInt64 up to 2^53; also fits Int64 of positive values. */
   uint64(value: number): void {
     this.#at = this.#bytes.writeUInt32LE(value % 0x1_0000_0000, this.#at);
     this.#at = this.#bytes.writeUInt32LE(Math.floor(value / 0x1_0000_0000), this.#at);
@@ -79,7 +79,7 @@ export class RowBinaryWriter {
     this.#bytes[this.#at++] = 0;
   }
 
-  /** A String of UTF-8; makes its own room. @throws UndecodableRecord above 2 MB */
+  /** Writes a String and makes its own room. @throws UndecodableRecord above 2 MB */
   text(value: string): void {
     this.reserve(value.length * mostBytesPerUnit + mostAround);
     const lengthAt = this.#at;
@@ -88,14 +88,14 @@ export class RowBinaryWriter {
   }
 
   /**
-   * A String: the JSON array of the `cells` Avro strings at the cursor, byte for byte what JSON.stringify would give.
+   * Writes a String: the `cells` Avro strings at the cursor as a JSON array, byte for byte as JSON.stringify would.
    * @throws UndecodableRecord
    */
   jsonArray(cursor: AvroCursor, cells: number): void {
     this.reserve((cursor.end - cursor.at) * mostPerByte + cells * mostPerCell + mostAround);
     const target = this.#bytes;
     const source = cursor.bytes;
-    // The length comes first but is known last: most rows are 128 bytes to 16 kB long, which takes two bytes.
+    // The length comes first but is known last. Room is left for two bytes, which fit most rows (128 bytes to 16 kB).
     const lengthAt = this.#at;
     let at = lengthAt + 2;
     target[at++] = 0x5b;
@@ -137,7 +137,7 @@ function writeEscape(target: Buffer, start: number, byte: number): number {
   return at;
 }
 
-/** Puts the LEB128 length before the text that stands from lengthAt + 2 to end; moves the text where it takes 1 or 3 bytes. */
+/** Writes the LEB128 length before the text, which begins at lengthAt + 2. The text moves if the length takes 1 or 3 bytes. */
 function finishLength(target: Buffer, lengthAt: number, end: number): number {
   const length = end - lengthAt - 2;
   const size = sizeOfVarint(length);

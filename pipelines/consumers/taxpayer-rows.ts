@@ -6,9 +6,9 @@ import { baseline, ChangeCursor, differs, disappears } from '../changes/record-b
 import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 
-/** ClickHouse's Enum8 of an operation, by its place in `operations`. */
+/** ClickHouse's Enum8 number of an operation, by its index in `operations`. */
 export const opNumbers = [4, 1, 2, 3] as const;
-/** Everything of a row but the two texts, with room to spare. */
+/** Enough bytes for everything of a row but its two texts. */
 const fixedBytes = 64;
 
 export const stateColumns = ['ruc', 'register', 'version', 'is_deleted', 'row'] as const;
@@ -24,11 +24,11 @@ export const historyColumns = [
 ] as const;
 
 /**
- * Makes ClickHouse rows straight from a change's Avro bytes, without an object or a string per row: these would be most of
- * what a first load costs.
+ * Makes ClickHouse rows straight from a change's Avro bytes. An object or a string per row would be most of the cost of a
+ * first load.
  */
 export class TaxpayerRows {
-  /** One row for each record. */
+  /** One row per record. */
   readonly state = new RowBinaryWriter(1024 * 1024);
   readonly history = new RowBinaryWriter(64 * 1024);
   readonly #cursor = new ChangeCursor();
@@ -36,8 +36,8 @@ export class TaxpayerRows {
   #columns = 0;
 
   /**
-   * Replaces what was there by the batch's rows. After an error nothing of them may be used.
-   * @throws UndecodableRecord that names the record's offset
+   * Replaces the rows by those of the batch. After an error none of them may be used.
+   * @throws UndecodableRecord with the record's offset
    */
   fill(register: RegisterName, messages: ChangeBatch['messages']): void {
     this.#register = registers[register];
@@ -62,7 +62,7 @@ export class TaxpayerRows {
     cursor.readHead();
     const { edition, op } = cursor;
     const key = stateKeyAt(cursor, this.#register.key);
-    // The baseline is not history: nothing changed on the day a register is loaded for the first time.
+    // A baseline is no history, since nothing changed on the day when a register was loaded for the first time.
     const kept = op !== baseline;
     history.reserve(fixedBytes);
     if (kept) this.#historyStart(key, edition, opNumbers[op]!);
@@ -121,7 +121,7 @@ export class TaxpayerRows {
   }
 }
 
-/** The number under which a row stands (schemas/ruc.ts), for eleven digits without making a string. */
+/** The key of a row as a number (schemas/ruc.ts); eleven digits are read without making a string. */
 function stateKeyAt(cursor: ChangeCursor, kind: Register['key']): number {
   const { bytes, keyAt, keyEnd } = cursor;
   const length = keyEnd - keyAt;
