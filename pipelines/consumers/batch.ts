@@ -8,7 +8,7 @@ import type { RecordSchemas } from '../stream/writer-schemas.ts';
 
 export interface ChangeMessage {
   offset: string;
-  /** A record in the register's current schema. Only its rows may have other columns; `columns` is then their number. */
+  /** In the register's current schema. Only its rows may have other columns; `columns` is then their number. */
   value: Buffer;
   /** Number of columns of the rows, if another release wrote the record (RowColumns `as_written`). */
   columns?: number;
@@ -24,8 +24,8 @@ export interface ChangeBatch {
   lastOffset: string;
   messages: readonly ChangeMessage[];
   /**
-   * The loop sends heartbeats by itself. A handler that waits calls this too, to show that it is not stuck. It throws if the
-   * partition was taken away or the process stops; the handler lets that error pass.
+   * The loop sends heartbeats by itself. A handler that waits calls this too, to show that it is not stuck. It throws
+   * if the partition was taken away or the process stops; the handler lets that error pass.
    */
   heartbeat(): Promise<void>;
   /** True if another consumer may have the partition by now. Nothing of this batch is committed then. */

@@ -30,7 +30,7 @@ export const longestLength = 255;
 /** How many stored words this process remembers. The words of many names come first. */
 const maxKnownWords = 200_000;
 
-/** The cells of the daily register that a search compares or shows. They are its first cells in every release so far. */
+/** The cells of the daily register that a search compares or shows: its first ones in every release so far. */
 export interface SearchedCells {
   nombre: string;
   estado: string;
@@ -39,10 +39,10 @@ export interface SearchedCells {
 }
 
 /**
- * Makes the rows of `ranked_name` and `company_word` from changes of the daily register. Natural persons are skipped by the
- * first two digits of their RUC, and their names are never read. Rows are versioned by edition like the state. If an edition
- * takes a name from a company, or changes its place in the order of searches, it marks the old key as deleted. So any order
- * of repeats and replays ends with the same rows.
+ * Makes the rows of `ranked_name` and `company_word` from changes of the daily register. Natural persons are skipped by
+ * the first two digits of their RUC, and their names are never read. Rows are versioned by edition like the state. If
+ * an edition takes a name from a company, or changes its place in the order of searches, it marks the old key as
+ * deleted. So any order of repeats and replays ends with the same rows.
  */
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
@@ -61,7 +61,7 @@ export class CompanyNames {
     for (const { value, columns } of messages) this.#add(value, columns ?? today);
   }
 
-  /** Remembers that the words of the last batch are stored, so they are not written again. Call it after their insert. */
+  /** Remembers that the last batch's words are stored, so they are not written again. Call it after their insert. */
   wordsAreStored(): void {
     for (const word of this.#fresh) {
       if (this.#known.size >= maxKnownWords) return;
@@ -84,8 +84,9 @@ export class CompanyNames {
   }
 
   /**
-   * Writes the company again even if nothing of its name changed. `before` is what today's parser reads, and the stored row may
-   * come from an earlier parser. So each company has its row of the last edition that wrote every row, or of a later one.
+   * Writes the company again even if nothing of its name changed. `before` is what today's parser reads, and the stored
+   * row may come from an earlier parser. So each company has its row of the last edition that wrote every row, or of a
+   * later one.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);

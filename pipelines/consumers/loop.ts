@@ -46,7 +46,8 @@ export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
     if (!stopping) options.onFailure(error);
   };
   consumer.on(consumer.events.CRASH, ({ payload }) => {
-    // With `restart` the client begins again by itself, for example after a broker went away. Without it, it stays silent.
+    // With `restart` the client begins again by itself, for example after a broker went away. Without it, it stays
+    // silent.
     if (!payload.restart) fail(payload.error);
   });
   await consumer.connect();

@@ -12,8 +12,8 @@ interface BatchRows {
 }
 
 /**
- * Keeps history, names and state up to date: insert history, insert names, insert state; then the loop commits. The README of
- * this folder says what is left if the process dies at each of these steps.
+ * Keeps history, names and state up to date: insert history, insert names, insert state; then the loop commits. The
+ * README of this folder says what is left if the process dies at each of these steps.
  */
 export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Registry): BatchHandler {
   const seconds = new Histogram({
@@ -25,8 +25,8 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   });
   const free: BatchRows[] = [];
   return async (batch) => {
-    // Batches of several partitions run at once. Each borrows a set of buffers, so there are only as many sets as batches run
-    // at once.
+    // Batches of several partitions run at once. Each borrows a set of buffers, so there are only as many sets as
+    // batches run at once.
     const rows = free.pop() ?? { taxpayers: new TaxpayerRows(), companies: new CompanyNames() };
     const { taxpayers, companies } = rows;
     try {
@@ -34,15 +34,16 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
       companies.fill(batch.register, batch.messages);
       // If the process dies before the first insert, nothing has happened, and the batch is read again.
       await insert('history', 'register_change', taxpayers.history);
-      // If it dies here, history has rows without their state. Nobody reads them until the edition is materialised, and the
-      // repeated batch replaces them by their keys.
+      // If it dies here, history has rows without their state. Nobody reads them until the edition is materialised, and
+      // the repeated batch replaces them by their keys.
       await insert('words', 'company_word', companies.words);
       companies.wordsAreStored();
       // If it dies here, there are words without a name. A search for them finds nothing.
       await insert('names', 'ranked_name', companies.names);
       // If it dies here, there are names without their state. A search does not show them.
       await insert('state', 'taxpayer', taxpayers.state);
-      // If it dies here, before the commit, the same rows are inserted again with the same versions, and readers take one.
+      // If it dies here, before the commit, the same rows are inserted again with the same versions, and readers take
+      // one.
     } finally {
       free.push(rows);
     }

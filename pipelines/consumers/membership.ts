@@ -3,8 +3,8 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { LoopMetrics } from './batch.ts';
 
 /**
- * The partitions that this consumer holds, and an epoch that grows whenever they may have changed. After a rebalance the
- * client goes on with batches that it fetched before; a batch of an older epoch must not commit.
+ * The partitions that this consumer holds, and an epoch that grows whenever they may have changed. After a rebalance
+ * the client goes on with batches that it fetched before; a batch of an older epoch must not commit.
  */
 export class Membership {
   #epoch = 0;
@@ -46,8 +46,8 @@ export interface LagWatchOptions {
   metrics: LoopMetrics;
   intervalMs: number;
   /**
-   * A partition with lag is stuck if it neither commits nor starts a batch for so long. While other partitions of this process
-   * move it takes five times as long: a fetch takes partitions in random order and may be full with the first.
+   * A partition with lag is stuck if it neither commits nor starts a batch for so long. While other partitions of this
+   * process move it takes five times as long: a fetch takes partitions in random order and may be full with the first.
    */
   noProgressMs: number;
   /** Partitions of the topic that this process holds now. */
@@ -60,8 +60,8 @@ export interface LagWatchOptions {
 }
 
 /**
- * Measures the lag by the broker's own offsets. The client is known to stop consuming without an error after a rebalance or
- * a loss of metadata, so its own state cannot be trusted.
+ * Measures the lag by the broker's own offsets. The client is known to stop consuming without an error after a
+ * rebalance or a loss of metadata, so its own state cannot be trusted.
  */
 export class LagWatch {
   readonly #options: LagWatchOptions;

@@ -61,8 +61,9 @@ export class PartitionWork {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
     if (messages.length === 0 || this.isStopped(topic, partition)) return;
-    // After a failed heartbeat the client still runs batches that it had fetched; they are not begun. It joins the group again
-    // only on a protocol error. If a broken connection ate the heartbeat, it gets none and would fetch the same batches for ever.
+    // After a failed heartbeat the client still runs batches that it had fetched; they are not begun. It joins the
+    // group again only on a protocol error. If a broken connection ate the heartbeat, it gets none and would fetch the
+    // same batches for ever.
     if (!membership.joined()) throw new JoinAgain();
     const epoch = membership.epoch();
     let refused: unknown;
@@ -80,8 +81,8 @@ export class PartitionWork {
       await this.#work(payload, {
         heartbeat: async () => {
           if (this.#ending.signal.aborted) throw new LoopEnding();
-          // A handler that waits on purpose shows it by its own heartbeats; those of the loop, above, prove nothing. The client
-          // fetches nothing until all handlers are done, so the partitions of all of them count as waiting.
+          // A handler that waits on purpose shows it by its own heartbeats; those of the loop, above, prove nothing.
+          // The client fetches nothing until all handlers are done, so the partitions of all of them count as waiting.
           this.#waitedAt = Date.now();
           return heartbeat();
         },
@@ -134,7 +135,7 @@ export class PartitionWork {
     });
   }
 
-  /** Tries until the batch is handled. `left` means that the partition was taken away or the process stops: do not commit. */
+  /** Tries until the batch is handled. `left`: the partition was taken away or the process stops, so do not commit. */
   async #handle(batch: ChangeBatch): Promise<Outcome> {
     const { group, handle, limits, log, metrics } = this.#options;
     const key = keyOf(batch.topic, batch.partition);
@@ -255,7 +256,8 @@ function isClientError(error: unknown): boolean {
   return error instanceof Error && error.name.startsWith('KafkaJS');
 }
 
-// Connections refused, reset or timed out; PostgreSQL shutting down, starting, out of connections, or asking for a repeat.
+// Connections refused, reset or timed out; PostgreSQL shutting down, starting, out of connections, or asking for a
+// repeat.
 const passing = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

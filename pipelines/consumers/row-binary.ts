@@ -24,7 +24,7 @@ plain[backslash] = 0;
 const mostPerByte = 6;
 /** One UTF-16 code unit takes at most so many UTF-8 bytes. */
 const mostBytesPerUnit = 3;
-/** A cell has two quotes and a comma besides its text. The brackets and the length, up to five bytes, come around them. */
+/** A cell has two quotes and a comma besides its text; the brackets and a length of up to five bytes come on top. */
 const mostPerCell = 3;
 const mostAround = 8;
 
@@ -137,7 +137,7 @@ function writeEscape(target: Buffer, start: number, byte: number): number {
   return at;
 }
 
-/** Writes the LEB128 length before the text, which begins at lengthAt + 2. The text moves if the length takes 1 or 3 bytes. */
+/** Puts the LEB128 length before the text at lengthAt + 2. The text moves if the length takes 1 or 3 bytes. */
 function finishLength(target: Buffer, lengthAt: number, end: number): number {
   const length = end - lengthAt - 2;
   const size = sizeOfVarint(length);

@@ -23,10 +23,7 @@ export const historyColumns = [
   'corrects',
 ] as const;
 
-/**
- * Makes ClickHouse rows straight from a change's Avro bytes. An object or a string per row would be most of the cost of a
- * first load.
- */
+/** Makes ClickHouse rows straight from Avro bytes: objects or strings per row would be most of a first load's cost. */
 export class TaxpayerRows {
   /** One row per record. */
   readonly state = new RowBinaryWriter(1024 * 1024);

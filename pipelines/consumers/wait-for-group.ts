@@ -13,8 +13,8 @@ export interface WaitLimits {
 const defaultWaitLimits: WaitLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
 
 /**
- * Handles a batch only when the lag of another group is small enough. A first edition is millions of baselines: look-ups need
- * them materialised, while the watch makes no event of them, so materialize gets the machine first.
+ * Handles a batch only when the lag of another group is small enough. A first edition is millions of baselines:
+ * look-ups need them materialised, while the watch makes no event of them, so materialize gets the machine first.
  */
 export function waitForGroup(
   handle: BatchHandler,

@@ -20,8 +20,8 @@ import type { BatchHandler, ChangeBatch } from './batch.ts';
 import { waitForOffset } from './wait-for-group.ts';
 
 /**
- * Turns changes of watched companies into events and deliveries. All rows it writes are keyed by the change, so a repeated
- * batch writes nothing and only sends the wake-ups again.
+ * Turns changes of watched companies into events and deliveries. All rows it writes are keyed by the change, so a
+ * repeated batch writes nothing and only sends the wake-ups again.
  */
 export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler {
   const ensuredDays = new Set<string>();
@@ -44,8 +44,8 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
 }
 
 /**
- * The changes of companies in the order of the partition, without baselines. Other records are not decoded. A replayed record
- * is skipped: the original stands earlier in the partition and was handled there.
+ * The changes of companies in the order of the partition, without baselines. Other records are not decoded. A replayed
+ * record is skipped: the original stands earlier in the partition and was handled there.
  */
 function candidatesOf(batch: ChangeBatch): WatchedChange[] {
   const found: WatchedChange[] = [];
@@ -84,8 +84,8 @@ interface WatchedChange {
 }
 
 /**
- * Writes the events and deliveries of one edition's changes in one batch. A correction also takes back what the edition that
- * it corrects has not sent yet, even for companies that nobody watches any more.
+ * Writes the events and deliveries of one edition's changes in one batch. A correction also takes back what the edition
+ * that it corrects has not sent yet, even for companies that nobody watches any more.
  */
 async function announce(
   dependencies: WatchDependencies,
@@ -113,7 +113,8 @@ async function announce(
   const wrong =
     edition.corrects === null ? null : { register: register.name, rucs, by: edition.number, ...edition.corrects };
   const outcome = await write(pool, day, edition.detectedAt, events, wrong);
-  // If the process dies here, the batch is read again, writes nothing and sends the wake-ups; or the sweeper sends them.
+  // If the process dies here, the batch is read again, writes nothing and sends the wake-ups; or the sweeper sends
+  // them.
   await wakeIdle(dependencies, outcome.idle);
   report(dependencies, batch, edition, events.length, outcome);
 }

@@ -27,12 +27,12 @@ export interface Originals {
 }
 
 /**
- * Cancels the unsent deliveries of a wrong edition and finds the webhooks to which the others were sent. The caller holds
- * the locks of the positions and has not written deliveries yet.
+ * Cancels the unsent deliveries of a wrong edition and finds the webhooks to which the others were sent. The caller
+ * holds the locks of the positions and has not written deliveries yet.
  *
- * "Sent" means "claimed at least once", because the outcome of an attempt may be unknown. A claim runs either before this
- * call, and then counts as sent, or after it, and then finds the delivery cancelled. The work rows are locked before the
- * deliveries, as a claim does: otherwise this transaction and a claim could deadlock.
+ * "Sent" means "claimed at least once", because the outcome of an attempt may be unknown. A claim runs either before
+ * this call, and then counts as sent, or after it, and then finds the delivery cancelled. The work rows are locked
+ * before the deliveries, as a claim does: otherwise this transaction and a claim could deadlock.
  *
  * The events are marked with `taken_back_by`, and nobody can send a marked event again by hand (webhooks/resend.ts).
  * Repeatable: a second call cancels nothing more and returns the same receivers.
@@ -68,7 +68,7 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
-/** Names the event that a correction's event corrects. Alta and baja correct each other, since both are of field `ruc`. */
+/** Names the event that a correction's event corrects. Alta and baja correct each other: both are of field `ruc`. */
 export function correccionOf(originals: Originals, event: Corrected): Correccion {
   const id = originalIdOf(originals, event);
   return { edicion: originals.edition, evento: originals.events.has(id) ? id : null };
@@ -87,9 +87,9 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
 }
 
 /**
- * Finds who must receive the correction: webhooks with an attempted delivery of a wrong event. If the wrong edition was a
- * correction itself, there is a second case. A receiver whose first wrong delivery was cancelled unsent received nothing of
- * either edition, so it still believes the state before both, which is wrong again.
+ * Finds who must receive the correction: webhooks with an attempted delivery of a wrong event. If the wrong edition was
+ * a correction itself, there is a second case. A receiver whose first wrong delivery was cancelled unsent received
+ * nothing of either edition, so it still believes the state before both, which is wrong again.
  */
 async function receiversOf(
   client: PoolClient,

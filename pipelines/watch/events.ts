@@ -26,12 +26,13 @@ export interface Written {
  * Writes events and their deliveries in the caller's transaction and in the given order. All events are of one edition,
  * which was detected on `day`.
  *
- * New events take the next positions of their account. The account's counter row is locked first, so no other transaction
- * can give a position of this account until this one ends: a reader that has seen position n never sees a smaller one
- * appear later. Events that are already stored take no position, so a repeated batch changes nothing and leaves no gap.
+ * New events take the next positions of their account. The account's counter row is locked first, so no other
+ * transaction can give a position of this account until this one ends: a reader that has seen position n never sees a
+ * smaller one appear later. Events that are already stored take no position, so a repeated batch changes nothing and
+ * leaves no gap.
  *
- * The events of a correction name the events that they correct. They are sent only to webhooks that may have received the
- * wrong event; `takeBack` says which these are.
+ * The events of a correction name the events that they correct. They are sent only to webhooks that may have received
+ * the wrong event; `takeBack` says which these are.
  * @param wrong the changes that the edition takes back, watched now or not; null for an ordinary edition
  */
 export async function writeEvents(
@@ -159,8 +160,8 @@ interface Subscriber {
 }
 
 /**
- * Returns the webhooks that existed when the edition was detected and locks them until this transaction ends. A pause or a
- * deletion waits for the lock and then finds the new deliveries, so none stays pending on a paused webhook.
+ * Returns the webhooks that existed when the edition was detected and locks them until this transaction ends. A pause
+ * or a deletion waits for the lock and then finds the new deliveries, so none stays pending on a paused webhook.
  */
 async function lockSubscribers(
   client: PoolClient,
@@ -175,7 +176,7 @@ async function lockSubscribers(
   return rows;
 }
 
-/** Whether the webhook receives an ordinary event: it belongs to the same account, and its filters let the event pass. */
+/** Whether the webhook receives an ordinary event: it is of the same account, and its filters let the event pass. */
 function takesEvent(webhook: Subscriber, event: AccountEvent): boolean {
   return (
     webhook.account_id === event.accountId &&

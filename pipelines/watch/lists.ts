@@ -15,8 +15,8 @@ const columns = `l.id, l.nombre, l.referencia, l.created_at,
   (SELECT count(*) FROM watch_member m WHERE m.list_id = l.id) AS rucs`;
 
 /**
- * Creates a list. If the answer to the first call was lost, a repeat finds the name taken. The account is locked, or two
- * calls at once could both pass the check of `maxLists`.
+ * Creates a list. If the answer to the first call was lost, a repeat finds the name taken. The account is locked, or
+ * two calls at once could both pass the check of `maxLists`.
  */
 export async function createList(
   pool: Pool,
@@ -88,8 +88,8 @@ export async function updateList(
 }
 
 /**
- * Marks the list as deleted and removes its RUCs in one transaction. The row stays, because past events refer to it, and
- * existing deliveries are still sent. Returns false if the account has no such list.
+ * Marks the list as deleted and removes its RUCs in one transaction. The row stays, because past events refer to it,
+ * and existing deliveries are still sent. Returns false if the account has no such list.
  */
 export async function deleteList(pool: Pool, accountId: number, id: number): Promise<boolean> {
   return inTransaction(pool, async (client) => {
@@ -147,9 +147,9 @@ class TooMany extends Error {
 }
 
 /**
- * Adds RUCs to a list, all or none, and returns separately which were added and which were there before. Repeatable. The
- * account's distinct RUCs are counted after the insert and under the account's lock; above the limit the transaction is
- * rolled back.
+ * Adds RUCs to a list, all or none, and returns separately which were added and which were there before. Repeatable.
+ * The account's distinct RUCs are counted after the insert and under the account's lock; above the limit the
+ * transaction is rolled back.
  */
 export async function addMembers(
   pool: Pool,

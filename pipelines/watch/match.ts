@@ -58,7 +58,7 @@ function fieldEvents(register: Register, before: Row | null, after: Row | null):
   return events.sort((a, b) => fieldOrder.indexOf(a.campo) - fieldOrder.indexOf(b.campo));
 }
 
-/** Values that look the same to a reader are equal: spaces at the ends, doubled spaces and composed accents do not count. */
+/** Values that look the same to a reader are equal: spaces at the ends, doubled spaces, composed accents. */
 function comparable(value: string): string {
   return value.normalize('NFC').replace(/\s+/g, ' ').trim();
 }

@@ -19,8 +19,8 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * Open deliveries are counted from the oldest open day on (README, rule 8). Held ones may be of any day, but their index is
- * small. A delivery whose lease has ended counts as due.
+ * Open deliveries are counted from the oldest open day on (README, rule 8). Held ones may be of any day, but their
+ * index is small. A delivery whose lease has ended counts as due.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(

@@ -45,8 +45,8 @@ export interface Claim {
   /** The earliest day that may have an open delivery; null if no delivery is open. */
   openSince: string | null;
   /**
-   * When the next delivery becomes due, by PostgreSQL's clock; null if there is none or nothing was claimed. It is read with
-   * the same now() and snapshot as the claim, so a delivery that was not due for the claim is counted here.
+   * When the next delivery becomes due, by PostgreSQL's clock; null if there is none or nothing was claimed. It is read
+   * with the same now() and snapshot as the claim, so a delivery that was not due for the claim is counted here.
    */
   nextDueAt: Date | null;
   /** Milliseconds from PostgreSQL's now() to nextDueAt. */
@@ -60,11 +60,12 @@ export interface ClaimLimits {
 }
 
 /**
- * Claims the deliveries that can be sent now: due ones, at most one per RUC, in order of publication, within the in-flight
- * limit. It is one short transaction, and the webhook's webhook_work row serialises it. The attempt is inserted here with
- * the result "outcome unknown". If the process dies after the commit, the attempt keeps that result, and the delivery is due
- * again when its lease ends.
- * @param prepare gets the target before anything is claimed and returns the most to claim; if it throws, nothing is claimed
+ * Claims the deliveries that can be sent now: due ones, at most one per RUC, in order of publication, within the
+ * in-flight limit. It is one short transaction, and the webhook's webhook_work row serialises it. The attempt is
+ * inserted here with the result "outcome unknown". If the process dies after the commit, the attempt keeps that result,
+ * and the delivery is due again when its lease ends.
+ * @param prepare gets the target before anything is claimed and returns the most to claim; if it throws, nothing is
+ * claimed
  */
 export function claimDeliveries(
   pool: Pool,
@@ -120,15 +121,16 @@ async function leaseWork(
 }
 
 /**
- * A delivery must wait while another of its RUC is in flight, while an earlier one was never attempted, and while an earlier
- * one is due as well. So at most one delivery per RUC can be claimed. A row that is en_curso with a next_due_at in the past
- * is a lease that ended. While a webhook is paused only its tests can be claimed; attempts in flight end by themselves, or
- * their lease ends (holdAbandoned).
+ * A delivery must wait while another of its RUC is in flight, while an earlier one was never attempted, and while an
+ * earlier one is due as well. So at most one delivery per RUC can be claimed. A row that is en_curso with a next_due_at
+ * in the past is a lease that ended. While a webhook is paused only its tests can be claimed; attempts in flight end by
+ * themselves, or their lease ends (holdAbandoned).
  *
  * The statement leaves PostgreSQL no choice of plan, because its statistics may date from a time when nothing was open.
- * - Every table has a bound on the day, so PostgreSQL plans over the days that matter and not over a year of partitions.
- * - The check for other deliveries of the RUC uses next_due_at, which only open ones have, and not estado. So no partial
- *   index fits, and OFFSET 0 keeps the check a subquery per row, which stops at the limit.
+ * - Every table has a bound on the day, so PostgreSQL plans over the days that matter and not over a year of
+ *   partitions.
+ * - The check for other deliveries of the RUC uses next_due_at, which only open ones have, and not estado. So no
+ *   partial index fits, and OFFSET 0 keeps the check a subquery per row, which stops at the limit.
  * - The update finds the rows that are locked already by their key.
  * - Connections keep the plan, since planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery
@@ -197,9 +199,9 @@ async function claim(
 }
 
 /**
- * Holds deliveries that a dead worker left in flight while their webhook was paused. No round claims them, so they are kept
- * like the other held ones. The webhook's row is locked against a resume, which would find them neither held nor due.
- * Repeatable.
+ * Holds deliveries that a dead worker left in flight while their webhook was paused. No round claims them, so they are
+ * kept like the other held ones. The webhook's row is locked against a resume, which would find them neither held nor
+ * due. Repeatable.
  * @param openSince the earliest day that may have an open delivery
  */
 export async function holdAbandoned(pool: Pool, webhookId: string, openSince: string): Promise<void> {
@@ -221,10 +223,11 @@ export function dayText(day: string): string {
 }
 
 /**
- * The name under which a connection keeps the plan of a statement with this bound, or undefined to plan it each time. If the
- * bound were a parameter, PostgreSQL would plan once over all days: after 13 months that takes a second and locks seven
- * thousand tables and indexes, and the plan is worse. Bounds are usually of the last days. A bound from long ago (deliveries
- * that were held) is rare and gets no kept plan. Plans of past days end with their connection (maxLifetimeSeconds).
+ * The name under which a connection keeps the plan of a statement with this bound, or undefined to plan it each time.
+ * If the bound were a parameter, PostgreSQL would plan once over all days: after 13 months that takes a second and
+ * locks seven thousand tables and indexes, and the plan is worse. Bounds are usually of the last days. A bound from
+ * long ago (deliveries that were held) is rare and gets no kept plan. Plans of past days end with their connection
+ * (maxLifetimeSeconds).
  */
 export function keptUnder(statement: string, since: string): string | undefined {
   return since >= limaDay(new Date(Date.now() - weekMs)) ? `${statement} ${since}` : undefined;

@@ -18,7 +18,7 @@ export interface LoggedDelivery {
   place: DeliveryPlace;
 }
 
-/** Where a page of deliveries ends, in microseconds of Unix time. A Date would round them, and pages would repeat or skip. */
+/** Where a page of deliveries ends, in microseconds of Unix time. With a Date pages would repeat or skip some. */
 export interface DeliveryPlace {
   createdMicros: number;
   id: string;
@@ -39,7 +39,7 @@ const columns = `d.day, d.id, d.webhook_id AS "webhookId", d.event_id AS "eventI
   d.created_at AS "createdAt", (extract(epoch FROM d.created_at) * 1000000)::bigint AS "createdMicros",
   CASE WHEN d.estado = 'pendiente' THEN d.next_due_at END AS "nextAttemptAt"`;
 
-/** A webhook's deliveries, newest first. New ones appear before the first page, so a reader sees each delivery at most once. */
+/** A webhook's deliveries, newest first. New ones come before the first page, so pages repeat none. */
 export async function pageDeliveries(
   pool: Pool,
   webhookId: string,
@@ -78,8 +78,8 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * The day whose partition would hold the delivery; null if no partition does. Ids of earlier releases hold no day, so the
- * partitions are searched, newest first. An index over all days would cost every attempt a write.
+ * The day whose partition would hold the delivery; null if no partition does. Ids of earlier releases hold no day, so
+ * the partitions are searched, newest first. An index over all days would cost every attempt a write.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
   return dayInDeliveryId(id) ?? searchDays(pool, id);

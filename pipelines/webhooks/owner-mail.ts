@@ -23,9 +23,9 @@ interface MailLimits {
 }
 
 /**
- * Leases the owner notice whose mail has been due longest; null if none is due. Several processes may call it at once. A
- * process takes one at a time, so with a slow mail server it holds no lease of a mail that it is not sending yet. If the
- * process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
+ * Leases the owner notice whose mail has been due longest; null if none is due. Several processes may call it at once.
+ * A process takes one at a time, so with a slow mail server it holds no lease of a mail that it is not sending yet. If
+ * the process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
  */
 export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<OwnerMail | null> {
   const { rows } = await pool.query<OwnerMail>(
@@ -78,7 +78,7 @@ export interface OwnerMailDependencies {
   rule: OwnerMailRule;
 }
 
-/** Sends due mails one after the other until none is due or `stop` aborts. Returns how many the mail server accepted. */
+/** Sends due mails one by one until none is due or `stop` aborts. Returns how many the mail server accepted. */
 export async function mailOwnerNotices(dependencies: OwnerMailDependencies, stop?: AbortSignal): Promise<number> {
   let sent = 0;
   for (;;) {
@@ -105,7 +105,7 @@ async function mailOne({ mailer, log, rule }: OwnerMailDependencies, due: OwnerM
   }
 }
 
-/** The text of the mail. It names the webhook by its id alone: a URL may hold a secret, a description a person's name. */
+/** The text of the mail. It names the webhook by its id: a URL may hold a secret, a description a person's name. */
 function textOf(notice: OwnerNotice, webhookId: string, at: Date): { subject: string; text: string } {
   const { title, lines } = partsOf(notice);
   const text = [

@@ -26,7 +26,7 @@ export async function pageOwnerNotices(
 /** `plan` means that the account's plan no longer includes watching. The webhook's own pausado_por is then null. */
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
 
-/** An owner notice: what happened to a webhook, shown in `avisos` and sent by mail. The keys of `detail` are the API's. */
+/** What happened to a webhook, shown in `avisos` and sent by mail to its owner. The keys of `detail` are the API's. */
 export type OwnerNotice =
   | {
       kind: 'webhook.por_pausar';
@@ -39,9 +39,9 @@ export type OwnerNotice =
 type OwnerNoticeKind = OwnerNotice['kind'];
 
 /**
- * Writes an owner notice in the transaction that changes the webhook, so both are stored or neither. The caller has locked
- * the webhook's row. A warning is written once per series of failures, even if it is repeated. The mail is sent later
- * (owner-mail.ts).
+ * Writes an owner notice in the transaction that changes the webhook, so both are stored or neither. The caller has
+ * locked the webhook's row. A warning is written once per series of failures, even if it is repeated. The mail is sent
+ * later (owner-mail.ts).
  * @returns false if the warning was written before, or if there is no such webhook
  */
 export async function writeOwnerNotice(client: PoolClient, webhookId: string, notice: OwnerNotice): Promise<boolean> {

@@ -4,12 +4,13 @@ import { lockWork, raiseWork } from './work.ts';
 
 /*
  * Whatever changes a webhook's state locks its row first, then its work row, then its deliveries. Writers of deliveries
- * (watch/events.ts, results.ts) hold the webhook's row FOR SHARE, so a pause either sees all of their rows or comes first.
+ * (watch/events.ts, results.ts) hold the webhook's row FOR SHARE, so a pause either sees all of their rows or comes
+ * first.
  */
 
 /**
- * Pauses the webhook and holds its pending deliveries. Attempts in flight end by themselves. Returns false if the webhook was
- * paused or deleted already.
+ * Pauses the webhook and holds its pending deliveries. Attempts in flight end by themselves. Returns false if the
+ * webhook was paused or deleted already.
  */
 export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): Promise<boolean> {
   return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));
@@ -41,9 +42,9 @@ export interface Resumed {
 }
 
 /**
- * Resumes a paused webhook at the customer's word that the endpoint works. All held deliveries are due at once, in order, and
- * their retry schedules start anew. The caller then wakes the webhook; if it dies before that, the sweeper does. A repeat
- * releases nothing twice.
+ * Resumes a paused webhook at the customer's word that the endpoint works. All held deliveries are due at once, in
+ * order, and their retry schedules start anew. The caller then wakes the webhook; if it dies before that, the sweeper
+ * does. A repeat releases nothing twice.
  */
 export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
   return inTransaction(pool, (client) => resumeIn(client, webhookId));
@@ -72,9 +73,9 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels its open deliveries. Attempts in flight end by themselves. A cancelled delivery keeps
- * its lease token, so a success that still arrives is recorded (results.ts). Without the cancellation a dead worker's
- * deliveries would stay open for ever. Returns false if the account has no such webhook.
+ * Marks the webhook deleted and cancels its open deliveries. Attempts in flight end by themselves. A cancelled delivery
+ * keeps its lease token, so a success that still arrives is recorded (results.ts). Without the cancellation a dead
+ * worker's deliveries would stay open for ever. Returns false if the account has no such webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -92,8 +93,8 @@ export async function deleteWebhookIn(client: PoolClient, accountId: number, web
 }
 
 /**
- * Pauses or resumes an account's webhooks in the transaction that changes its plan. Without watching in the plan they are
- * paused and hold new deliveries. When the plan includes it again, those are resumed that nothing else had paused.
+ * Pauses or resumes an account's webhooks in the transaction that changes its plan. Without watching in the plan they
+ * are paused and hold new deliveries. When the plan includes it again, those are resumed that nothing else had paused.
  * Repeatable. No wake-up is needed: the worker's sweeper finds what is released.
  */
 export async function followPlan(client: PoolClient, accountId: number, watches: boolean): Promise<void> {
@@ -113,8 +114,8 @@ export async function followPlan(client: PoolClient, accountId: number, watches:
 }
 
 /**
- * Discards deliveries that were held for longer than `heldDays` because of the plan; they can still be sent by hand. Each
- * webhook is a transaction of its own. Repeatable. Returns how many were discarded.
+ * Discards deliveries that were held for longer than `heldDays` because of the plan; they can still be sent by hand.
+ * Each webhook is a transaction of its own. Repeatable. Returns how many were discarded.
  */
 export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(

@@ -6,8 +6,8 @@ import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * States whose deliveries a recovery may send again. Held ones are sent by a resume, and cancelled ones never. Deliveries
- * that a correction took back count in the total, but are not sent (makeDue).
+ * States whose deliveries a recovery may send again. Held ones are sent by a resume, and cancelled ones never.
+ * Deliveries that a correction took back count in the total, but are not sent (makeDue).
  */
 export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
 export type RecoverableState = (typeof recoverableStates)[number];
@@ -50,15 +50,17 @@ const columns = `id, webhook_id AS "webhookId", from_at AS "from", until_at AS "
   created_at AS "createdAt", finished_at AS "finishedAt"`;
 
 /**
- * Condition for the deliveries of a recovery: $1 webhook, $2 from, $3 until, $4 states, $5 creation time of the recovery.
- * Tests are left out, and so is whatever ended after the recovery was created, such as the deliveries it sent itself.
+ * Condition for the deliveries of a recovery: $1 webhook, $2 from, $3 until, $4 states, $5 creation time of the
+ * recovery. Tests are left out, and so is whatever ended after the recovery was created, such as the deliveries it sent
+ * itself.
  */
 const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado = ANY($4) AND NOT is_test
   AND (finished_at IS NULL OR finished_at <= $5)`;
 
 /**
- * Counts the deliveries and stores the recovery; `advanceRecovery` sends them. If the process dies after the commit, nothing
- * is lost. If the answer is lost, a repeat creates one more recovery, which skips the deliveries that are pending by then.
+ * Counts the deliveries and stores the recovery; `advanceRecovery` sends them. If the process dies after the commit,
+ * nothing is lost. If the answer is lost, a repeat creates one more recovery, which skips the deliveries that are
+ * pending by then.
  * @returns null if the webhook has `maxRunning` recoveries running already
  */
 export function createRecovery(
@@ -99,14 +101,14 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
 }
 
 /**
- * How many of the counted deliveries an ended recovery did not send: they changed meanwhile, or were corrected. A delivery
- * that was in flight or held at the count may have been sent too, so `resent` can exceed `total`.
+ * How many of the counted deliveries an ended recovery did not send: they changed meanwhile, or were corrected. A
+ * delivery that was in flight or held at the count may have been sent too, so `resent` can exceed `total`.
  */
 export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): number {
   return Math.max(0, total - resent);
 }
 
-/** Stops a recovery. Deliveries that are due already are still sent. Repeatable. Returns false if there is no such recovery. */
+/** Stops a recovery; what is due already is still sent. Repeatable. Returns false if there is no such recovery. */
 export async function cancelRecovery(pool: Pool, webhookId: string, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `UPDATE recovery SET finished_at = CASE WHEN estado = 'en_curso' THEN now() ELSE finished_at END,
@@ -130,8 +132,8 @@ interface RunningRecovery {
 }
 
 /**
- * Sends one chunk of the recovery that has waited longest and that no other process works on. The progress commits together
- * with the deliveries made due, so after a death the next call goes on from there.
+ * Sends one chunk of the recovery that has waited longest and that no other process works on. The progress commits
+ * together with the deliveries made due, so after a death the next call goes on from there.
  * @returns null if no recovery is ready; else the webhook to wake, or null in `wake` if nothing became due
  */
 export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {
@@ -206,8 +208,8 @@ async function finish(
 const lookEveryMs = 1_000;
 
 /**
- * Works off recoveries chunk by chunk until none is ready, and looks again every second. Any number of processes may do so,
- * since a chunk is one transaction that locks its recovery. Returns the stop, which waits for the running chunk.
+ * Works off recoveries chunk by chunk until none is ready, and looks again every second. Any number of processes may do
+ * so, since a chunk is one transaction that locks its recovery. Returns the stop, which waits for the running chunk.
  * @param wake best effort: the worker's sweeper finds what it misses
  */
 export function startRecovering(

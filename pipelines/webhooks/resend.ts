@@ -7,9 +7,9 @@ import { dayOfDelivery } from './delivery-log.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * Writes a test of the endpoint: an event `ping`, which no history shows, and its delivery, due now even if the webhook is
- * paused. The caller then wakes the webhook; if it dies before that, the sweeper does. Not repeatable: each call is one more
- * test.
+ * Writes a test of the endpoint: an event `ping`, which no history shows, and its delivery, due now even if the webhook
+ * is paused. The caller then wakes the webhook; if it dies before that, the sweeper does. Not repeatable: each call is
+ * one more test.
  * @returns the delivery's id; null if the webhook was deleted
  */
 export async function writePing(pool: Pool, accountId: number, webhookId: string, at: Date): Promise<string | null> {
@@ -53,13 +53,13 @@ export interface Correction {
 }
 
 /**
- * Makes a delivery due now under its old id. A delivery is one row with one due time, so a pending retry is not sent besides,
- * and a success ends it. If its retry schedule had ended, the schedule starts anew; if a retry was scheduled, only the wait
- * ends. On a paused webhook the delivery is held. A delivery in flight stays as it is. Repeatable.
+ * Makes a delivery due now under its old id. A delivery is one row with one due time, so a pending retry is not sent
+ * besides, and a success ends it. If its retry schedule had ended, the schedule starts anew; if a retry was scheduled,
+ * only the wait ends. On a paused webhook the delivery is held. A delivery in flight stays as it is. Repeatable.
  *
- * A delivery that a correction took back is refused, attempted before or not: otherwise the receiver's last message would be
- * known to be wrong. Deliveries that were cancelled with their webhook are refused too. The caller then wakes the webhook;
- * if it dies before that, the sweeper does.
+ * A delivery that a correction took back is refused, attempted before or not: otherwise the receiver's last message
+ * would be known to be wrong. Deliveries that were cancelled with their webhook are refused too. The caller then wakes
+ * the webhook; if it dies before that, the sweeper does.
  */
 export async function resendDelivery(pool: Pool, accountId: number, id: string): Promise<Resent> {
   const day = await dayOfDelivery(pool, id);
@@ -110,9 +110,9 @@ async function leftAsItIs(client: PoolClient, webhookId: string, day: string, id
 }
 
 /**
- * Makes deliveries due that are in one of the states and were not taken back by a correction. The caller's transaction holds
- * the webhook's row and its work row (README, rule 4), so a correction either comes first and is seen here, or comes after.
- * Tests become due even if the webhook is paused.
+ * Makes deliveries due that are in one of the states and were not taken back by a correction. The caller's transaction
+ * holds the webhook's row and its work row (README, rule 4), so a correction either comes first and is seen here, or
+ * comes after. Tests become due even if the webhook is paused.
  * @returns the new states by delivery id
  */
 export async function makeDue(

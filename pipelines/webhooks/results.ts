@@ -34,9 +34,9 @@ interface HealthRow extends Health {
 }
 
 /**
- * Adds a round's outcomes to the webhook's health and pauses the webhook if `judge` says so. All of it is one transaction
- * under the webhook's lock: two rounds, or a round and a resume, never lose each other's change. The same transaction holds
- * the pending deliveries of a paused webhook and writes the owner notice.
+ * Adds a round's outcomes to the webhook's health and pauses the webhook if `judge` says so. All of it is one
+ * transaction under the webhook's lock: two rounds, or a round and a resume, never lose each other's change. The same
+ * transaction holds the pending deliveries of a paused webhook and writes the owner notice.
  * @returns the cause of the pause if this call paused the webhook
  */
 export function updateHealth(
@@ -60,7 +60,8 @@ export function updateHealth(
       [webhookId, health.failuresInARow, health.firstFailureAt, health.timeoutsInARow, lastSuccessAt],
     );
     if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
-    // Attempts that were in flight when the owner paused the webhook may still fail. A warning of a pause would be wrong then.
+    // Attempts that were in flight when the owner paused the webhook may still fail. A warning of a pause would be
+    // wrong then.
     if (warning !== null && health.firstFailureAt !== null && estado === 'activo') {
       await writeOwnerNotice(client, webhookId, {
         kind: 'webhook.por_pausar',
@@ -94,9 +95,9 @@ export interface AttemptResult {
 }
 
 /**
- * Writes results in one round trip, all or none. A delivery changes only if it still has the lease under which it was sent.
- * The attempt is updated in any case, since it did happen. If the process dies before the commit, the attempts keep
- * "outcome unknown", and the receiver gets the same deliveries again.
+ * Writes results in one round trip, all or none. A delivery changes only if it still has the lease under which it was
+ * sent. The attempt is updated in any case, since it did happen. If the process dies before the commit, the attempts
+ * keep "outcome unknown", and the receiver gets the same deliveries again.
  * @returns how many deliveries took their result
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
@@ -124,11 +125,11 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
   return rows[0]!.updated;
 }
 
-// The lock on the webhook's row keeps a pause or a deletion out until the commit: its update of pending deliveries could miss
-// these rows. A call that waited for the lock reads the new state. The days are given once as a bound and once as a list, so
-// that PostgreSQL plans over these partitions alone. A delivery has a lease token while it is en_curso, or if it was when its
-// webhook was deleted. A condition on estado would let PostgreSQL use the index of open deliveries, which old statistics
-// make look empty (see claim.ts).
+// The lock on the webhook's row keeps a pause or a deletion out until the commit: its update of pending deliveries
+// could miss these rows. A call that waited for the lock reads the new state. The days are given once as a bound and
+// once as a list, so that PostgreSQL plans over these partitions alone. A delivery has a lease token while it is
+// en_curso, or if it was when its webhook was deleted. A condition on estado would let PostgreSQL use the index of open
+// deliveries, which old statistics make look empty (see claim.ts).
 const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed

@@ -3,10 +3,10 @@ import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.t
 import { discardHeldByPlan } from './pauses.ts';
 
 /**
- * The lock slots that PostgreSQL should have: max_connections × max_locks_per_transaction. A statement about a webhook or an
- * account reads every day's partition with its indexes. After 13 months it holds some 3,000 locks, or 7,000 when it is planned
- * for the first time. Measured with thirty connections at once: no statement was refused with this number, and more than
- * half were with the 6,400 slots of PostgreSQL's defaults.
+ * The lock slots that PostgreSQL should have: max_connections × max_locks_per_transaction. A statement about a webhook
+ * or an account reads every day's partition with its indexes. After 13 months it holds some 3,000 locks, or 7,000 when
+ * it is planned for the first time. Measured with thirty connections at once: no statement was refused with this
+ * number, and more than half were with the 6,400 slots of PostgreSQL's defaults.
  */
 const leastLocks = 100_000;
 
@@ -48,16 +48,16 @@ export interface Removed {
 }
 
 /**
- * The longest wait for a lock, and so the longest time that others wait behind it. When it is over, the day is left to the
- * next run. Three such waits take less than PostgreSQL's deadlock_timeout (1 s), so the removal always gives up first and
- * never another transaction.
+ * The longest wait for a lock, and so the longest time that others wait behind it. When it is over, the day is left to
+ * the next run. Three such waits take less than PostgreSQL's deadlock_timeout (1 s), so the removal always gives up
+ * first and never another transaction.
  */
 const lockTimeoutMs = 200;
 
 /**
- * Removes what has expired, one day's partition at a time. A delivery that may still be sent (pending, in flight or held)
- * stays together with its event, however old it is. Repeatable: each day is a transaction of its own, and after a death the
- * next run does the remaining days.
+ * Removes what has expired, one day's partition at a time. A delivery that may still be sent (pending, in flight or
+ * held) stays together with its event, however old it is. Repeatable: each day is a transaction of its own, and after a
+ * death the next run does the remaining days.
  */
 export async function removeExpired(pool: Pool, rule: RetentionRule, stop?: AbortSignal): Promise<Removed> {
   const removed: Removed = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
@@ -158,8 +158,8 @@ async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<vo
 }
 
 /**
- * Empties the partition but keeps the table: a held delivery of that day may still be sent and then writes its attempts there.
- * The day's attempts stay until the last of them has expired. Returns false if there is nothing to do.
+ * Empties the partition but keeps the table: a held delivery of that day may still be sent and then writes its attempts
+ * there. The day's attempts stay until the last of them has expired. Returns false if there is nothing to do.
  */
 async function emptyAttempts(client: PoolClient, day: string, attemptDays: number): Promise<boolean> {
   const [, , attempt] = tablesOf(day);
@@ -173,7 +173,7 @@ async function emptyAttempts(client: PoolClient, day: string, attemptDays: numbe
   return true;
 }
 
-/** Table names as ensure_event_day makes them. A day consists of digits and dashes and comes from PostgreSQL's catalogue. */
+/** Table names as ensure_event_day makes them. The day comes from PostgreSQL's own catalogue. */
 function tablesOf(day: string): [event: string, delivery: string, attempt: string] {
   const suffix = day.replaceAll('-', '');
   if (!/^[0-9]{8}$/.test(suffix)) throw new RangeError('a partition has no day');
@@ -181,8 +181,8 @@ function tablesOf(day: string): [event: string, delivery: string, attempt: strin
 }
 
 /**
- * The lowest cursor after which no event was removed; 0 if none was. The API refuses a lower cursor with 410 cursor_vencido.
- * A reader without a cursor starts with the oldest event that is left.
+ * The lowest cursor after which no event was removed; 0 if none was. The API refuses a lower cursor with 410
+ * cursor_vencido. A reader without a cursor starts with the oldest event that is left.
  */
 export async function oldestCursor(pool: Pool, accountId: number): Promise<number> {
   const { rows } = await pool.query<{ removed_through: number }>(

@@ -37,7 +37,8 @@ export type CreateResult =
   | { ok: false; problem: 'too_many' }
   | { ok: false; problem: 'list_not_found'; list: number };
 
-// Held deliveries may be of any day, so all days are counted. The statements are named, since planning takes longer than running.
+// Held deliveries may be of any day, so all days are counted. The statements are named, since planning takes longer
+// than running.
 const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
   w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
   (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)
@@ -45,8 +46,8 @@ const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripc
 
 /**
  * Inserts the webhook, its sealed secret and its work row in one transaction: without the secret it could not sign, and
- * without the work row nobody could wake it. The plan is read again under the account's lock, because the caller's plan may
- * be some seconds old. If the plan does not include watching, the webhook is held, as after a change of plan.
+ * without the work row nobody could wake it. The plan is read again under the account's lock, because the caller's plan
+ * may be some seconds old. If the plan does not include watching, the webhook is held, as after a change of plan.
  * @param lowestPlan the lowest plan that includes watching
  */
 export async function createWebhook(
@@ -100,7 +101,7 @@ async function isWatched(client: PoolClient, accountId: number, lowestPlan: stri
   return rows[0]!.watches;
 }
 
-/** The first of these lists that the account does not have, or null. The account is locked, so the answer stays true. */
+/** The first of these lists that the account does not have, or null. The account is locked, so it stays true. */
 async function unknownList(client: PoolClient, accountId: number, lists: readonly number[]): Promise<number | null> {
   const { rows } = await client.query<{ id: number }>(
     'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
@@ -130,7 +131,7 @@ export async function listWebhooks(pool: Pool, accountId: number): Promise<Webho
   return rows;
 }
 
-/** A field that is left out keeps its value. In `eventos` and `listas` null means all; in `descripcion` it means none. */
+/** A field that is left out keeps its value. null means all in `eventos` and `listas`, and none in `descripcion`. */
 export interface WebhookPatch {
   url?: string | undefined;
   eventos?: readonly EventKind[] | null | undefined;
@@ -146,8 +147,8 @@ export type ChangeResult =
   | { ok: false; problem: 'list_not_found'; list: number };
 
 /**
- * Changes a webhook. Repeatable. Pending deliveries are sent to the URL of the moment of sending, and limits hold from the
- * next claim on. A new URL is a new endpoint, so the failures of the old one are forgotten. New filters do not stop
+ * Changes a webhook. Repeatable. Pending deliveries are sent to the URL of the moment of sending, and limits hold from
+ * the next claim on. A new URL is a new endpoint, so the failures of the old one are forgotten. New filters do not stop
  * deliveries that exist already.
  */
 export async function changeWebhook(
@@ -197,9 +198,9 @@ export async function changeWebhook(
 const maxOlderSecrets = 2;
 
 /**
- * Adds a secret as the newest. Older secrets go on signing for the grace period, but no longer than they would have anyway;
- * secrets that no longer sign are removed. Not repeatable: if the answer is lost, a repeat is one more rotation, and the
- * secret that nobody saw signs beside the others.
+ * Adds a secret as the newest. Older secrets go on signing for the grace period, but no longer than they would have
+ * anyway; secrets that no longer sign are removed. Not repeatable: if the answer is lost, a repeat is one more
+ * rotation, and the secret that nobody saw signs beside the others.
  * @returns when the previous secret stops signing; null if the account has no such webhook
  */
 export function rotateSecret(
@@ -239,9 +240,9 @@ export function rotateSecret(
 }
 
 /**
- * Discards what a paused webhook holds, or only what it holds from before an instant. The caller resumes it afterwards. If the
- * caller dies between the two, the webhook stays paused, and a repeat goes on. The webhook's row is locked first, as in
- * pauses.ts. Repeatable. Returns how many were discarded.
+ * Discards what a paused webhook holds, or only what it holds from before an instant. The caller resumes it afterwards.
+ * If the caller dies between the two, the webhook stays paused, and a repeat goes on. The webhook's row is locked
+ * first, as in pauses.ts. Repeatable. Returns how many were discarded.
  */
 export async function discardHeld(pool: Pool, webhookId: string, before: Date | null): Promise<number> {
   return inTransaction(pool, async (client) => {

@@ -13,8 +13,8 @@ export const deliveryWorkflow = {
 export type Wake = (webhookIds: readonly string[]) => Promise<void>;
 
 /**
- * Sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery: due deliveries are in PostgreSQL, and the
- * worker's sweeper wakes overdue webhooks.
+ * Sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery: due deliveries are in PostgreSQL,
+ * and the worker's sweeper wakes overdue webhooks.
  */
 export function makeWake(client: Client, options: { inParallel: number; deadlineMs: number }): Wake {
   return async (webhookIds) => {
@@ -43,13 +43,13 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
   );
 }
 
-/** Channel on which raiseWork notifies the worker that holds a webhook of more work; the payload is the webhook's id. */
+/** Channel on which `raiseWork` notifies the worker that holds a webhook; the payload is the webhook's id. */
 export const workChannel = 'delivery_work';
 
 /**
- * Records in the caller's transaction that webhooks have work of this day or later, and returns the webhooks that nobody works
- * on: only these need a signal. A worker that holds a lease is notified at the commit. If it misses the notification, it
- * still sees the raised wake_seq, since it compares wake_seq before it ends.
+ * Records in the caller's transaction that webhooks have work of this day or later, and returns the webhooks that
+ * nobody works on: only these need a signal. A worker that holds a lease is notified at the commit. If it misses the
+ * notification, it still sees the raised wake_seq, since it compares wake_seq before it ends.
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];
@@ -68,8 +68,9 @@ export async function raiseWork(client: PoolClient, webhookIds: readonly string[
 }
 
 /**
- * Keeps claims of these webhooks out until the transaction ends. Take this lock after the webhooks' rows and before their
- * deliveries: a claim locks several deliveries in an order of its own, and without this lock the two could deadlock.
+ * Keeps claims of these webhooks out until the transaction ends. Take this lock after the webhooks' rows and before
+ * their deliveries: a claim locks several deliveries in an order of its own, and without this lock the two could
+ * deadlock.
  */
 export async function lockWork(client: PoolClient, webhookIds: readonly string[]): Promise<void> {
   await client.query('SELECT 1 FROM webhook_work WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR UPDATE', [
@@ -78,9 +79,9 @@ export async function lockWork(client: PoolClient, webhookIds: readonly string[]
 }
 
 /**
- * Ends a round: nobody works on the webhook from here on, and the next delivery is due at `seen.nextDueAt` (null: none).
- * Returns false if work was added since `seen` was read; the lease stays then, and the caller must claim again. If the
- * process dies before this call, the lease ends by itself, and the sweeper finds the old next_due_at.
+ * Ends a round: nobody works on the webhook from here on, and the next delivery is due at `seen.nextDueAt` (null:
+ * none). Returns false if work was added since `seen` was read; the lease stays then, and the caller must claim again.
+ * If the process dies before this call, the lease ends by itself, and the sweeper finds the old next_due_at.
  */
 export async function releaseWork(
   pool: Pool,
@@ -98,9 +99,9 @@ export async function releaseWork(
 }
 
 /**
- * Webhooks with overdue work that nobody works on, because their wake-up, their worker or their workflow was lost. The query
- * reads one row per webhook and never the deliveries, so it stays small. Paused webhooks are included for their tests; a
- * round that finds no test leaves nothing overdue.
+ * Webhooks with overdue work that nobody works on, because their wake-up, their worker or their workflow was lost. The
+ * query reads one row per webhook and never the deliveries, so it stays small. Paused webhooks are included for their
+ * tests; a round that finds no test leaves nothing overdue.
  */
 export async function overdueWebhooks(
   pool: Pool,

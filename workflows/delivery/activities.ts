@@ -8,7 +8,7 @@ export const heartbeatEveryMs = 5_000;
 /** Activities of the queues `delivery` and `delivery-slow`. The worker makes all clients and passes them in. */
 export function makeDeliveryActivities(dependencies: RoundDependencies) {
   return {
-    /** One round of a webhook, at most 30 s. Repeatable: deliveries that an earlier try claimed are due when their leases end. */
+    /** One round of a webhook, at most 30 s. Repeatable: what an earlier try claimed is due when its leases end. */
     async deliverRound(input: DeliverInput): Promise<RoundResult> {
       // Heartbeats let Temporal notice a dead worker within seconds instead of at the activity's own timeout.
       const beat = setInterval(() => heartbeat(), heartbeatEveryMs);

@@ -23,8 +23,8 @@ export interface SentAttempt extends AttemptResult {
 }
 
 /**
- * Sends one delivery once: signs the stored bytes with the current time and secrets, sends them, and classifies the answer.
- * It never throws for what a receiver does. It uses no database, and no transaction is open meanwhile.
+ * Sends one delivery once: signs the stored bytes with the current time and secrets, sends them, and classifies the
+ * answer. It never throws for what a receiver does. It uses no database, and no transaction is open meanwhile.
  */
 export async function sendAttempt(
   dependencies: AttemptDependencies,
@@ -92,7 +92,7 @@ async function ask(
   };
 }
 
-/** Why an attempt failed, as customers read it. It is a class only, so nobody can use the attempt log as a port scanner. */
+/** Why an attempt failed, as customers read it. It is only a class, or the attempt log would be a port scanner. */
 export type AttemptFailure =
   | 'direccion_no_permitida'
   | 'nombre_no_resuelto'

@@ -47,8 +47,8 @@ export function nextDelayMs(
 }
 
 /**
- * Parses Retry-After strictly by RFC 9110: whole seconds or an IMF-fixdate, and nothing else that JavaScript would accept.
- * Returns ms from now (0 for a past time), or null for anything else. The caller limits the wait.
+ * Parses Retry-After strictly by RFC 9110: whole seconds or an IMF-fixdate, and nothing else that JavaScript would
+ * accept. Returns ms from now (0 for a past time), or null for anything else. The caller limits the wait.
  * @param text a list if the receiver sent the header more than once; it is ignored then
  */
 export function parseRetryAfter(text: string | readonly string[] | undefined, nowMs: number): number | null {

@@ -57,7 +57,7 @@ function afterFailure(health: Health, { timedOut, at }: Outcome): Health {
   };
 }
 
-/** How far the failures have gone towards a pause, from 0 to 1. Of the two conditions the one that is less met counts. */
+/** How far the failures have gone towards a pause, from 0 to 1. The condition that is less met counts. */
 function progress({ failuresInARow, firstFailureAt }: Health, now: Date, rule: HealthRule): number {
   if (firstFailureAt === null) return 0;
   const age = rule.firstFailureAgeMs === 0 ? 1 : (now.getTime() - firstFailureAt.getTime()) / rule.firstFailureAgeMs;

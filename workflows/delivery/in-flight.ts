@@ -52,7 +52,7 @@ export class Notifier {
     this.#wake?.();
   }
 
-  /** Forgets earlier notifications. Call it before reading what notifications are about, so a later one still counts. */
+  /** Forgets earlier notifications. Call it before reading what they are about, so a later one still counts. */
   reset(): void {
     this.#notified = false;
   }

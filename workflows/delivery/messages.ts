@@ -32,8 +32,9 @@ export interface RateState {
 const burstMs = 100;
 
 /**
- * Requests are ahead by a burst or by one spacing, which is a second at the lowest rate. A bucket that is fuller than that
- * was filled by a clock that was set back since, or by another worker's. It counts as empty: the wait could last for ever.
+ * Requests are ahead by a burst or by one spacing, which is a second at the lowest rate. A bucket that is fuller than
+ * that was filled by a clock that was set back since, or by another worker's. It counts as empty: the wait could last
+ * for ever.
  */
 const farthestAheadMs = 1_500;
 

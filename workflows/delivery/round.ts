@@ -51,7 +51,7 @@ interface Ended extends Omit<Outcome, 'at'> {
   endedAtMs: number;
 }
 
-/** Spreads the ends of rounds that began together with an edition: Temporal starts only some hundred rounds a second. */
+/** Spreads the ends of rounds that an edition began together: Temporal starts only some hundred a second. */
 const windowSpread = 0.3;
 
 /** What a round does when it has no attempt in flight and no unrecorded result. */
@@ -62,15 +62,15 @@ function isFinal(idle: Idle): boolean {
 }
 
 /**
- * Sends what a webhook has due, within its rate and in-flight limits, until nothing can start or the time is over. Results
- * that arrive together are recorded in one transaction.
+ * Sends what a webhook has due, within its rate and in-flight limits, until nothing can start or the time is over.
+ * Results that arrive together are recorded in one transaction.
  */
 export class Round {
   readonly #dependencies: RoundDependencies;
   readonly #webhookId: string;
   readonly #slow: boolean;
   readonly #stop: AbortSignal;
-  /** All times of the round are by performance.now(), since the clock may be set meanwhile. Only the rate uses the clock. */
+  /** All times are by performance.now(), since the clock may be set meanwhile. Only the rate uses the clock. */
   readonly #endsAt: number;
   readonly #notifier = new Notifier();
   readonly #inFlight = new InFlightAttempts(() => this.#notifier.notify());
@@ -84,7 +84,7 @@ export class Round {
   /** The endpoint's rounds belong on the other queue, so this round claims nothing. */
   #moves = false;
   #lingersUntil: number;
-  /** The last claim, as long as another one would surely find nothing: it took all there was, and nothing came since. */
+  /** The last claim, while another one would surely find nothing: it took all there was, and nothing came since. */
   #seen: { claim: Claim; nextDueAtMs: number } | null = null;
   /** Notifications so far. If one arrives during a claim, that claim's "nothing left" cannot be trusted. */
   #notifications = 0;
@@ -148,15 +148,15 @@ export class Round {
     return null;
   }
 
-  /** Waits for a notification, at most `ms` and not longer than until something is due. Then the next claim is a fresh one. */
+  /** Waits for a notification, at most `ms` and at most until something is due. The next claim is then a fresh one. */
   async #wait(ms: number): Promise<void> {
     const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
     if (!(await this.#notifier.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
   }
 
   /**
-   * Called when PostgreSQL did not answer. While results wait to be recorded or judged, the round tries again until their
-   * leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be forgotten.
+   * Called when PostgreSQL did not answer. While results wait to be recorded or judged, the round tries again until
+   * their leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be forgotten.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
@@ -184,7 +184,8 @@ export class Round {
     this.#seen = claim.tookAll && notificationsBefore === this.#notifications ? { claim, nextDueAtMs } : null;
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
-    // If the process dies from here on, the attempts keep "outcome unknown", and their deliveries are due when the leases end.
+    // If the process dies from here on, the attempts keep "outcome unknown", and their deliveries are due when the
+    // leases end.
     for (const delivery of claim.deliveries) this.#inFlight.add(this.#send(claim.target!, secrets, delivery));
     return claim;
   }

@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 
 /**
- * The signatures of a delivery by Standard Webhooks, `v1,` and base64, separated by spaces. During a rotation every live
- * secret signs, newest first, so a receiver that reads only the first signature sees the newest.
+ * The signatures of a delivery by Standard Webhooks, `v1,` and base64, separated by spaces. During a rotation every
+ * live secret signs, newest first, so a receiver that reads only the first signature sees the newest.
  */
 export function sign(secrets: readonly string[], deliveryId: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new RangeError('a delivery needs at least one secret');

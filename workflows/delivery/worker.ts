@@ -45,8 +45,8 @@ export const defaultDeliverySettings: DeliverySettings = {
     // The exchange has a limit of its own. These two only keep a forgotten socket from staying open for ever.
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
-    // Customers share hosts (automation services), so with a low limit one slow endpoint would take another's sockets. Each
-    // endpoint's in-flight limit bounds them, and kept sockets are used first.
+    // Customers share hosts (automation services), so with a low limit one slow endpoint would take another's sockets.
+    // Each endpoint's in-flight limit bounds them, and kept sockets are used first.
     connectionsPerOrigin: 1_000,
     keepAliveMs: 4_000,
   },
@@ -74,8 +74,8 @@ export interface DeliveryWorkerDependencies {
   log: Logger;
   metrics: Registry;
   /**
-   * The build of the delivery code. If given, open runs move to whatever build an operator makes current, and never back and
-   * forth between two builds during a deploy. If left out, any worker takes any task.
+   * The build of the delivery code. If given, open runs move to whatever build an operator makes current, and never
+   * back and forth between two builds during a deploy. If left out, any worker takes any task.
    */
   buildId?: string | undefined;
   settings?: Partial<DeliverySettings>;
@@ -159,7 +159,8 @@ async function makeWorkers(
     ...(workflowBundle === undefined
       ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
       : { workflowBundle }),
-    // A receiver that does not answer keeps its round's slot for 15 s and more. A slot costs almost nothing, so there are many.
+    // A receiver that does not answer keeps its round's slot for 15 s and more. A slot costs almost nothing, so there
+    // are many.
     maxConcurrentActivityTaskExecutions: settings.activitySlots,
     maxConcurrentWorkflowTaskExecutions: 100,
     maxCachedWorkflows: 2_000,

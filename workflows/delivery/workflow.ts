@@ -19,7 +19,7 @@ const roundOptions: ActivityOptions = {
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
 };
 const ordinary = proxyActivities<DeliveryActivities>(roundOptions);
-/** Receivers that let every request time out hold a slot all the time. On a queue of their own they slow only each other. */
+/** Receivers that let requests time out hold a slot all the time. On their own queue they slow only each other. */
 const slow = proxyActivities<DeliveryActivities>({ ...roundOptions, taskQueue: slowQueueName });
 
 /** The server's advice to continue as new does not count signals, and a run may receive 10,000 of them at most. */
@@ -27,8 +27,9 @@ const maxWakesPerRun = 1_000;
 const maxRoundsPerRun = 300;
 
 /**
- * Delivers a webhook's events: a round, then a sleep until something is due or a wake-up arrives, and so on until nothing is
- * due or the webhook is paused or deleted. All state is in PostgreSQL; the workflow only owns the timers and the pace.
+ * Delivers a webhook's events: a round, then a sleep until something is due or a wake-up arrives, and so on until
+ * nothing is due or the webhook is paused or deleted. All state is in PostgreSQL; the workflow only owns the timers and
+ * the pace.
  */
 export async function deliver(input: DeliverInput): Promise<void> {
   let wakes = 0;
