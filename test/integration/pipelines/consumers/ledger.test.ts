@@ -23,7 +23,7 @@ import {
 } from '../../../support/engines/stream.ts';
 
 const register = 'padron_reducido';
-/** Many batches out of few rows. */
+/** Makes many batches out of few rows. */
 const smallBatches = { maxBytesPerPartition: 64 * 1024, maxBytesPerFetch: 256 * 1024, minBytes: 1 };
 
 let harness: StreamHarness;
@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** Every (partition, offset) that a handler finished, and how often. */
+/** How often a handler finished every (partition, offset). */
 class Ledger {
   readonly #times = new Map<string, number>();
 
@@ -71,7 +71,7 @@ const committedAll = async (ends: readonly number[]) => {
   return ends.every((end, partition) => committed[partition] === end);
 };
 
-test('every offset is handled when a second consumer comes and the first one stops in the middle', async () => {
+test('every offset is handled when a second consumer joins and the first one stops in the middle', async () => {
   const changes = baseline(60_000);
   const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   const ledger = new Ledger();
@@ -83,14 +83,14 @@ test('every offset is handled when a second consumer comes and the first one sto
   await expect.poll(() => committedAll(endOffsets), { timeout: 90_000 }).toBe(true);
   await second.stop();
   expect(ledger.missing(endOffsets)).toEqual([]);
-  // A rebalance repeats at most the batches that were being handled.
+  // A rebalance repeats at most the batches in progress.
   expect(ledger.repeated()).toBeLessThan(changes.length / 4);
   expect([...first.failures, ...second.failures]).toEqual([]);
   expect(await checkMaterialised(harness, register, 1)).toBe('materialised');
   expect(await currentState(harness)).toEqual(expectedState(changes));
 });
 
-test('a consumer killed between insert and commit leaves a state that the repeat makes right', async () => {
+test('a consumer killed between insert and commit leaves a state that the repeat completes', async () => {
   const changes = baseline(20_000);
   const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   const child = spawn(process.execPath, ['--import', 'tsx', 'test/support/watch/dying-consumer.ts'], {
@@ -129,7 +129,7 @@ test('reading everything again from the beginning changes nothing', async () => 
   }
 });
 
-test('an engine that does not answer is tried again in place, and the batch is committed once it does', async () => {
+test('a batch is tried again in place while an engine does not answer, and committed once it does', async () => {
   const changes = baseline(1_000);
   const { endOffsets } = await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, changes));
   let failures = 4;
@@ -163,7 +163,7 @@ test('a bug in a handler ends the process instead of losing the batch', async ()
   expect(await harness.offsets.committed(materializeGroup(harness.prefix), topic)).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
-test('a partition that makes no progress is told to the process', async () => {
+test('a partition that makes no progress is reported to the process', async () => {
   await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(10)));
   let release = () => {};
   const held = new Promise<void>((resolve) => {
@@ -175,14 +175,14 @@ test('a partition that makes no progress is told to the process', async () => {
   await loop.stop();
 });
 
-test('a handler that waits on purpose keeps no partition from counting as alive, and lets the process stop at once', async () => {
+test('a handler that waits on purpose keeps its partition alive and lets the process stop at once', async () => {
   await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
   let waiting = 0;
   const loop = await startMaterialize(harness, {
     around: () => async (batch) => {
       for (waiting += 1; ; await sleep(50)) await batch.heartbeat();
     },
-    // One partition a fetch: the others are not even begun.
+    // A fetch holds one partition here, so the others are not even begun.
     limits: { noProgressMs: 2_000, maxBytesPerFetch: 1, maxBytesPerPartition: 1 },
   });
   await expect.poll(() => waiting, { timeout: 30_000 }).toBeGreaterThan(0);

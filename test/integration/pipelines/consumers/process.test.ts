@@ -37,7 +37,7 @@ interface Consumers {
 
 async function startConsumers(): Promise<Consumers> {
   const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
-    // No Temporal here: notices need it, starting does not.
+    // There is no Temporal here. The process needs it for wake-ups, but not to start.
     env: { ...harness.environment, ...collector.environment, TEMPORAL_ADDRESS: '127.0.0.1:1', LOG_LEVEL: 'debug' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -61,7 +61,7 @@ test('the process serves its health, materialises, survives a kill and stops cle
   expect(await status('/healthz')).toBe(200);
   await expect.poll(() => status('/readyz'), { timeout: 60_000 }).toBe(200);
   await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, first));
-  // In the middle of its work, or just after: both must come out the same.
+  // The kill comes in the middle of its work or just after. Both must end alike.
   consumers.process.kill('SIGKILL');
   await consumers.ended;
   const again = await startConsumers();
@@ -88,7 +88,7 @@ test('the process serves its health, materialises, survives a kill and stops cle
   );
 }, 300_000);
 
-/** Each batch is a span that its log line names, with its place in Kafka, its edition, and its inserts. */
+/** Each batch is a span that its log line names, with its place in Kafka, its edition and its inserts. */
 function expectTraces(committed: readonly Record<string, unknown>[]): void {
   const spans = collector.spans();
   for (const { trace_id, group, topic, partition, firstOffset, lastOffset, rows } of committed) {
@@ -117,11 +117,11 @@ function expectTraces(committed: readonly Record<string, unknown>[]): void {
     }
   }
   expect(spans.filter(({ attributes }) => attributes['padron.edition'] === 2).length).toBeGreaterThan(0);
-  // No word of a row or of a statement.
+  // No text of a row or a statement.
   expect(collector.text()).not.toMatch(/EMPRESA|INSERT INTO|\b(10|20)[0-9]{9}\b/);
 }
 
-test('a topic with other settings keeps it from starting', async () => {
+test('a topic with other settings keeps the process from starting', async () => {
   await harness.pool.query('UPDATE register_head SET partitions = 5');
   const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts'], {
     env: { ...harness.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' },
@@ -136,7 +136,7 @@ test('a topic with other settings keeps it from starting', async () => {
   await harness.pool.query('UPDATE register_head SET partitions = 6');
 });
 
-test('--check-config tells everything that is missing at once', async () => {
+test('--check-config reports everything that is missing at once', async () => {
   const run = async (env: Record<string, string>) => {
     const child = spawn(process.execPath, ['--import', 'tsx', 'pipelines/consumers/main.ts', '--check-config'], {
       env,

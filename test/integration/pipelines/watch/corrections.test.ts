@@ -10,7 +10,7 @@ import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../..
 
 let harness: WatchHarness;
 let edition = 0;
-// The day that was wrong and the day of its correction: events stand in partitions of their own.
+// The day of the wrong edition and the day of its correction. Their events are in different partitions.
 const hourMs = 3_600_000;
 const wrongAt = new Date(Date.now() - 23 * hourMs);
 const correctedAt = new Date(wrongAt.getTime() + 24 * hourMs);
@@ -24,7 +24,7 @@ afterAll(() => harness.close());
 const suspended = { before: row(), after: row({ estado: 'SUSPENSION TEMPORAL' }) };
 const undone = { before: suspended.after, after: row() };
 
-/** An edition that changed the company wrongly, and the number of the one that corrects it. */
+/** An edition that changed the company wrongly, and the edition that corrects it. */
 async function scene(parts: Partial<Change> = suspended) {
   const wrong = edition + 1;
   edition += 2;
@@ -42,13 +42,13 @@ async function scene(parts: Partial<Change> = suspended) {
     wrong,
     correction,
     webhook,
-    tellWrong: () => handle(batchOf([change(wrong, ruc, wrongAt, parts)])),
+    announceWrong: () => handle(batchOf([change(wrong, ruc, wrongAt, parts)])),
     correct: (undo: Partial<Change> = undone) =>
       handle(batchOf([change(correction, ruc, correctedAt, { corrects: wrong, ...undo })])),
   };
 }
 
-async function told(account: number) {
+async function eventsOf(account: number) {
   const { rows } = await harness.pool.query<{ id: string; edition: number; evento: string; payload: string }>(
     'SELECT id, edition, evento, payload FROM event WHERE account_id = $1 ORDER BY position',
     [account],
@@ -56,7 +56,7 @@ async function told(account: number) {
   return rows.map(({ payload, ...rest }) => ({ ...rest, correccion: JSON.parse(payload).correccion }));
 }
 
-/** estado of the webhook's deliveries: of the wrong events, then of the correction's. */
+/** Estados of the webhook's deliveries, first of the wrong events and then of the correction's. */
 async function deliveriesOf(webhook: string): Promise<string[]> {
   const { rows } = await harness.pool.query<{ estado: string }>(
     'SELECT estado FROM delivery WHERE webhook_id = $1 ORDER BY position',
@@ -68,12 +68,12 @@ async function deliveriesOf(webhook: string): Promise<string[]> {
 const claim = (webhook: string) =>
   claimDeliveries(harness.pool, webhook, { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 }, () => 10);
 
-it('an event that nobody was sent is cancelled, and its correction stands in the history alone', async () => {
-  const { account, wrong, webhook, tellWrong, correct } = await scene();
+it('an unsent event is cancelled, and its correction is only in the history', async () => {
+  const { account, wrong, webhook, announceWrong, correct } = await scene();
   const unsent = await webhook('unsent');
-  await tellWrong();
+  await announceWrong();
   await correct();
-  const [original, correction, ...more] = await told(account);
+  const [original, correction, ...more] = await eventsOf(account);
   expect(more).toEqual([]);
   expect(original!.correccion).toBeNull();
   expect(correction).toMatchObject({
@@ -84,20 +84,20 @@ it('an event that nobody was sent is cancelled, and its correction stands in the
   expect((await claim(unsent)).deliveries).toEqual([]);
 });
 
-it('who was sent the original, with whatever outcome, is sent the correction; nobody else is', async () => {
-  const { account, webhook, tellWrong, correct } = await scene();
+it('a webhook that was sent the original, with whatever outcome, is sent the correction; no other webhook is', async () => {
+  const { account, webhook, announceWrong, correct } = await scene();
   const [inFlight, delivered, held, discarded, later] = await Promise.all(
     ['in-flight', 'delivered', 'held', 'discarded', 'later'].map(webhook),
   );
   await harness.pool.query('UPDATE webhook SET created_at = $2 WHERE id = $1', [later, correctedAt]);
   for (const paused of [held!, discarded!]) await pauseWebhook(harness.pool, paused, 'cliente');
-  await tellWrong();
+  await announceWrong();
   for (const sent of [inFlight!, delivered!]) expect((await claim(sent)).deliveries).toHaveLength(1);
   await harness.pool.query(`UPDATE delivery SET estado = 'entregada', next_due_at = NULL WHERE webhook_id = $1`, [
     delivered,
   ]);
   await discardHeld(harness.pool, discarded!, null);
-  // It takes no such events any more, but it was told wrongly.
+  // Its filters no longer let such events pass, but it received the wrong one.
   await harness.pool.query(`UPDATE webhook SET eventos = '{ruc.baja}' WHERE id = $1`, [delivered]);
   await correct();
   expect(await deliveriesOf(inFlight!)).toEqual(['en_curso', 'pendiente']);
@@ -106,16 +106,19 @@ it('who was sent the original, with whatever outcome, is sent the correction; no
   expect(await deliveriesOf(discarded!)).toEqual(['cancelada']);
   expect(await deliveriesOf(later!)).toEqual([]);
   expect(await resumeWebhook(harness.pool, held!)).toEqual({ resumed: true, released: 0 });
-  // Never two of one company at once: the correction waits for the original that is under way.
+  // Two deliveries of one company are never sent at once: the correction waits for the original in flight.
   expect((await claim(inFlight!)).deliveries).toEqual([]);
   const [{ payload } = { payload: '' }] = (await claim(delivered!)).deliveries;
-  expect(JSON.parse(payload).correccion).toEqual({ edicion: expect.any(Number), evento: (await told(account))[0]!.id });
+  expect(JSON.parse(payload).correccion).toEqual({
+    edicion: expect.any(Number),
+    evento: (await eventsOf(account))[0]!.id,
+  });
 });
 
-it('a correction that was wrong itself is corrected where it was heard, and where neither was: both believe what is wrong', async () => {
-  const { account, correction, webhook, tellWrong, correct } = await scene();
+it('a wrong correction is corrected for receivers of it, and for receivers of neither: both believe something wrong', async () => {
+  const { account, correction, webhook, announceWrong, correct } = await scene();
   const [unsent, heardOnce, heardBoth] = await Promise.all(['unsent-twice', 'heard-once', 'heard-both'].map(webhook));
-  await tellWrong();
+  await announceWrong();
   for (const hook of [heardOnce!, heardBoth!]) await claim(hook);
   await harness.pool.query(`UPDATE delivery SET estado = 'entregada', next_due_at = NULL WHERE webhook_id = ANY($1)`, [
     [heardOnce, heardBoth],
@@ -127,16 +130,16 @@ it('a correction that was wrong itself is corrected where it was heard, and wher
   await harness.edition(edition, '2026-11-27', backAt, { corrects: correction });
   await harness.handler()(batchOf([change(edition, ruc, backAt, { corrects: correction, ...suspended })]));
   expect(await deliveriesOf(unsent!)).toEqual(['cancelada', 'pendiente']);
-  // It was told what stands again, and never that it did not.
+  // It received what is true again, and never the wrong correction.
   expect(await deliveriesOf(heardOnce!)).toEqual(['entregada', 'cancelada']);
   expect(await deliveriesOf(heardBoth!)).toEqual(['entregada', 'en_curso', 'pendiente']);
-  expect(await told(account)).toHaveLength(3);
+  expect(await eventsOf(account)).toHaveLength(3);
 });
 
-it('nothing that was taken back is sent again by hand, before its correction or after; the correction is', async () => {
-  const { account, wrong, correction, webhook, tellWrong, correct } = await scene();
+it('a delivery that was taken back cannot be sent again by hand, before its correction or after; the correction can', async () => {
+  const { account, wrong, correction, webhook, announceWrong, correct } = await scene();
   const [sent, unsent] = [await webhook('sent-by-hand'), await webhook('unsent-by-hand')];
-  await tellWrong();
+  await announceWrong();
   await claim(sent);
   const idsOf = async (hook: string) =>
     (
@@ -157,19 +160,19 @@ it('nothing that was taken back is sent again by hand, before its correction or 
   expect(correction).toBeGreaterThan(wrong);
 });
 
-it('a batch that comes again writes nothing new, moves no position and wakes again', async () => {
-  const { account, webhook, tellWrong, correct } = await scene();
+it('a repeated batch writes nothing new, moves no position and wakes again', async () => {
+  const { account, webhook, announceWrong, correct } = await scene();
   const [sent, unsent] = [await webhook('sent'), await webhook('unsent')];
-  await tellWrong();
+  await announceWrong();
   await claim(sent);
   await correct();
-  const before = [await told(account), await deliveriesOf(sent), await deliveriesOf(unsent)];
+  const before = [await eventsOf(account), await deliveriesOf(sent), await deliveriesOf(unsent)];
   await correct();
-  expect([await told(account), await deliveriesOf(sent), await deliveriesOf(unsent)]).toEqual(before);
+  expect([await eventsOf(account), await deliveriesOf(sent), await deliveriesOf(unsent)]).toEqual(before);
   expect(before[0]).toHaveLength(2);
 });
 
-it('alta is corrected by baja, and what was told beside it is cancelled as well', async () => {
+it('a baja corrects an alta, and the unsent field events beside the alta are cancelled', async () => {
   const returned = { op: 'c', before: null, after: row({ condicion: 'NO HABIDO' }) } as const;
   const { account, wrong, webhook, correct, list } = await scene();
   const [altas, all] = [await webhook('altas'), await webhook('all')];
@@ -179,7 +182,7 @@ it('alta is corrected by baja, and what was told beside it is cancelled as well'
   await claim(altas);
   expect(await deliveriesOf(all)).toEqual(['pendiente', 'pendiente']);
   await correct({ op: 'd', before: returned.after, after: null });
-  expect((await told(account)).map(({ evento, correccion }) => [evento, correccion?.edicion])).toEqual([
+  expect((await eventsOf(account)).map(({ evento, correccion }) => [evento, correccion?.edicion])).toEqual([
     ['ruc.alta', undefined],
     ['ruc.condicion_cambiada', undefined],
     ['ruc.baja', wrong],
@@ -189,31 +192,31 @@ it('alta is corrected by baja, and what was told beside it is cancelled as well'
   expect(list).toBeGreaterThan(0);
 });
 
-it('a list that is younger than the wrong edition has the correction in its history, with nothing that it corrects', async () => {
-  const { account, wrong, list, webhook, tellWrong, correct } = await scene();
+it('a list made after the wrong edition has the correction in its history, with no event that it corrects', async () => {
+  const { account, wrong, list, webhook, announceWrong, correct } = await scene();
   const hook = await webhook('hook');
   await harness.pool.query('UPDATE watch_member SET added_at = $2 WHERE list_id = $1', [list, correctedAt]);
-  await tellWrong();
+  await announceWrong();
   await correct();
-  expect(await told(account)).toEqual([
+  expect(await eventsOf(account)).toEqual([
     expect.objectContaining({ evento: 'ruc.estado_cambiado', correccion: { edicion: wrong, evento: null } }),
   ]);
   expect(await deliveriesOf(hook)).toEqual([]);
 });
 
-it('what was wrong is not sent either where nobody watches the company any more', async () => {
-  const { account, list, webhook, tellWrong, correct } = await scene();
+it('wrong events are not sent either if nobody watches the company any more', async () => {
+  const { account, list, webhook, announceWrong, correct } = await scene();
   const [hook, deleted] = [await webhook('hook'), await webhook('deleted')];
-  await tellWrong();
+  await announceWrong();
   await harness.pool.query('DELETE FROM watch_member WHERE list_id = $1', [list]);
   await inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, deleted));
   await correct();
   expect(await deliveriesOf(hook)).toEqual(['cancelada']);
   expect(await deliveriesOf(deleted)).toEqual(['cancelada']);
-  expect(await told(account)).toHaveLength(1);
+  expect(await eventsOf(account)).toHaveLength(1);
 });
 
-it('a claim that began before the correction counts, and neither waits for the other for ever', async () => {
+it('a claim that began before the correction counts as sent, and the two do not deadlock', async () => {
   const { wrong, correction, webhook, list } = await scene();
   const hook = await webhook('hook');
   const other = '20990000027';

@@ -10,7 +10,7 @@ afterAll(() => harness.close());
 
 const makeDay = (day: string) => harness.pool.query('SELECT ensure_event_day($1)', [day]);
 
-/** What an index of the table is over and how, without its name and its table's. */
+/** The definition of an index without its name and its table's name. */
 async function indexesOf(table: string): Promise<string[]> {
   const { rows } = await harness.pool.query<{ definition: string }>(
     `SELECT regexp_replace(pg_get_indexdef(indexrelid), 'INDEX .* USING', 'INDEX USING') AS definition
@@ -20,7 +20,7 @@ async function indexesOf(table: string): Promise<string[]> {
   return rows.map(({ definition }) => definition);
 }
 
-it('a new day waits for nobody, and nobody for it: rounds, readers and writers go on', async () => {
+it('a new day waits for nobody and blocks nobody: rounds, readers and writers go on', async () => {
   await makeDay('2026-11-26');
   const [worker, maker] = await Promise.all([harness.pool.connect(), harness.pool.connect()]);
   try {
@@ -40,8 +40,8 @@ it('a new day waits for nobody, and nobody for it: rounds, readers and writers g
   }
 });
 
-it('several callers at once make it once, with the indexes of its parents and no more', async () => {
-  // Sessions that have looked for such a day before: what they found then must not mislead them.
+it('several callers at once make a day once, with the indexes of its parents and no more', async () => {
+  // These sessions looked for the day before it was made. What they found then must not mislead them.
   const days = Array.from({ length: 29 }, (_, index) => `2028-02-${String(index + 1).padStart(2, '0')}`);
   for (const day of days) await Promise.all(Array.from({ length: 8 }, () => makeDay(day)));
   for (const table of tables) {

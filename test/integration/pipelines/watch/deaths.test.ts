@@ -3,7 +3,7 @@ import type { Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { Fuse } from '../../../support/publication/fuse.ts';
 import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
-// A consumer that dies after each of its calls to PostgreSQL in turn, the commit too; then the batch comes again.
+// A consumer dies after each of its calls to PostgreSQL in turn, also after the commit. Then the batch is read again.
 const rucs = ['20990000019', '20990000027', '20990000035'];
 const day = '2026-11-27';
 const at = new Date(`${day}T09:20:31.250Z`);
@@ -47,7 +47,7 @@ function batchOfEdition(number: number, corrects?: number) {
   return batchOf(rucs.map((ruc) => change(number, ruc, at, { ...rows, corrects: corrects ?? null })));
 }
 
-/** Whether it died before it was through. */
+/** Whether it died before it had handled the batch. */
 async function handleUntilDeath(calls: number, number: number, corrects?: number): Promise<boolean> {
   const fuse = new Fuse(calls);
   try {
@@ -89,7 +89,7 @@ async function isDue(webhook: string): Promise<boolean> {
   return rows[0]?.due ?? false;
 }
 
-it('an edition is told whole or not at all, once, at positions without a gap, and what it made stands due', async () => {
+it('an edition becomes events completely or not at all, once and without a gap in positions, and its work is due', async () => {
   let calls = 0;
   for (let died = true; died; calls += 1) {
     const scene = await makeScene();
@@ -103,7 +103,7 @@ it('an edition is told whole or not at all, once, at positions without a gap, an
       last: 4,
     };
     died = await handleUntilDeath(calls, number);
-    // A reader between the death and the next try.
+    // A reader looks between the death and the next try.
     expect([{ events: [], deliveries: [], last: 0 }, whole]).toContainEqual(await stateOf(scene));
     await harness.handler()(batchOfEdition(number));
     expect(await stateOf(scene)).toEqual(whole);
@@ -112,13 +112,13 @@ it('an edition is told whole or not at all, once, at positions without a gap, an
   expect(calls).toBeGreaterThan(10);
 });
 
-it('a correction takes back what was not sent and tells it to who was sent it, whenever its consumer died', async () => {
+it('a correction cancels unsent deliveries and reaches the receivers of sent ones, whenever its consumer died', async () => {
   let calls = 0;
   for (let died = true; died; calls += 1) {
     const scene = await makeScene();
     const wrong = await publish();
     await harness.handler()(batchOfEdition(wrong));
-    // One notice was tried by now.
+    // One delivery has been attempted by now.
     await harness.pool.query('UPDATE delivery SET intentos = 1 WHERE webhook_id = $1 AND position = 3', [scene.active]);
     const before = await stateOf(scene);
     const correction = await publish(wrong);

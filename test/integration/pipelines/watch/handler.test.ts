@@ -14,10 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-/** An edition of its own and an account of its own that watches the RUCs in one list. */
+/** An edition, and an account that watches the RUCs in one list. */
 async function scene(rucs: readonly string[]) {
   edition += 1;
-  // The lists of other scenes watch the same companies.
+  // Lists of other scenes watch the same companies and are deleted.
   await harness.pool.query('UPDATE watch_list SET deleted_at = now() WHERE deleted_at IS NULL');
   await harness.edition(edition, '2026-11-26', detectedAt);
   const account = await harness.account();
@@ -70,7 +70,7 @@ describe('changes of watched companies become events', () => {
     expect(rows).toEqual([{ day: '2026-11-27' }]);
   });
 
-  it('none for baselines, unwatched and natural persons, unwatched columns, announced editions', async () => {
+  it('except baselines, unwatched companies, natural persons, unwatched columns and announced editions', async () => {
     const { account, edition } = await scene(['20990000019']);
     const handle = harness.handler();
     await handle(
@@ -87,7 +87,7 @@ describe('changes of watched companies become events', () => {
     expect(await eventsOf(account)).toEqual([]);
   });
 
-  it('one per changed column and list, in order, also of a RUC that returns', async () => {
+  it('one per changed column and list, in order, also for a RUC that returns', async () => {
     const { account, edition } = await scene(['20990000019', '20990000027']);
     await harness.list(account, 'Clientes', ['20990000019']);
     const lastKnownRows = async () => new Map([['20990000027', row({ nombre: 'ANTES S.A.', condicion: 'NO HABIDO' })]]);
@@ -112,7 +112,7 @@ describe('changes of watched companies become events', () => {
     ]);
   });
 
-  it('only for lists, members and webhooks that were there when the edition was detected', async () => {
+  it('only for lists, members and webhooks that existed when the edition was detected', async () => {
     const { account, edition, list } = await scene(['20990000019']);
     const late = new Date(detectedAt.getTime() + 1);
     await harness.pool.query('INSERT INTO watch_member (list_id, ruc, added_at) VALUES ($1, $2, $3)', [
@@ -134,7 +134,7 @@ describe('changes of watched companies become events', () => {
   });
 });
 
-it('a webhook whose lists are all deleted receives nothing, and not what the account’s other lists hear', async () => {
+it('a webhook whose lists are all deleted receives nothing, not even events of the account’s other lists', async () => {
   const { account, edition, list } = await scene(['20990000019']);
   await harness.list(account, 'Otra', ['20990000019']);
   const narrow = await harness.webhook(account, 'https://example.com/narrow', { listas: [list] });
@@ -158,7 +158,7 @@ describe('a batch may come again', () => {
     const before = await eventsOf(account);
     await handle(batchOf([first]));
     expect(await eventsOf(account)).toEqual(before);
-    // A batch that holds the old and something new: the new one takes the very next position.
+    // A batch with the old record and a new one gives the new event the very next position.
     await handle(batchOf([first, second]));
     expect((await eventsOf(account)).map(({ position, ruc }) => `${position} ${ruc}`)).toEqual([
       '1 20990000019',
@@ -168,7 +168,7 @@ describe('a batch may come again', () => {
     expect(woken).toEqual([[webhook.id], [webhook.id], [webhook.id]]);
   });
 
-  it('and a record may stand in it twice, as after a producer that died: one event', async () => {
+  it('and may hold a record twice, after a producer died: one event', async () => {
     const { account, edition } = await scene(['20990000019', '20990000027']);
     const webhook = await harness.webhook(account, 'https://example.com/');
     const [first, second] = ['20990000019', '20990000027'].map((ruc) => change(edition, ruc, detectedAt, suspended));
@@ -180,7 +180,7 @@ describe('a batch may come again', () => {
     expect(await deliveriesOf(webhook.id)).toEqual(['pendiente', 'pendiente']);
   });
 
-  it('a wake-up that Temporal does not take holds nothing back, and the work stands overdue', async () => {
+  it('a wake-up that Temporal does not accept stops nothing, and the work is overdue', async () => {
     const { account, edition } = await scene(['20990000019']);
     const webhook = await harness.webhook(account, 'https://example.com/');
     await harness.handler({ wake: () => Promise.reject(new Error('unavailable')) })(
@@ -193,7 +193,7 @@ describe('a batch may come again', () => {
     expect(rows).toEqual([{ due: true }]);
   });
 
-  it('no wake-up while a live lease stands, but its wake_seq is raised', async () => {
+  it('no wake-up is sent while a live lease stands, but wake_seq is raised', async () => {
     const { account, edition } = await scene(['20990000019']);
     const webhook = await harness.webhook(account, 'https://example.com/');
     await harness.pool.query(
@@ -216,7 +216,7 @@ it('positions are in the order of commits, without gaps, however many batches wr
   const handlers: BatchHandler[] = Array.from({ length: 8 }, () => harness.handler());
   const seen: number[] = [];
   let reading = true;
-  // A reader with a cursor, as the event history is read: whatever it has passed must never be filled in later.
+  // A reader with a cursor, as the event history is read. No smaller position may appear later.
   const reader = (async () => {
     while (reading) {
       const { rows } = await harness.pool.query<{ position: number }>(
@@ -258,7 +258,7 @@ describe('a batch is held until look-ups show its state', () => {
     expect(await eventsOf(account)).toHaveLength(1);
   });
 
-  it('goes on after the limit, and leaves a batch that was taken away to its new owner', async () => {
+  it('until a limit, and a batch that was taken away is left to its new owner', async () => {
     const { account, edition } = await scene(['20990000019']);
     const batch = batchOf([change(edition, '20990000019', detectedAt, suspended)]);
     const limits = { holdMs: 50, holdPollMs: 10 };
@@ -269,7 +269,7 @@ describe('a batch is held until look-ups show its state', () => {
   });
 });
 
-it('a paused webhook is told by held deliveries; a pause holds what is pending and a resume frees it once', async () => {
+it('a paused webhook gets held deliveries; a pause holds what is pending, and a resume releases it once', async () => {
   const { account, edition } = await scene(['20990000019', '20990000027']);
   const webhook = await harness.webhook(account, 'https://example.com/');
   const handle = harness.handler();

@@ -5,7 +5,8 @@ import { makeLastKnownRows } from '../../../../pipelines/watch/watchers.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { freshClickhouseDatabase } from '../../../support/engines/isolation.ts';
 
-// What a company was when it last left the register: its return makes one event for each watched value that differs.
+// The row of a company before it last left the register. When it returns, each watched value that differs makes one
+// event.
 
 const endpoints = inject('endpoints');
 let database: Awaited<ReturnType<typeof freshClickhouseDatabase>>;
@@ -37,7 +38,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-it('is the row before the last disappearance, before the edition that asks', async () => {
+it('is the row before the last disappearance ahead of the given edition', async () => {
   const rows = await makeLastKnownRows(clickhouse)(padronReducido, ['20990000019', '20990000027', '20990000035'], 6);
   expect([...rows.keys()]).toEqual(['20990000019']);
   expect(rows.get('20990000019')).toMatchObject({ nombre: 'SEGUNDA VEZ', estado: 'ACTIVO', kilometro: '-' });

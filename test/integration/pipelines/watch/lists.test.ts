@@ -13,8 +13,8 @@ const detectedAt = new Date('2026-11-27T15:02:00Z');
 const [entering, leaving, kept] = ['20990000019', '20990000027', '20990000035'] as const;
 const listed = { nombre: 'EMPRESA', desde: '2026-12-01', resolucion: 'R.S. 1' };
 
-it('a company that enters or leaves a list of taxpayers is told with booleans and that list’s own date', async () => {
-  // The daily register knows none of them and has another date.
+it('a company that enters or leaves a list of taxpayers makes an event with booleans and that list’s own date', async () => {
+  // The daily register does not know these companies and has another date.
   await harness.edition(1, '2026-11-26', detectedAt);
   await harness.edition(2, '2026-11-20', detectedAt, { register: 'agentes_retencion' });
   const account = await harness.account();
@@ -26,7 +26,7 @@ it('a company that enters or leaves a list of taxpayers is told with booleans an
     change(2, kept, detectedAt, { before: listed, after: { ...listed, resolucion: 'R.S. 2' } }),
     change(2, '10458741239', detectedAt, { op: 'c', before: null, after: listed }),
   ];
-  // Whatever the daily register last said of a company is no news of this list.
+  // The last row in the daily register does not count for this list.
   const lastKnownRows = async (_register: unknown, rucs: readonly string[]) => {
     expect(rucs).toEqual([]);
     return new Map();
@@ -45,7 +45,7 @@ it('a company that enters or leaves a list of taxpayers is told with booleans an
   ]);
 });
 
-it('registers that tell nothing are not even read, and a replayed record tells nothing', async () => {
+it('registers without events are not even read, and a replayed record makes no event', async () => {
   const account = await harness.account();
   await harness.list(account, 'Clientes', [entering]);
   const noBytes = { ...batchOf([], 0, 0, 'sancionados'), messages: [{ offset: '0', value: Buffer.alloc(0) }] };

@@ -37,7 +37,7 @@ afterAll(async () => {
   await harness.close();
 });
 
-/** The watch as its process runs it, without Temporal: wake-ups are noted. */
+/** The watch as its process runs it, but without Temporal: wake-ups are collected. */
 function startWatch() {
   const { pool, clickhouse, offsets, prefix, log, kafka, schemas } = harness;
   const metrics = new Registry();
@@ -121,7 +121,7 @@ it('a list’s change goes through Kafka to a delivery, and its correction takes
     { ruc: leaving, antes: true, despues: false, estado: 'entregada', corrects: null },
     { ruc: leaving, antes: false, despues: true, estado: 'pendiente', corrects: 2 },
   ]);
-  // A register that tells nothing passes all the same: its editions are to become `avisada` too.
+  // A register without events is read all the same, because its editions must become `avisada` too.
   await publish(1, [made(1, 'AB-901/7', { after: { tipo_id: 'documento', sanciones: '[]' } })], silent);
   expect(failures).toEqual([]);
 });

@@ -50,7 +50,7 @@ const result = (delivery: ClaimedDelivery, success: boolean) => ({
 const openSince = async (webhook: string) =>
   (await harness.pool.query('SELECT open_since FROM webhook_work WHERE webhook_id = $1', [webhook])).rows[0].open_since;
 
-it('deliveries of all open days are found, and the bound moves when a round ends', async () => {
+it('deliveries of all open days are found, and the earliest open day moves when a round ends', async () => {
   const webhook = await webhookFor(['20990000019', '20990000027']);
   await announce('20990000019', newDay);
   await announce('20990000027', oldDay);
@@ -69,7 +69,7 @@ it('deliveries of all open days are found, and the bound moves when a round ends
   expect(await openSince(webhook)).toBe('2026-11-27');
 });
 
-it('what was held for weeks is found after a resume', async () => {
+it('deliveries that were held for weeks are found after a resume', async () => {
   const webhook = await webhookFor(['20990000019', '20990000027']);
   await pauseWebhook(harness.pool, webhook, 'cliente');
   await announce('20990000019', oldDay);
@@ -95,7 +95,7 @@ it('work that is added after a claim keeps the round from ending', async () => {
   expect((await claimDeliveries(harness.pool, webhook, limits, () => 10)).deliveries).toHaveLength(1);
 });
 
-it('two rounds at once never hold the same delivery, two of one RUC, or more than may be in flight', async () => {
+it('two rounds at once never hold the same delivery, two of one RUC, or more than the in-flight limit', async () => {
   const rucs = Array.from({ length: 30 }, (_, index) => `207000010${String(index).padStart(2, '0')}`);
   const webhook = await webhookFor(rucs, 7);
   for (const ruc of rucs) await announce(ruc, newDay);
@@ -110,7 +110,7 @@ it('two rounds at once never hold the same delivery, two of one RUC, or more tha
   expect(firstOfRuc).toHaveLength(1);
 });
 
-it('a result under a lease that ran out changes no delivery, but its attempt did happen', async () => {
+it('a result under an ended lease changes no delivery, but its attempt is recorded', async () => {
   const webhook = await webhookFor(['20990000019']);
   await announce('20990000019', newDay);
   const late = await claimDeliveries(harness.pool, webhook, { ...limits, deliveryLeaseMs: 0 }, () => 10);
@@ -128,7 +128,7 @@ it('a result under a lease that ran out changes no delivery, but its attempt did
   ]);
 });
 
-it('a secret that does not open claims nothing', async () => {
+it('if a secret cannot be decrypted, nothing is claimed', async () => {
   const webhook = await webhookFor(['20990000019']);
   await announce('20990000019', newDay);
   const failing = claimDeliveries(harness.pool, webhook, limits, () => {
@@ -139,12 +139,12 @@ it('a secret that does not open claims nothing', async () => {
   expect(rows).toEqual([{ estado: 'pendiente', intentos: 0 }]);
 });
 
-it('a claim of few is quick beside thousands that are due, whatever the statistics say', async () => {
+it('a small claim is quick beside thousands of due deliveries, whatever the statistics say', async () => {
   const webhook = await webhookFor([]);
   const account = (await harness.pool.query('SELECT account_id AS id FROM webhook WHERE id = $1', [webhook])).rows[0]
     .id;
   await holdDeliveries(harness, [{ id: webhook, account }], 4_000);
-  // As the server itself may do while all is held: then nothing looks open.
+  // The server itself may do this while all deliveries are held. The statistics then say that nothing is open.
   await harness.pool.query('ANALYZE delivery');
   await resumeWebhook(harness.pool, webhook);
   const began = performance.now();
@@ -155,7 +155,7 @@ it('a claim of few is quick beside thousands that are due, whatever the statisti
     first.deliveries.map((delivery) => result(delivery, true)),
   );
   const second = await claimDeliveries(harness.pool, webhook, limits, () => 10);
-  // The plan that this is about takes minutes.
+  // The plan that this test must prevent takes minutes.
   expect(performance.now() - began).toBeLessThan(3_000);
   const positions = [...first.deliveries, ...second.deliveries].map(
     ({ payload }) => (JSON.parse(payload) as { posicion: number }).posicion,

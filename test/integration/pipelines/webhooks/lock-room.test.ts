@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-it('the local stack has room for 13 months of days; where there is less an operator is told what to set', async () => {
+it('the local stack has enough locks for 13 months of days; with too few an operator is warned what to set', async () => {
   const warnings: object[] = [];
   const log = { warn: (fields: object) => void warnings.push(fields) } as unknown as Logger;
   await warnOfFewLocks(harness.pool, log);
@@ -21,7 +21,7 @@ it('the local stack has room for 13 months of days; where there is less an opera
   expect(warnings).toEqual([{ locks: 102_400, leastLocks: 1_000_000, maxLocksPerTransaction: 5_000 }]);
 });
 
-/** A pool of one session, which counts its locks before each commit. */
+/** A pool of one session that counts its locks before each commit. */
 function counted(client: PoolClient, seen: number[]): Pool {
   const query = async (...args: unknown[]) => {
     if (args[0] === 'COMMIT') {
@@ -33,7 +33,7 @@ function counted(client: PoolClient, seen: number[]): Pool {
   return { connect: async () => ({ query, on: () => {}, off: () => {}, release: () => {} }) } as unknown as Pool;
 }
 
-it('a round locks the days that it is about, however many there are and however often it asks', async () => {
+it('a round locks only the days that it needs, however many there are and however often it asks', async () => {
   await harness.pool.query(`SELECT ensure_event_day(current_date - n) FROM generate_series(2, 40) n`);
   const rucs = Array.from({ length: 12 }, (_, index) => `207000${String(index).padStart(5, '0')}`);
   const account = await harness.account();
@@ -47,7 +47,7 @@ it('a round locks the days that it is about, however many there are and however 
   const client = await harness.pool.connect();
   const seen: number[] = [];
   const limits = { deliveryLeaseMs: 60_000, workLeaseMs: 60_000 };
-  // A plan for any values is looked for at the sixth time.
+  // PostgreSQL considers a generic plan at the sixth execution.
   for (let time = 0; time < rucs.length; time += 1) {
     const { deliveries } = await claimDeliveries(counted(client, seen), webhook.id, limits, () => 1);
     expect(deliveries).toHaveLength(1);

@@ -46,8 +46,8 @@ const notices = async (id: string) =>
 const write = (id: string, notice: OwnerNotice) =>
   inTransaction(harness.pool, (client) => writeOwnerNotice(client, id, notice));
 
-// An endpoint was paused and nobody knew.
-it('one pause and one resume, however many try at once, are told once each: in the list and by mail', async () => {
+// Without owner notices nobody would know that an endpoint was paused.
+it('one pause and one resume, however many processes try, make one owner notice each: in the list and by mail', async () => {
   const id = await webhook();
   const paused = await Promise.all([1, 2, 3].map(() => pauseWebhook(harness.pool, id, 'respuesta_410')));
   expect(paused.filter(Boolean)).toHaveLength(1);
@@ -64,7 +64,7 @@ it('one pause and one resume, however many try at once, are told once each: in t
   expect(all).not.toContain('clave-secreta');
 });
 
-it('a warning is written once in a row of failures, and again in the next row', async () => {
+it('a warning is written once per series of failures, and again in the next series', async () => {
   const id = await webhook();
   const warning = (porcentaje: 50 | 90, primer_fallo_en: string): OwnerNotice => ({
     kind: 'webhook.por_pausar',
@@ -84,7 +84,7 @@ it('a warning is written once in a row of failures, and again in the next row', 
   expect(await write('wh_of_nobody', warning(50, first))).toBe(false);
 });
 
-it('nothing is told of a change that was rolled back', async () => {
+it('no owner notice is written for a change that was rolled back', async () => {
   const id = await webhook();
   const pause: OwnerNotice = { kind: 'webhook.pausado', detail: { causa: 'fallos', fallos_consecutivos: 20 } };
   const failing = inTransaction(harness.pool, async (client) => {
@@ -95,7 +95,7 @@ it('nothing is told of a change that was rolled back', async () => {
   expect(await notices(id)).toEqual([]);
 });
 
-it('a server that is down gets every mail later; after the last try it is given up; a refused address at once', async () => {
+it('a mail server that is down gets the mail later; after the last try, or if the address is refused, it is given up', async () => {
   const id = await webhook();
   await pauseWebhook(harness.pool, id, 'cliente');
   server.answer(451);
@@ -116,7 +116,7 @@ it('a server that is down gets every mail later; after the last try it is given 
   expect(await mailOwnerNotices(dependencies())).toBe(1);
 });
 
-it('a process that died over a mail leaves it to the next one, after its lease, under the same Message-ID', async () => {
+it('if a process dies while it sends a mail, another sends it after the lease with the same Message-ID', async () => {
   const id = await webhook();
   await pauseWebhook(harness.pool, id, 'fallos');
   const { mailer } = dependencies();
@@ -136,7 +136,7 @@ it('a process that died over a mail leaves it to the next one, after its lease, 
   expect(new Set(ids).size).toBe(1);
 });
 
-it('no address: no mail until there is one; what is older than two days when mail is set up stays unsent', async () => {
+it('without an address there is no mail until there is one; notices older than two days are never mailed', async () => {
   const id = await webhook(null);
   await pauseWebhook(harness.pool, id, 'fallos');
   expect(await claimOwnerMail(harness.pool, rule)).toBeNull();

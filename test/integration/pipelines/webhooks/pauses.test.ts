@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-/** Deliveries that are due in another order than they lie in the table, as they are after retries. */
+/** Deliveries that are due in another order than they are stored, as after retries. */
 async function webhookWithManyDue(): Promise<{ id: string; account: number }> {
   const account = await harness.account();
   const { id } = await harness.webhook(account, 'https://example.com/');
@@ -25,38 +25,35 @@ async function webhookWithManyDue(): Promise<{ id: string; account: number }> {
     "UPDATE delivery SET next_due_at = now() - position * interval '1 ms' WHERE webhook_id = $1",
     [id],
   );
-  // So that PostgreSQL reads them as they lie.
+  // PostgreSQL then reads them in the order in which they are stored.
   await harness.pool.query('ANALYZE delivery');
   return { id, account };
 }
 
-it.each(['paused', 'deleted'])(
-  'a webhook can be %s in the middle of a claim: neither waits for the other for ever',
-  async (how) => {
-    const { id, account } = await webhookWithManyDue();
-    const stop = () =>
-      how === 'paused'
-        ? pauseWebhook(harness.pool, id, 'cliente')
-        : inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, id));
-    // Somebody who holds the second that the claim wants keeps it where it has the first.
-    const { claim, stopping } = await inTransaction(harness.pool, async (client) => {
-      await client.query('SELECT 1 FROM delivery WHERE webhook_id = $1 AND position = $2 FOR UPDATE', [id, many - 1]);
-      const claiming = claimDeliveries(harness.pool, id, limits, () => 5);
-      await waiting(1);
-      const stopped = stop();
-      await waiting(2);
-      return { claim: claiming, stopping: stopped };
-    });
-    expect((await claim).deliveries).toHaveLength(5);
-    expect(await stopping).toBe(true);
-    const { rows } = await harness.pool.query("SELECT 1 FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente'", [
-      id,
-    ]);
-    expect(rows).toEqual([]);
-  },
-);
+it.each(['paused', 'deleted'])('a webhook can be %s in the middle of a claim: the two do not deadlock', async (how) => {
+  const { id, account } = await webhookWithManyDue();
+  const stop = () =>
+    how === 'paused'
+      ? pauseWebhook(harness.pool, id, 'cliente')
+      : inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, id));
+  // A lock on the second delivery stops the claim after it has locked the first.
+  const { claim, stopping } = await inTransaction(harness.pool, async (client) => {
+    await client.query('SELECT 1 FROM delivery WHERE webhook_id = $1 AND position = $2 FOR UPDATE', [id, many - 1]);
+    const claiming = claimDeliveries(harness.pool, id, limits, () => 5);
+    await waiting(1);
+    const stopped = stop();
+    await waiting(2);
+    return { claim: claiming, stopping: stopped };
+  });
+  expect((await claim).deliveries).toHaveLength(5);
+  expect(await stopping).toBe(true);
+  const { rows } = await harness.pool.query("SELECT 1 FROM delivery WHERE webhook_id = $1 AND estado = 'pendiente'", [
+    id,
+  ]);
+  expect(rows).toEqual([]);
+});
 
-/** Until so many wait for a lock. */
+/** Resolves when this many sessions wait for a lock. */
 async function waiting(count: number): Promise<void> {
   await expect
     .poll(

@@ -37,7 +37,7 @@ const states = async (id: string) =>
 const standing = async (id: string) =>
   (await harness.pool.query('SELECT estado, pausado_por FROM webhook WHERE id = $1', [id])).rows[0];
 
-it('without the plan everything is held, what comes too; with it again all of it is due, in order', async () => {
+it('without the plan old and new deliveries are held; with it again all of them are due, in order', async () => {
   const id = await webhook();
   await announce();
   await changePlan(harness.pool, account, 'micro');
@@ -45,7 +45,7 @@ it('without the plan everything is held, what comes too; with it again all of it
   expect(await states(id)).toEqual(['retenida', 'retenida']);
   expect(await standing(id)).toEqual({ estado: 'pausado', pausado_por: null });
   expect(await resumeWebhook(harness.pool, id)).toEqual({ resumed: false, released: 0 });
-  // Another plan without it, and the same again, change nothing.
+  // Another plan without watching, and the same plan again, change nothing.
   await changePlan(harness.pool, account, 'free');
   expect(await states(id)).toEqual(['retenida', 'retenida']);
   await changePlan(harness.pool, account, 'empresa');
@@ -67,7 +67,7 @@ it('without the plan everything is held, what comes too; with it again all of it
   ]);
 });
 
-it('what its owner had paused stays paused when the plan comes back', async () => {
+it('a webhook that its owner had paused stays paused when the plan comes back', async () => {
   const id = await webhook();
   await pauseWebhook(harness.pool, id, 'cliente');
   await changePlan(harness.pool, account, 'free');
@@ -77,7 +77,7 @@ it('what its owner had paused stays paused when the plan comes back', async () =
   expect(await resumeWebhook(harness.pool, id)).toEqual({ resumed: true, released: 1 });
 });
 
-it('a webhook made by a caller whose plan has just changed is held as the others are', async () => {
+it('a webhook made by a caller whose plan has just changed is held like the others', async () => {
   const make = (id: string) =>
     createWebhook(
       harness.pool,
@@ -96,7 +96,7 @@ it('a webhook made by a caller whose plan has just changed is held as the others
   expect(await standing('wh_after')).toEqual({ estado: 'activo', pausado_por: null });
 });
 
-it('what was held for 30 days without the plan is given up; younger ones, and those of other accounts, are not', async () => {
+it("deliveries held for 30 days because of the plan are discarded; younger ones and other accounts' are not", async () => {
   const id = await webhook();
   await announce();
   await announce();

@@ -23,7 +23,7 @@ beforeEach(async () => {
   ({ id: webhook } = await harness.webhook(await harness.account(), 'https://example.com/'));
 });
 
-/** Deliveries of several days whose schedule is over; five of each transaction share the time at which they were made. */
+/** Deliveries of several days whose retries have ended. Five of each transaction share their creation time. */
 async function insertFailed(count: number): Promise<void> {
   for (const day of ['2026-11-25', '2026-11-26']) await harness.pool.query('SELECT ensure_event_day($1)', [day]);
   await harness.pool.query(
@@ -48,7 +48,7 @@ const send = () =>
     [webhook],
   );
 
-it('goes on where a process died: what its transaction did not commit is done again, and nothing twice', async () => {
+it('another process goes on after a death: uncommitted work is repeated, and no delivery is sent twice', async () => {
   await insertFailed(30);
   const recovery = (await createRecovery(
     harness.pool,
@@ -66,7 +66,7 @@ it('goes on where a process died: what its transaction did not commit is done ag
   await advanceRecovery(harness.pool, limits);
   await advanceRecovery(harness.pool, limits);
   expect(await due()).toBe(21);
-  // Twenty are due already: a new notice does not stand behind all thirty.
+  // Twenty are due already, so the recovery waits and a new delivery does not wait for all thirty.
   expect(await advanceRecovery(harness.pool, limits)).toEqual({ wake: null });
   expect(await due()).toBe(21);
   await send();
@@ -77,7 +77,7 @@ it('goes on where a process died: what its transaction did not commit is done ag
   expect(await advanceRecovery(harness.pool, limits)).toBeNull();
 });
 
-it('dying after any of its calls, the commit too, loses nothing and makes nothing due twice', async () => {
+it('dying after any of its calls, also after the commit, loses nothing and makes no delivery due twice', async () => {
   let calls = 0;
   for (let died = true; died; calls += 1) {
     ({ id: webhook } = await harness.webhook(await harness.account(), 'https://example.com/'));
@@ -95,7 +95,7 @@ it('dying after any of its calls, the commit too, loses nothing and makes nothin
       while ((await advanceRecovery(harness.pool, limits)) !== null);
       return readRecovery(harness.pool, webhook, id);
     };
-    // The server lets go of what the dead process held when it learns of its end.
+    // The server releases a dead process's locks when it notices that the connection has ended.
     await expect.poll(ended, { timeout: 20_000 }).toMatchObject({ estado: 'terminada', total: 10, resent: 10 });
     expect(await due()).toBe(10);
   }
@@ -121,7 +121,7 @@ it('several processes share recoveries, and none makes a delivery due twice', as
   expect(await due()).toBe(60);
 });
 
-it('what failed again after it was asked for is not its business', async () => {
+it('a delivery that fails again after the recovery was created is left out', async () => {
   await insertFailed(3);
   const recovery = (await createRecovery(
     harness.pool,

@@ -18,14 +18,14 @@ afterEach(async () => {
     LOOP EXECUTE 'DROP TABLE ' || t; END LOOP; END $$`);
 });
 
-/** The day that many days ago in Lima. */
+/** The day so many days ago in Lima. */
 const dayAgo = async (interval: string): Promise<string> =>
   (await harness.pool.query(`SELECT (now() AT TIME ZONE 'America/Lima' - $1::interval)::date AS day`, [interval]))
     .rows[0].day;
 
 let position = 0;
-/** An event of that day with a delivery in that state and one attempt, started then or `attemptAgo` ago. */
-async function told(
+/** An event of the day with a delivery in the state and one attempt, started on that day or `attemptAgo` ago. */
+async function eventOf(
   account: number,
   webhook: string,
   day: string,
@@ -64,11 +64,11 @@ async function subscriber(): Promise<{ account: number; webhook: string }> {
   return { account, webhook: (await harness.webhook(account, 'https://example.com/')).id };
 }
 
-it('days older than 13 months go as a whole, and a cursor from before them is known to be too old', async () => {
+it('days older than 13 months are removed completely, and a cursor from before them is known to be too old', async () => {
   const { account, webhook } = await subscriber();
   const [gone, last] = [await dayAgo('13 months 1 day'), await dayAgo('13 months')];
-  const removedThrough = await told(account, webhook, gone, 'entregada');
-  await told(account, webhook, last, 'agotada');
+  const removedThrough = await eventOf(account, webhook, gone, 'entregada');
+  await eventOf(account, webhook, last, 'agotada');
   expect(await oldestCursor(harness.pool, account)).toBe(0);
   expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [gone], keptDays: [] });
   expect([await left('event'), await left('delivery')]).toEqual([1, 1]);
@@ -78,12 +78,12 @@ it('days older than 13 months go as a whole, and a cursor from before them is kn
 });
 
 it.each(['retenida', 'pendiente', 'en_curso'])(
-  'a delivery that is %s keeps itself and its event; the rest of its day goes',
+  'a delivery that is %s stays with its event; the rest of its day is removed',
   async (estado) => {
     const { account, webhook } = await subscriber();
     const day = await dayAgo('14 months');
-    const kept = await told(account, webhook, day, estado);
-    const gone = await told(account, webhook, day, 'entregada');
+    const kept = await eventOf(account, webhook, day, estado);
+    const gone = await eventOf(account, webhook, day, 'entregada');
     expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [], keptDays: [day] });
     expect((await harness.pool.query('SELECT position FROM event')).rows).toEqual([{ position: kept }]);
     expect((await harness.pool.query('SELECT id FROM delivery')).rows).toEqual([{ id: `dl_${kept}` }]);
@@ -93,11 +93,11 @@ it.each(['retenida', 'pendiente', 'en_curso'])(
   },
 );
 
-it('attempts go after 90 days, but a day with a later one keeps them all, and what is still held can be sent', async () => {
+it("attempts are removed after 90 days; a later attempt keeps its day's, and a held delivery can still be sent", async () => {
   const { account, webhook } = await subscriber();
   const [old, late] = [await dayAgo('91 days'), await dayAgo('92 days')];
-  await told(account, webhook, old, 'pendiente');
-  await told(account, webhook, late, 'entregada', '10 days');
+  await eventOf(account, webhook, old, 'pendiente');
+  await eventOf(account, webhook, late, 'entregada', '10 days');
   expect(await removeExpired(harness.pool, rule)).toMatchObject({ attemptDays: [old] });
   expect(await left('attempt')).toBe(1);
   await harness.pool.query(
@@ -108,10 +108,10 @@ it('attempts go after 90 days, but a day with a later one keeps them all, and wh
   expect(claim.deliveries).toMatchObject([{ day: old, attempt: 2 }]);
 });
 
-it('a day that somebody works on is left to the next run, and its worker is not disturbed', async () => {
+it('a day that somebody works on is left to the next run, and the worker is not disturbed', async () => {
   const { account, webhook } = await subscriber();
   const day = await dayAgo('14 months');
-  await told(account, webhook, day, 'entregada');
+  await eventOf(account, webhook, day, 'entregada');
   await inTransaction(harness.pool, async (client) => {
     await client.query('SELECT * FROM delivery WHERE day = $1 FOR UPDATE', [day]);
     expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [], keptDays: [] });
@@ -119,13 +119,13 @@ it('a day that somebody works on is left to the next run, and its worker is not 
   expect(await removeExpired(harness.pool, rule)).toMatchObject({ days: [day] });
 });
 
-it('a run that was stopped is gone on with; of two at once none fails, and each day goes once', async () => {
+it('a stopped run is continued by the next; two runs at once do not fail, and each day is removed once', async () => {
   const { account, webhook } = await subscriber();
   const days = [await dayAgo('15 months'), await dayAgo('14 months')];
-  for (const day of days) await told(account, webhook, day, 'entregada');
+  for (const day of days) await eventOf(account, webhook, day, 'entregada');
   expect(await removeExpired(harness.pool, rule, AbortSignal.abort())).toEqual(nothing);
   const both = await Promise.all([removeExpired(harness.pool, rule), removeExpired(harness.pool, rule)]);
-  // What the one left to the other, which was at something else, is the next run's.
+  // Days that one run left to the other, which was elsewhere, are removed by the next run.
   const all = [...both, await removeExpired(harness.pool, rule)];
   expect(all.flatMap((removed) => removed.days).sort()).toEqual(days);
 });

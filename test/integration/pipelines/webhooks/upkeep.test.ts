@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-it('a worker mails notices, removes what is past its time, and shows the backlog in its metrics', async () => {
+it('a worker mails owner notices, removes what has expired, and shows the backlog in its metrics', async () => {
   const account = await harness.account();
   await harness.pool.query(`UPDATE account SET email = 'ti@empresa.pe' WHERE id = $1`, [account]);
   await harness.list(account, 'Proveedores', [ruc, otherRuc]);

@@ -15,8 +15,8 @@ import {
 } from '../../../support/delivery/webhook-model.ts';
 import { batchOf, change, keyRing, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
-// Sequences of everything that moves a webhook, against a model of some hundred lines. Hours pass by setting back what
-// PostgreSQL's clock is compared with, and by the instants that outcomes are given.
+// Random sequences of everything that changes a webhook are compared with a small model. Hours pass by setting back the
+// times that PostgreSQL's clock is compared with, and by the times given to outcomes.
 const hourMs = 3_600_000;
 const limits = { deliveryLeaseMs: modelRule.leaseHours * hourMs, workLeaseMs: hourMs };
 const rule = {
@@ -38,7 +38,7 @@ afterAll(() => harness.close());
 const outcome = fc.constantFrom<ModelOutcome>('accepted', 'accepted', 'failed', 'failed', 'failed', 'gone', 'unknown');
 const round = fc.record({
   type: fc.constant('round' as const),
-  // Mostly an endpoint that is down: else hardly a sequence would get as far as a pause.
+  // Mostly the endpoint is down, or hardly any sequence would get as far as a pause.
   outcomes: fc.oneof(
     { weight: 5, arbitrary: fc.constant<ModelOutcome[]>(['failed']) },
     { weight: 1, arbitrary: fc.array(outcome, { minLength: 1, maxLength: 3 }) },
@@ -61,7 +61,7 @@ const command: fc.Arbitrary<ModelCommand> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<ModelCommand>({ type: 'delete' }) },
 );
 
-/** One webhook of its own account, moved by the product's functions. */
+/** One webhook of its own account, changed by the product's functions. */
 class RealWebhook {
   readonly #account: number;
   readonly #id: string;
@@ -103,7 +103,7 @@ class RealWebhook {
     await harness.handler()(batchOf([change(edition, ruc, detectedAt, { after })]));
   }
 
-  /** As a round of the worker does it: claim, send, record, then the endpoint's health. */
+  /** Does what a worker's round does: claim, send, record, then the endpoint's health. */
   async #round(outcomes: readonly ModelOutcome[], meanwhile: 'nothing' | 'pause' | 'resume' | 'delete'): Promise<void> {
     const { deliveries, openSince, target } = await claimDeliveries(harness.pool, this.#id, limits, () => maxCommands);
     if (target?.estado === 'pausado' && openSince !== null) await holdAbandoned(harness.pool, this.#id, openSince);

@@ -45,7 +45,7 @@ function filled(...changes: Change[]): CompanyNames {
 }
 
 describe('rows of names', () => {
-  test('hold the folded name, its form, its standing and what filters ask for', () => {
+  test('have the folded name, its form, its standing and the columns of filters', () => {
     expect(namesOf(filled(changeOf(1, null, acme)))).toEqual([
       {
         name: 'ACME NANDU',
@@ -71,7 +71,7 @@ describe('rows of names', () => {
     expect(namesOf(filled(changeOf(1, null, { ...acme, estado, condicion })))).toMatchObject([{ standing }]);
   });
 
-  test('of natural persons there are none, of any change', () => {
+  test('do not exist for natural persons, whatever changed', () => {
     for (const prefix of ['10', '15', '16', '17']) {
       const person = { ruc: rucOf(1, prefix), nombre: 'PEREZ QUISPE MARIA' };
       const rows = filled(
@@ -83,7 +83,7 @@ describe('rows of names', () => {
     }
   });
 
-  test('a new name takes the place of the old one, which is marked; an equal folded name replaces itself', () => {
+  test('replace an old name, which is marked as deleted; an equal folded name replaces itself', () => {
     expect(namesOf(filled(changeOf(2, acme, { ...acme, nombre: 'KOLPA' })))).toMatchObject([
       { name: 'ACME NANDU', version: 2, isDeleted: 1 },
       { name: 'KOLPA', version: 2, isDeleted: 0 },
@@ -93,30 +93,30 @@ describe('rows of names', () => {
     ]);
   });
 
-  test('a company that left is marked', () => {
+  test('are marked as deleted when a company disappears', () => {
     expect(namesOf(filled(changeOf(3, acme, null)))).toMatchObject([{ name: 'ACME NANDU', version: 3, isDeleted: 1 }]);
   });
 
-  test('a change of the address alone says the name again: another parser may have read the stored one', () => {
+  test('are written again after a change of the address alone, since another parser may have read the stored name', () => {
     const live = { name: 'ACME NANDU', version: 3, isDeleted: 0 };
     expect(namesOf(filled(changeOf(3, acme, acme)))).toMatchObject([live]);
     const moved = { ...acme, ubigeo: '040101' };
     expect(namesOf(filled(changeOf(3, acme, moved)))).toMatchObject([{ ...live, ubigeo: '040101' }]);
   });
 
-  test('another standing is another place in the order: the old one is marked', () => {
+  test('move to another place in the order with another standing, and the old one is marked as deleted', () => {
     expect(namesOf(filled(changeOf(3, acme, { ...acme, estado: 'BAJA DE OFICIO' })))).toMatchObject([
       { name: 'ACME NANDU', standing: 0, estado: 'ACTIVO', version: 3, isDeleted: 1 },
       { name: 'ACME NANDU', standing: 2, estado: 'BAJA DE OFICIO', version: 3, isDeleted: 0 },
     ]);
   });
 
-  test('a name without letters makes no row, and an empty one its mark alone', () => {
+  test('are not made for a name without letters; an empty name only marks the old one', () => {
     expect(filled(changeOf(1, null, { ...acme, nombre: '' })).names.rows).toBe(0);
     expect(namesOf(filled(changeOf(2, acme, { ...acme, nombre: '---' })))).toMatchObject([{ isDeleted: 1 }]);
   });
 
-  test('other registers make none', () => {
+  test('are not made for other registers', () => {
     const rows = filled(changeOf(1, null, acme));
     rows.fill('padron_mensual', messagesOf([changeOf(1, null, acme)]));
     expect(rows.names.rows).toBe(0);

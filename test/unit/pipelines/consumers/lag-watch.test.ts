@@ -27,11 +27,11 @@ async function watchFor(
   return [...new Set(stuck)];
 }
 
-test('a partition with lag that does not move is told; one without lag is not', async () => {
+test('a partition with lag that does not move is reported; one without lag is not', async () => {
   expect(await watchFor(300, { committed: () => [40, 100] })).toEqual(['topic/0 60']);
 });
 
-test('one that moves, works, stands still on purpose or belongs to another is not', async () => {
+test('a partition that moves, works, is stopped on purpose or belongs to another process is not reported', async () => {
   let moving = 0;
   expect(await watchFor(300, { committed: () => [Math.min(90, moving++), 100] })).toEqual([]);
   expect(await watchFor(300, { committed: () => [40, 100], lastActivity: () => Date.now() })).toEqual([]);
@@ -39,7 +39,7 @@ test('one that moves, works, stands still on purpose or belongs to another is no
   expect(await watchFor(300, { committed: () => [40, 100], assigned: () => [1] })).toEqual([]);
 });
 
-test('nobody is stuck while the broker does not answer', async () => {
+test('no partition is stuck while the broker does not answer', async () => {
   let count = 0;
   const committed = () => {
     count += 1;

@@ -54,7 +54,7 @@ it('a batch that comes after the membership was lost is not handled and makes th
   expect(handled).toEqual(['0']);
 
   membership.lose();
-  // Returning would let the client fetch the same batch again at once, for ever: it joins only on this type.
+  // If this returned, the client would fetch the same batch again at once, for ever. It joins only on this type.
   await expect(work.take(payload(), unexpected)).rejects.toMatchObject({ type: 'REBALANCE_IN_PROGRESS' });
   expect(handled).toEqual(['0']);
 

@@ -1,4 +1,4 @@
-/** Reads RowBinary as plainly as possible: the model that the writer is tested against. */
+/** Reads RowBinary as simply as possible. The writer is tested against it. */
 export class RowBinaryReader {
   readonly #bytes: Buffer;
   #at = 0;

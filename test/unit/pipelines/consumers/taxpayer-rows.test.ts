@@ -52,7 +52,7 @@ const json = (cells: Change['after']) => JSON.stringify(names.map((name) => cell
 const opNumber = { c: 1, u: 2, d: 3, r: 4 } as const;
 
 describe('rows straight from Avro bytes', () => {
-  test('are those that decoding, objects and JSON.stringify would make', () => {
+  test('are the rows that decoding, objects and JSON.stringify would make', () => {
     const rows = new TaxpayerRows();
     fc.assert(
       fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
@@ -83,7 +83,7 @@ describe('rows straight from Avro bytes', () => {
     );
   });
 
-  test('a supplier stands under its number, whatever its id, with a list of sanctions of 60 kB', () => {
+  test('give a supplier its number as key, whatever its id, even with a list of sanctions of 60 kB', () => {
     const sanciones = JSON.stringify(
       Array.from({ length: 400 }, (_, index) => ({ resolucion: `N° ${index}`, motivo: 'x"y'.repeat(30) })),
     );
@@ -121,7 +121,7 @@ describe('rows straight from Avro bytes', () => {
     expect(new Set(ids.map(stateKeyOf)).size).toBe(ids.length);
   });
 
-  test('a key that is no RUC is refused in a register of RUCs', () => {
+  test('refuse a key that is no RUC in a register of RUCs', () => {
     const rows = new TaxpayerRows();
     for (const ruc of ['07654321', '2099000001X', '209900000190', '']) {
       const one = fc.sample(change, { numRuns: 1, seed: 1 })[0]!;
@@ -130,7 +130,7 @@ describe('rows straight from Avro bytes', () => {
     }
   });
 
-  test('every byte of Windows-1252 comes through', () => {
+  test('keep every byte of Windows-1252', () => {
     const text = new TextDecoder('windows-1252').decode(Uint8Array.from({ length: 256 }, (_, byte) => byte));
     const after = Object.fromEntries(names.map((name) => [name, text]));
     const one: Change = {
@@ -152,7 +152,7 @@ describe('rows straight from Avro bytes', () => {
     expect(state.string()).toBe(json(after));
   });
 
-  test('a damaged record is told with its offset, whatever byte of it is missing or changed', () => {
+  test('report a damaged record with its offset, whatever byte of it is missing or changed', () => {
     const whole = fc.sample(change, { numRuns: 20, seed: 7 });
     const rows = new TaxpayerRows();
     for (const one of whole) {
@@ -169,7 +169,7 @@ describe('rows straight from Avro bytes', () => {
     }
   });
 
-  test('random bytes never do anything but be refused', () => {
+  test('refuse random bytes and do nothing else', () => {
     const rows = new TaxpayerRows();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {

@@ -14,7 +14,7 @@ const batch = (isStale = () => false): ChangeBatch => ({
   isStale,
 });
 
-/** The other group's committed offsets, one after the other at each look. */
+/** The other group's committed offsets, one after the other per call. */
 function looks(committed: number[], end: number): StreamOffsets & { count: () => number } {
   let count = 0;
   return {
@@ -27,7 +27,7 @@ function looks(committed: number[], end: number): StreamOffsets & { count: () =>
 
 const limits = { maxLagRows: 100, pollMs: 1, patienceMs: 60_000 };
 
-test('waits while the other group has much to do, and no longer', async () => {
+test('waits while the other group has a large lag, and no longer', async () => {
   const offsets = looks([0, 500, 800, 900, 1_000], 1_000);
   let handled = 0;
   await waitForGroup(
@@ -42,13 +42,13 @@ test('waits while the other group has much to do, and no longer', async () => {
   expect(handled).toBe(1);
 });
 
-test('does not wait for a lag of an ordinary day', async () => {
+test('does not wait for the lag of an ordinary day', async () => {
   const offsets = looks([900], 1_000);
   await waitForGroup(async () => {}, offsets, 'other', limits)(batch());
   expect(offsets.count()).toBe(1);
 });
 
-test('goes on without a group that stands still, or when the partition was taken away', async () => {
+test('goes on without a group that makes no progress, or when the partition was taken away', async () => {
   let handled = 0;
   const handle = async () => {
     handled += 1;

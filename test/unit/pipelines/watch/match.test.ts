@@ -35,62 +35,63 @@ const events = (parts: Partial<Change>, lastKnown: Row | null = null) =>
   eventsOf(padronReducido, change(parts), lastKnown);
 
 describe('events of a change', () => {
-  it('alta and baja, and no field events beside them', () => {
-    expect(events({ op: 'c', before: null })).toEqual([
+  it('are alta and baja without field events beside them', () => {
+    expect(listEvents({ op: 'c', before: null })).toEqual([
       { evento: 'ruc.alta', campo: 'ruc', antes: null, despues: '20990000019' },
     ]);
-    expect(events({ op: 'd', after: null })).toEqual([
+    expect(listEvents({ op: 'd', after: null })).toEqual([
       { evento: 'ruc.baja', campo: 'ruc', antes: '20990000019', despues: null },
     ]);
   });
 
-  it('a status that becomes BAJA is a change of status; the texts are as people read them', () => {
-    expect(events({ after: row({ estado: 'BAJA DE OFICIO' }) })).toEqual([
+  it('include a status that becomes BAJA as a change of status, with the texts that people read', () => {
+    expect(listEvents({ after: row({ estado: 'BAJA DE OFICIO' }) })).toEqual([
       { evento: 'ruc.estado_cambiado', campo: 'estado', antes: 'ACTIVO', despues: 'BAJA DE OFICIO' },
     ]);
-    expect(events({ before: row({ estado: 'SUSPENSION TEMPORAL' }) })[0]).toMatchObject({
+    expect(listEvents({ before: row({ estado: 'SUSPENSION TEMPORAL' }) })[0]).toMatchObject({
       antes: 'SUSPENSIÓN TEMPORAL',
     });
-    expect(events({ after: row({ condicion: 'NO HALLADO SE MUDO D' }) })[0]).toMatchObject({
+    expect(listEvents({ after: row({ condicion: 'NO HALLADO SE MUDO D' }) })[0]).toMatchObject({
       evento: 'ruc.condicion_cambiada',
       despues: 'NO HALLADO SE MUDÓ DE DOMICILIO',
     });
   });
 
-  it('the first filling of an empty value has nothing before it', () => {
-    expect(events({ before: row({ condicion: '' }) })).toEqual([
+  it('have no previous value when an empty column is filled for the first time', () => {
+    expect(listEvents({ before: row({ condicion: '' }) })).toEqual([
       { evento: 'ruc.condicion_cambiada', campo: 'condicion', antes: null, despues: 'HABIDO' },
     ]);
   });
 
-  it('a RUC that returns tells what differs from its last row', () => {
+  it('of a RUC that returns include what differs from its last row', () => {
     const lastKnown = row({ nombre: 'NOMBRE ANTERIOR S.A.', ubigeo: '150101' });
-    expect(events({ op: 'c', before: null }, lastKnown).map(({ evento }) => evento)).toEqual([
+    expect(listEvents({ op: 'c', before: null }, lastKnown).map(({ evento }) => evento)).toEqual([
       'ruc.alta',
       'ruc.nombre_cambiado',
     ]);
-    expect(events({ op: 'c', before: null }, row())).toHaveLength(1);
+    expect(listEvents({ op: 'c', before: null }, row())).toHaveLength(1);
   });
 
-  it('of a list of taxpayers: its field is true while the RUC stands in it', () => {
+  it('of a list of taxpayers have a field that is true while the RUC is on the list', () => {
     const listed = { nombre: 'EMPRESA', desde: '2026-01-01', resolucion: 'R.S. 1' };
-    const told = (register: Register, parts: Partial<Change>) => eventsOf(register, change(parts), listed);
-    expect(told(agentesRetencion, { op: 'c', before: null, after: listed })).toEqual([
+    const listEvents = (register: Register, overrides: Partial<Change>) =>
+      eventsOf(register, change(overrides), listed);
+    expect(listEvents(agentesRetencion, { op: 'c', before: null, after: listed })).toEqual([
       { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: false, despues: true },
     ]);
     // An agent that was excluded yesterday is no agent today.
-    expect(told(agentesRetencion, { op: 'd', before: listed, after: null })).toEqual([
+    expect(listEvents(agentesRetencion, { op: 'd', before: listed, after: null })).toEqual([
       { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: true, despues: false },
     ]);
-    expect(told(buenosContribuyentes, { op: 'c', before: null, after: listed })).toEqual([
+    expect(listEvents(buenosContribuyentes, { op: 'c', before: null, after: listed })).toEqual([
       { evento: 'ruc.buen_contribuyente_cambiado', campo: 'es_buen_contribuyente', antes: false, despues: true },
     ]);
-    expect(told(agentesRetencion, { before: listed, after: { ...listed, resolucion: 'R.S. 2' } })).toEqual([]);
-    expect(told(agentesRetencion, { op: 'r', before: null, after: listed })).toEqual([]);
-    expect(told(agentesRetencion, { op: 'c', ruc: '10458741239', before: null, after: listed })).toEqual([]);
+    expect(listEvents(agentesRetencion, { before: listed, after: { ...listed, resolucion: 'R.S. 2' } })).toEqual([]);
+    expect(listEvents(agentesRetencion, { op: 'r', before: null, after: listed })).toEqual([]);
+    expect(listEvents(agentesRetencion, { op: 'c', ruc: '10458741239', before: null, after: listed })).toEqual([]);
   });
 
-  it('of four registers never any', () => {
+  it('are none for four registers', () => {
     expect(registerNames.filter((name) => makesEvents(registers[name]))).toEqual([
       'padron_reducido',
       'agentes_retencion',
@@ -106,16 +107,16 @@ describe('events of a change', () => {
     }
   });
 
-  it('nothing of baselines and natural persons, whatever changed', () => {
-    expect(events({ op: 'r', before: null })).toEqual([]);
+  it('are none for baselines and natural persons, whatever changed', () => {
+    expect(listEvents({ op: 'r', before: null })).toEqual([]);
     for (const ruc of ['10458741239', '15458741239', '17458741239']) {
-      expect(events({ ruc, after: row({ nombre: 'OTRO' }) })).toEqual([]);
-      expect(events({ ruc, op: 'd', after: null })).toEqual([]);
+      expect(listEvents({ ruc, after: row({ nombre: 'OTRO' }) })).toEqual([]);
+      expect(listEvents({ ruc, op: 'd', after: null })).toEqual([]);
     }
   });
 });
 
-// An independent statement of the rule, for every pair of rows.
+// States the rule a second time and independently, for every pair of rows.
 const order = ['estado', 'condicion', 'nombre'] as const;
 const cell = fc.constantFrom(
   '',
@@ -133,7 +134,7 @@ const cell = fc.constantFrom(
 );
 const anyRow = fc.record(Object.fromEntries(padronReducido.columns.map(({ name }) => [name, cell])));
 
-it('one event per watched column whose text differs, in the order estado, condicion, nombre', () => {
+it('there is one event per watched column whose text differs, in the order estado, condicion, nombre', () => {
   const plain = (text: string) =>
     text
       .split(/\s+/)
@@ -143,7 +144,7 @@ it('one event per watched column whose text differs, in the order estado, condic
   fc.assert(
     fc.property(anyRow, anyRow, (before, after) => {
       const expected = order.filter((column) => plain(before[column]!) !== plain(after[column]!));
-      expect(events({ before, after }).map(({ campo }) => campo)).toEqual(expected);
+      expect(listEvents({ before, after }).map(({ campo }) => campo)).toEqual(expected);
     }),
   );
 });

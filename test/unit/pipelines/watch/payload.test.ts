@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { eventId, payloadOf } from '../../../../pipelines/watch/match.ts';
 import { dayInDeliveryId, deliveryId } from '../../../../pipelines/webhooks/delivery-id.ts';
 
-it('ids are fixed for ever: the same change, column and list are the same event', () => {
+it('ids never change: the same change, column and list are the same event', () => {
   const id = eventId('padron_reducido', 2, '20990000019', 'estado', 7);
   expect(id).toBe('ev_IKULhFE9_U-P_Ob5d1UBqA');
   expect(deliveryId('2026-11-26', id, 'wh_1')).toBe('en_261126_571GXz1_TazmJsZGAcuPOA');
@@ -16,7 +16,7 @@ it('ids are fixed for ever: the same change, column and list are the same event'
   for (const each of [id, ...others, deliveryId('2026-11-26', id, 'wh_1')]) expect(each).not.toMatch(/[.\s]/);
 });
 
-it("a delivery's id gives its day back; one without a day, or with a day that is none, gives null", () => {
+it("the day can be read from a delivery's id; an id without a valid day gives null", () => {
   for (const day of ['2026-11-26', '2028-02-29', '2099-12-31', '2000-01-01'])
     expect(dayInDeliveryId(deliveryId(day, 'ev_x', 'wh_1'))).toBe(day);
   const digest = '571GXz1_TazmJsZGAcuPOA';
@@ -36,7 +36,7 @@ it("a delivery's id gives its day back; one without a day, or with a day that is
     expect(dayInDeliveryId(id), id).toBeNull();
 });
 
-it('the body holds what the contract names, in its order, with the offset of Lima', () => {
+it("the body has the fields of the contract in their order, with Lima's offset", () => {
   const body = payloadOf(
     {
       id: 'ev_x',

@@ -25,7 +25,7 @@ describe('the retry schedule', () => {
     expect(waits.reduce<number>((sum, wait) => sum + (wait ?? 0), 0)).toBe(((75 * 60 + 35) * 60 + 5) * 1_000);
   });
 
-  it('spreads each wait by 20 % both ways', () => {
+  it('varies each wait by 20 % both ways', () => {
     const attempt = fc.integer({ min: 1, max: 9 });
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
@@ -37,7 +37,7 @@ describe('the retry schedule', () => {
     );
   });
 
-  it('waits longer when the receiver asks, 24 h at most, and never shorter', () => {
+  it('waits longer if the receiver asks for it, 24 h at most, and never shorter', () => {
     expect(nextDelayMs(defaultSchedule, 1, 60_000, 0.5)).toBe(60_000);
     expect(nextDelayMs(defaultSchedule, 2, 1_000, 0.5)).toBe(300_000);
     expect(nextDelayMs(defaultSchedule, 1, 1_000 * 86_400_000, 0.5)).toBe(86_400_000);
@@ -86,12 +86,12 @@ describe('Retry-After', () => {
     '\u0000120',
   ])('"%s" asks for nothing', (text) => expect(parseRetryAfter(text, now)).toBeNull());
 
-  it('sent more than once says nothing', () => {
+  it('is ignored if it was sent more than once', () => {
     for (const twice of [['1', '2'], ['120', '120'], []]) expect(parseRetryAfter(twice, now)).toBeNull();
     expect(parseRetryAfter(undefined, now)).toBeNull();
   });
 
-  it('a far date is read and then capped', () => {
+  it('may name a far date, which is then limited', () => {
     const wait = parseRetryAfter('Fri, 31 Dec 9999 23:59:59 GMT', now);
     expect(nextDelayMs(defaultSchedule, 1, wait, 0)).toBe(86_400_000);
   });
@@ -105,7 +105,7 @@ describe('Retry-After', () => {
     );
   });
 
-  it('is honoured on 429 and 503 alone', () => {
+  it('counts only with 429 and 503', () => {
     expect([200, 301, 400, 404, 410, 429, 500, 502, 503, 504].filter(honoursRetryAfter)).toEqual([429, 503]);
   });
 });

@@ -32,7 +32,7 @@ describe('an endpoint is paused', () => {
     expect(run([failed(0, 410), succeeded(0)]).pause).toBe('respuesta_410');
   });
 
-  it('not while any success stands between: 99 failures, a quiet day, one failure counts them all; a success none', () => {
+  it('not after a success: 99 failures, a quiet day and one more failure pause; a success in between resets them', () => {
     const many = run(Array.from({ length: 99 }, () => failed(0)));
     expect(many.pause).toBeNull();
     expect(run([failed(25)], many.health).pause).toBe('fallos');
@@ -56,7 +56,7 @@ describe('its owner is warned', () => {
     expect(run([...eighteen, failed(21.6)]).warning).toBe(90);
   });
 
-  it('not beside the pause, and not after a success', () => {
+  it('not together with the pause, and not after a success', () => {
     const twenty = Array.from({ length: 20 }, () => failed(0));
     expect(run([...twenty, failed(24)])).toMatchObject({ pause: 'fallos', warning: null });
     expect(run([...ten, failed(12), succeeded(13)])).toMatchObject({ pause: null, warning: null });
@@ -78,7 +78,7 @@ describe('it is slow', () => {
   });
 });
 
-it('folding outcomes one by one or together gives the same health', () => {
+it('outcomes added one by one or together give the same health', () => {
   const outcome = fc.record({ success: fc.boolean(), hours: fc.integer({ min: 0, max: 48 }) });
   fc.assert(
     fc.property(fc.array(outcome, { maxLength: 60 }), (drawn) => {

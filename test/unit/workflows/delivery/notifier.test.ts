@@ -3,14 +3,14 @@ import { Notifier } from '../../../../workflows/delivery/in-flight.ts';
 
 const longMs = 60_000;
 
-it('a ring ends the wait', async () => {
+it('a notification ends the wait', async () => {
   const notifier = new Notifier();
   const waiting = notifier.wait(longMs);
   notifier.notify();
   await waiting;
 });
 
-it('a ring between silence and wait is not missed; one before the silence is forgotten', async () => {
+it('a notification between reset and wait is not lost; one before the reset is forgotten', async () => {
   const notifier = new Notifier();
   notifier.reset();
   notifier.notify();
@@ -21,7 +21,7 @@ it('a ring between silence and wait is not missed; one before the silence is for
   expect(performance.now() - began).toBeGreaterThanOrEqual(25);
 });
 
-it('the time of a wait that was over does not end the next one', async () => {
+it('the timeout of an earlier wait does not end the next one', async () => {
   const notifier = new Notifier();
   await notifier.wait(1);
   const waiting = notifier.wait(longMs);

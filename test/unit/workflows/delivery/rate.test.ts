@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { allowance, type RateState, spend, waitMs } from '../../../../workflows/delivery/messages.ts';
 
-it('never lets more leave in any stretch of time than the rate and a tenth of a second allow', () => {
+it('in no stretch of time more requests may be sent than the rate and a tenth of a second allow', () => {
   const perSecond = fc.integer({ min: 1, max: 200 });
   const steps = fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 200 });
   fc.assert(
@@ -22,7 +22,7 @@ it('never lets more leave in any stretch of time than the rate and a tenth of a 
   );
 });
 
-it('says truly when one more may leave, so nobody waits for ever', () => {
+it('the wait for one more request is right, so nobody waits for ever', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 5_000 }), (rate, ahead) => {
       const state = { emptyAtMs: 1_000_000 + ahead };
@@ -33,7 +33,7 @@ it('says truly when one more may leave, so nobody waits for ever', () => {
   );
 });
 
-it('reaches the rate over time', () => {
+it('the rate is reached over time', () => {
   let state: RateState = { emptyAtMs: 0 };
   let sent = 0;
   for (let now = 0; now < 10_000; now += 5) {
@@ -45,7 +45,7 @@ it('reaches the rate over time', () => {
   expect(sent).toBeLessThanOrEqual(2_020);
 });
 
-it('a clock that was set back, or another worker’s, keeps nobody waiting for longer than two sends are apart', () => {
+it('a clock that was set back, or another worker’s, delays no request by more than one spacing', () => {
   for (const perSecond of [1, 20, 200]) {
     const ahead = spend(
       { emptyAtMs: 0 },
@@ -56,7 +56,7 @@ it('a clock that was set back, or another worker’s, keeps nobody waiting for l
     const setBack = 1_000_000_000 - 3_600_000;
     expect(waitMs(ahead, setBack, perSecond)).toBe(0);
     expect(allowance(ahead, setBack, perSecond)).toBeGreaterThanOrEqual(1);
-    // From there on it is this clock's.
+    // From here on the bucket is filled by this clock.
     const onward = spend(ahead, setBack, perSecond, allowance(ahead, setBack, perSecond));
     expect(onward.emptyAtMs - setBack).toBeLessThanOrEqual(1_000);
     expect(allowance(onward, setBack, perSecond)).toBe(0);

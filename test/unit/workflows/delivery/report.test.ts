@@ -40,12 +40,12 @@ function metricsOf(registry: Registry) {
   return known;
 }
 
-it('the time from the change to the first attempt is counted once per notice, of retries and tests not at all', async () => {
+it('the time from the change to the first attempt is counted once per delivery, and never for retries and tests', async () => {
   const registry = new Registry();
   report({ attempt: 1, secondsAgo: 3 }, registry);
   report({ attempt: 2, secondsAgo: 400, failure: 'tiempo_agotado' }, registry);
   report({ attempt: 1, isTest: true, secondsAgo: 400 }, registry);
-  // A clock that is behind gives no negative time.
+  // A clock that is behind does not give a negative time.
   report({ attempt: 1, secondsAgo: -5 }, registry);
   const text = await registry.metrics();
   expect(text).toMatch(/padron_delivery_since_change_seconds_bucket\{le="2"\} 1/);
@@ -53,6 +53,6 @@ it('the time from the change to the first attempt is counted once per notice, of
   expect(text).toMatch(/padron_delivery_since_change_seconds_count 2/);
   expect(text).toMatch(/padron_delivery_attempts_total\{result="entregada"\} 3/);
   expect(text).toMatch(/padron_delivery_attempts_total\{result="tiempo_agotado"\} 1/);
-  // No label grows with customers.
+  // No label grows with the number of customers.
   expect(text).not.toMatch(/wh_1|en_1/);
 });

@@ -13,11 +13,11 @@ const vector = {
 };
 
 describe('the signature', () => {
-  it("is Standard Webhooks' own, to the test vector", () => {
+  it('is that of the Standard Webhooks test vector', () => {
     expect(sign([vector.secret], vector.id, vector.timestampSeconds, vector.body)).toBe(vector.signature);
   });
 
-  it('is verified by the public library over bytes of every kind', () => {
+  it('is verified by the public library for bodies of every kind', () => {
     for (const body of [
       '{}',
       '{"nombre":"ÑANDÚ & CÍA. S.A.C."}',
@@ -44,7 +44,7 @@ describe('the signature', () => {
     }
   });
 
-  it('carries every live secret during a rotation, newest first, and each verifies alone', () => {
+  it('comes from every live secret during a rotation, newest first, and each verifies alone', () => {
     const [newest, older] = [makeWebhookSecret(), makeWebhookSecret()];
     const timestampSeconds = Math.floor(Date.now() / 1_000);
     const signature = sign([newest, older], 'en_1', timestampSeconds, '{}');
@@ -57,7 +57,7 @@ describe('the signature', () => {
     for (const secret of [newest, older]) expect(() => new Webhook(secret).verify('{}', headers)).not.toThrow();
   });
 
-  it('refuses what would make signed contents ambiguous, or sign with text instead of bytes', () => {
+  it('is refused for ids that would make signed contents ambiguous, and for secrets that are no base64', () => {
     expect(() => sign([vector.secret], 'msg.1', 1, '{}')).toThrow(RangeError);
     expect(() => sign([], 'msg', 1, '{}')).toThrow(RangeError);
     expect(() => sign(['not-a-secret'], 'msg', 1, '{}')).toThrow(RangeError);
