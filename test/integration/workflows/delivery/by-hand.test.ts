@@ -8,7 +8,7 @@ import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/deli
 import { type ProgrammedReceiver, startProgrammedReceiver, status } from '../../../support/delivery/receiver.ts';
 import { keyRing } from '../../../support/watch/harness.ts';
 
-// What a customer asks for by hand, seen at the receiver. Nothing here wakes a workflow: the worker's sweeper has to.
+// What a customer does by hand, seen at the receiver. No test here wakes a workflow, so the worker's sweeper must.
 
 const ruc = '20990000019';
 let harness: DeliveryHarness;
@@ -49,7 +49,7 @@ const healthOf = async () =>
     )
   ).rows[0];
 
-it('tests reach a paused endpoint, each once, and whatever it answers says nothing about its health', async () => {
+it('tests reach a paused endpoint, each once, and their outcomes do not count for its health', async () => {
   await pauseWebhook(harness.pool, webhook.id, 'cliente');
   await announce(ruc);
   const before = await healthOf();
@@ -71,7 +71,7 @@ it('tests reach a paused endpoint, each once, and whatever it answers says nothi
   await harness.eventually(async () => expect(received()).toHaveLength(4));
 });
 
-it('a test that answers 410 pauses no active webhook; failures of tests do not add up', async () => {
+it('a test that answers 410 pauses no active webhook, and failures of tests do not add up', async () => {
   receiver.answer(status(410), path);
   await writePing(harness.pool, account, webhook.id, new Date());
   await harness.eventually(async () => expect(await estados()).toEqual(['agotada']));
@@ -79,7 +79,7 @@ it('a test that answers 410 pauses no active webhook; failures of tests do not a
 });
 
 // webhooks 3.32, Coolhand#123, and "rotate key, receiver still on the old one"
-it('after a rotation both secrets sign, the newest first; without grace the new one alone', async () => {
+it('after a rotation both secrets sign, the newest first; without a grace period only the new one signs', async () => {
   const rotate = async (graceSeconds: number) => {
     const secret = makeWebhookSecret();
     await rotateSecret(harness.pool, account, webhook.id, sealSecret(keyRing, webhook.id, secret), graceSeconds);
@@ -104,7 +104,7 @@ it('after a rotation both secrets sign, the newest first; without grace the new 
   await signedWith([newest]);
 });
 
-it('sent again by hand it keeps its id and goes to the URL of the moment; the retry that was pending does not come', async () => {
+it('a delivery sent again by hand keeps its id and goes to the current URL, and its pending retry does not come', async () => {
   receiver.answer(status(500), path);
   await announce(ruc);
   await harness.eventually(async () => expect(await estados()).toEqual(['agotada']));

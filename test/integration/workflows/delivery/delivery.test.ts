@@ -50,7 +50,7 @@ async function endsAs(webhook: string, ...estados: string[]): Promise<void> {
   });
 }
 
-it('a notice arrives once, signed, byte for byte as stored', async () => {
+it('a delivery arrives once, signed, byte for byte as stored', async () => {
   const { account, announce } = await harness.scene([first]);
   const webhook = await webhookAt(account);
   await announce(first);
@@ -73,7 +73,7 @@ it('a notice arrives once, signed, byte for byte as stored', async () => {
   expect(await harness.attempts(delivery!.id)).toMatchObject([{ number: 1, http_status: 204, failure: null }]);
 });
 
-it('a retry keeps the delivery id and signs its own time anew', async () => {
+it('a retry keeps the delivery id and is signed with its own time', async () => {
   const { account, announce } = await harness.scene([first]);
   const webhook = await webhookAt(account);
   receiver.answer(inTurn(status(500, {}, 'no hoy'), status(429, { 'retry-after': '1' }), status(200)), webhook.path);
@@ -186,7 +186,7 @@ describe('what a receiver does to its answer', () => {
   });
 });
 
-it('a certificate that is not trusted, or a name that does not exist, shows as its class', async () => {
+it('an untrusted certificate and a name that does not exist show as their classes', async () => {
   const { account, announce } = await harness.scene([first]);
   const stranger = await startProgrammedReceiver();
   const untrusted = await harness.webhook(account, `${stranger.origin}/`);
@@ -215,7 +215,7 @@ it('a certificate that is not trusted, or a name that does not exist, shows as i
 });
 
 describe('pausing', () => {
-  it('410 pauses at once; what is pending is held; a resume sends exactly that, once', async () => {
+  it('410 pauses at once and holds what is pending; a resume sends exactly that, once', async () => {
     const { account, announce } = await harness.scene([first, second]);
     const webhook = await webhookAt(account);
     receiver.answer(status(410), webhook.path);
@@ -260,7 +260,7 @@ describe('pausing', () => {
   });
 });
 
-it('one event for two webhooks: two deliveries with their own ids, secrets and retries', async () => {
+it('one event for two webhooks makes two deliveries with their own ids, secrets and retries', async () => {
   const { account, announce } = await harness.scene([first]);
   const good = await webhookAt(account);
   const bad = await webhookAt(account);
@@ -275,7 +275,7 @@ it('one event for two webhooks: two deliveries with their own ids, secrets and r
   expect(receiver.notices.filter(({ path }) => path === good.path)).toHaveLength(1);
 });
 
-it('first attempts of one RUC leave in order of publication and never two at once', async () => {
+it('first attempts of one RUC are sent in order of publication and never two at once', async () => {
   const { account } = await harness.scene([first]);
   const webhook = await webhookAt(account, { inFlight: 10 });
   let running = 0;
@@ -298,7 +298,7 @@ it('first attempts of one RUC leave in order of publication and never two at onc
   expect(most).toBe(1);
 });
 
-it('the limits of rate and of what may be in flight hold at the wire', async () => {
+it('the limits of rate and in-flight requests hold at the receiver', async () => {
   const rucs = Array.from({ length: 40 }, (_, index) => `206000001${String(index).padStart(2, '0')}`);
   const { account, announce } = await harness.scene(rucs);
   const webhook = await webhookAt(account, { inFlight: 3, rate: 20 });
@@ -321,7 +321,7 @@ it('the limits of rate and of what may be in flight hold at the wire', async () 
   expect(times.at(-1)! - times[0]!).toBeGreaterThanOrEqual(1_800);
 });
 
-it('a deleted webhook is told nothing more', async () => {
+it('a deleted webhook receives nothing more', async () => {
   const { account, announce } = await harness.scene([first]);
   const webhook = await webhookAt(account);
   receiver.answer(status(500), webhook.path);

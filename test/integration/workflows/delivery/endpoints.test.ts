@@ -37,7 +37,7 @@ async function estadosOf(webhook: string): Promise<string[]> {
   return (await harness.deliveries(webhook)).map(({ estado }) => estado);
 }
 
-it('the rate holds at the wire over many rounds, and few connections carry all requests', async () => {
+it('the rate holds at the receiver over many rounds, and few connections carry all requests', async () => {
   const round = { ...quickSettings.round!, claimWindowMs: 300, lingerMs: 50 };
   stopWorker = await harness.startWorker({ round });
   const rucs = manyRucs(90);
@@ -53,15 +53,17 @@ it('the rate holds at the wire over many rounds, and few connections carry all r
   await resumeWebhook(harness.pool, webhook.id);
   await harness.wake([webhook.id]);
   const times = (await receiver.received(90, { path: '/rate' })).map(({ arrivedAt }) => arrivedAt.getTime());
-  // A round starts with the bucket of the one before: a full one every 300 ms would let 30 + 3 × 3 through in a second.
+  // A round starts with the bucket of the round before. A new bucket every 300 ms would let 30 + 3 × 3 through in a
+  // second.
   const mostInASecond = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
   expect(mostInASecond).toBeLessThanOrEqual(30 + 3 + 1);
   expect(times.at(-1)! - times[0]!).toBeGreaterThanOrEqual(2_800);
-  // As many handshakes as requests. Five at once at most, and a socket may be renewed.
+  // Without reuse there would be as many handshakes as requests. Five are in flight at most, and a socket may be
+  // renewed.
   expect(sockets.size).toBeLessThanOrEqual(12);
 });
 
-it('its owner is warned at 50 and 90 % and told of the pause, once each', async () => {
+it('its owner gets one warning at 50 %, one at 90 % and one notice of the pause', async () => {
   stopWorker = await harness.startWorker({
     schedule: { delaysMs: Array(14).fill(60), jitter: 0, retryAfterCapMs: 1_000 },
     health: { failures: 10, firstFailureAgeMs: 0, slowAfterTimeouts: 3 },
@@ -82,7 +84,7 @@ it('its owner is warned at 50 and 90 % and told of the pause, once each', async 
   ]);
 });
 
-it('a retry goes where the webhook points by then, and is cancelled when the webhook is deleted', async () => {
+it('a retry goes to the current URL, and is cancelled when the webhook is deleted', async () => {
   stopWorker = await harness.startWorker({ schedule: { delaysMs: [800, 800], jitter: 0, retryAfterCapMs: 1_000 } });
   const { account, announce } = await harness.scene([ruc]);
   const moved = await harness.webhook(account, `${receiver.origin}/old`);
@@ -102,7 +104,7 @@ it('a retry goes where the webhook points by then, and is cancelled when the web
   expect(await estadosOf(deleted.id)).toEqual(['cancelada']);
 });
 
-it('a workflow that is ended from outside while a retry waits is started anew, and the retry comes', async () => {
+it('if a workflow is terminated while a retry waits, it is started again and the retry comes', async () => {
   stopWorker = await harness.startWorker({ schedule: { delaysMs: [1_500], jitter: 0, retryAfterCapMs: 1_000 } });
   const { account, announce } = await harness.scene([ruc]);
   const webhook = await harness.webhook(account, `${receiver.origin}/forgotten`);
@@ -112,7 +114,7 @@ it('a workflow that is ended from outside while a retry waits is started anew, a
     harness.pool.query('SELECT lease_until, next_due_at > now() AS waits FROM webhook_work WHERE webhook_id = $1', [
       webhook.id,
     ]);
-  // The round is over: nothing but the workflow's timer knows of the retry, besides PostgreSQL.
+  // The round is over: only the workflow's timer and PostgreSQL know of the retry.
   await harness.eventually(async () => expect((await work()).rows).toEqual([{ lease_until: null, waits: true }]));
   await harness.client.workflow.getHandle(`delivery/${webhook.id}`).terminate('the test forgets it');
   await harness.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['entregada']));
@@ -130,7 +132,7 @@ it('after three timeouts in a row its rounds run on the queue of slow endpoints,
   await announce(ruc);
   await harness.eventually(async () => expect(await estadosOf(webhook.id)).toEqual(['entregada']));
   const handle = harness.client.workflow.getHandle(`delivery/${webhook.id}`);
-  // It ends once nothing is due, or it would take a slot for ever.
+  // The run ends once nothing is due, or it would take a slot for ever.
   await handle.result();
   const { events } = await handle.fetchHistory();
   const queues = (events ?? []).flatMap(
@@ -141,7 +143,7 @@ it('after three timeouts in a row its rounds run on the queue of slow endpoints,
   expect(queues.at(-1)).toBe('delivery');
 });
 
-it('a round that lingers hears of more work at once, without another round', async () => {
+it('a round that lingers is notified of more work at once, without another round', async () => {
   const round = { ...quickSettings.round!, lingerMs: 3_500, lookAgainMs: 60_000 };
   stopWorker = await harness.startWorker({ round });
   const other = '20990000027';

@@ -41,13 +41,13 @@ async function startWorkerProcess(): Promise<ChildProcess> {
   return child;
 }
 
-it('a worker killed between sending and recording: the same delivery comes again, and the first try shows as unknown', async () => {
+it('after a kill between sending and recording the same delivery comes again, and its first attempt shows as unknown', async () => {
   const first = await startWorkerProcess();
   const { account, announce } = await harness.scene(['20990000019']);
   const webhook = await harness.webhook(account, `${receiver.origin}/killed`);
   receiver.trust(webhook.secret);
   receiver.answer((_notice, response) => {
-    // It has the notice; the worker never learns of it.
+    // The receiver has the request, and the worker never gets the answer.
     first.kill('SIGKILL');
     response.writeHead(204).end();
   }, '/killed');
@@ -71,14 +71,14 @@ it('a worker killed between sending and recording: the same delivery comes again
   children.at(-1)!.kill('SIGKILL');
 });
 
-it('work added at any instant of a round is found without the sweeper', async () => {
+it('work added at any moment of a round is found without the sweeper', async () => {
   const stop = await harness.startWorker({ sweepEveryMs: 3_600_000 });
   const rucs = Array.from({ length: 120 }, (_, index) => `20700000${String(index).padStart(3, '0')}`);
   const { account, announce } = await harness.scene(rucs);
   const webhook = await harness.webhook(account, `${receiver.origin}/wakes`);
   for (const ruc of rucs) {
     await announce(ruc);
-    // Around the time that a round takes to find nothing and end.
+    // This covers the time that a round takes to find nothing and end.
     await sleep(Math.random() * 25);
   }
   await receiver.received(rucs.length, { path: '/wakes', timeoutMs: 5_000 });
@@ -90,7 +90,7 @@ it('work added at any instant of a round is found without the sweeper', async ()
   await stop();
 });
 
-it('a worker that is told to stop records what is under way', async () => {
+it('a stopping worker records what is in flight', async () => {
   const stop = await harness.startWorker();
   const { account, announce } = await harness.scene(['20990000035']);
   const webhook = await harness.webhook(account, `${receiver.origin}/stop`);
@@ -104,7 +104,7 @@ it('a worker that is told to stop records what is under way', async () => {
   expect(await harness.deliveries(webhook.id)).toMatchObject([{ estado: 'entregada', intentos: 1 }]);
 });
 
-it('receivers that hang keep nobody else waiting, not even on the same host', async () => {
+it('receivers that do not answer delay no others, not even on the same host', async () => {
   const stop = await harness.startWorker({
     exchange: { exchangeTimeoutMs: 20_000, maxBodyBytes: 16_384 },
     round: { ...quickSettings.round!, deliveryLeaseMs: 30_000, workLeaseMs: 60_000 },
@@ -121,7 +121,7 @@ it('receivers that hang keep nobody else waiting, not even on the same host', as
   await harness.eventually(async () => {
     expect(await harness.deliveries(webhook.id)).toMatchObject([{ estado: 'entregada' }]);
   });
-  // All the slow ones are still under way.
+  // All slow requests are still in flight.
   const { rows } = await harness.pool.query('SELECT DISTINCT estado, intentos FROM delivery WHERE account_id = $1', [
     slow.account,
   ]);

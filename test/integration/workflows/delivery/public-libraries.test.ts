@@ -11,7 +11,7 @@ import { claimedDelivery, targetAt } from '../../../support/delivery/claimed-del
 import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/delivery/receiver.ts';
 import { type Python, pythonWithPackages } from '../../../support/process/python-packages.ts';
 
-// The same bytes and headers, taken off the wire, before the two libraries that most receivers use.
+// The bytes and headers as a receiver gets them, checked by the two libraries that most receivers use.
 const bodies = [
   '{"evento":"ruc.nombre_cambiado","datos":{"despues":"ÑANDÚ & CÍA. S.A.C."}}',
   '{"a":"\\u2028 😀","n":12345678901234567890}',
@@ -72,7 +72,7 @@ function verifiedInPython(candidates: readonly Candidate[]): boolean[] {
     .map((line) => line === 'verified');
 }
 
-it('every live secret verifies in both; another secret, other bytes, another id or an old time in neither', async () => {
+it('every live secret verifies in both libraries; another secret, body or id, or an old time, in neither', async () => {
   const [newest, older, stranger] = [makeWebhookSecret(), makeWebhookSecret(), makeWebhookSecret()];
   const good: Candidate[] = [];
   const bad: Candidate[] = [];

@@ -8,7 +8,7 @@ import { type DeliveryHarness, makeDeliveryHarness } from '../../../support/deli
 import { type ProgrammedReceiver, startProgrammedReceiver } from '../../../support/delivery/receiver.ts';
 import { holdDeliveries } from '../../../support/delivery/work.ts';
 
-// The api carries recoveries. It is killed with a chunk half done, the first and a later one, while a worker sends what is due.
+// The API works off recoveries. It is killed inside the first and a later chunk, while a worker sends what is due.
 
 const { chunkRows } = defaultRecoveryLimits;
 const count = 1.2 * chunkRows;
@@ -46,7 +46,7 @@ async function startAnotherApi(): Promise<RunningApi> {
   return running;
 }
 
-/** A webhook whose deliveries have all used up their schedule. */
+/** A webhook whose deliveries have all ended their retries. */
 async function insertExhausted(account: number, path: string): Promise<string> {
   const { id } = await harness.webhook(account, receiver.origin + path, { inFlight: 50 });
   await holdDeliveries(harness, [{ id, account }], count);
@@ -58,7 +58,7 @@ async function insertExhausted(account: number, path: string): Promise<string> {
   return id;
 }
 
-/** Holds one delivery, so that the chunk it belongs to stops in the middle of its update. */
+/** Locks one delivery, so that its chunk stops in the middle of its update. */
 async function holdNth(webhook: string, position: number): Promise<void> {
   holding = await harness.pool.connect();
   await holding.query('BEGIN');
@@ -78,13 +78,13 @@ const sessionsOfApi = async (condition: string) => {
   return rows[0]!.count;
 };
 
-/** Kills the process while its chunk waits for the delivery that is held, and returns when nothing of it is left. */
+/** Kills the process while its chunk waits for the locked delivery, and returns when its transaction has ended. */
 async function killInsideChunk(api: RunningApi): Promise<void> {
   const waits = `wait_event_type = 'Lock' AND query LIKE 'UPDATE delivery SET%'`;
   await expect.poll(() => sessionsOfApi(waits), { timeout: 60_000 }).toBe(1);
   process.kill(api.pid, 'SIGKILL');
   running = null;
-  // What the dead process asked for goes on until the server wants to answer; it is rolled back then.
+  // The dead process's statement goes on until the server wants to answer. Then it is rolled back.
   holding!.release(true);
   holding = null;
   await expect.poll(() => sessionsOfApi('true'), { timeout: 60_000 }).toBe(0);
@@ -99,7 +99,7 @@ const progressOf = async (webhook: string, id: string) =>
     )
   ).rows[0];
 
-it('killed inside a chunk, twice: the next process goes on, and every delivery is made due once and arrives', {
+it('after two kills inside a chunk the next process goes on, and every delivery is made due once and arrives', {
   timeout: 300_000,
 }, async () => {
   const first = await startAnotherApi();
@@ -132,7 +132,7 @@ it('killed inside a chunk, twice: the next process goes on, and every delivery i
   const { rows } = await harness.pool.query<{ accepted: number; others: number }>(
     'SELECT count(*) FILTER (WHERE failure IS NULL) AS accepted, count(failure) AS others FROM attempt',
   );
-  // Made due twice, one would have been accepted twice. A second arrival has its cause: a first whose end nobody noted.
+  // A delivery made due twice would be accepted twice. It may arrive twice if its first result was not recorded.
   expect(rows[0]!.accepted).toBe(count);
   expect(arrivals.length).toBeLessThanOrEqual(count + rows[0]!.others);
 });

@@ -39,7 +39,7 @@ async function sceneAt(rate?: number): Promise<RoundScene & { path: string }> {
   return { ...(await harness.scene(receiver.origin + path, [first, second], rate)), path };
 }
 
-/** The worker's clock and nothing else: it runs on from there; timers and PostgreSQL go on as they are. */
+/** Shifts the worker's clock and nothing else. It runs on from there; timers and PostgreSQL are not affected. */
 function setWorkersClock(byMs: number): void {
   vi.unstubAllGlobals();
   const Machine = Date;
@@ -51,7 +51,7 @@ function setWorkersClock(byMs: number): void {
   vi.stubGlobal('Date', Shifted);
 }
 
-it('a worker’s clock that is set back while a round is under way keeps nobody waiting', async () => {
+it('if a worker’s clock is set back during a round, nobody waits for it', async () => {
   const { announce, work, deliveries, path } = await sceneAt(1);
   await announce(first);
   await announce(second);
@@ -65,7 +65,7 @@ it('a worker’s clock that is set back while a round is under way keeps nobody 
   expect(performance.now() - began).toBeLessThan(15_000);
 });
 
-it('a worker’s clock that is set forward by a day pauses nobody: failures are as old as PostgreSQL says', async () => {
+it('if a worker’s clock is set forward by a day, nothing is paused: failures are as old as PostgreSQL says', async () => {
   const { announce, work, standing, path } = await sceneAt();
   await announce(first);
   let asked = 0;
@@ -83,7 +83,7 @@ it('a worker’s clock that is set forward by a day pauses nobody: failures are 
   expect(rows).toEqual([]);
 });
 
-it('what an old URL answers after the webhook points elsewhere neither pauses it nor counts against it', async () => {
+it('answers of an old URL neither pause a webhook that has changed nor count against it', async () => {
   const { account, webhook, announce, work, deliveries, standing, path } = await sceneAt();
   await announce(first);
   receiver.answer(async (notice, response, request) => {
@@ -96,7 +96,7 @@ it('what an old URL answers after the webhook points elsewhere neither pauses it
   expect(await receiver.received(1, { path: `${path}/new` })).toHaveLength(1);
 });
 
-it('a 410 pauses although PostgreSQL was away when it was to be told', async () => {
+it('a 410 pauses although PostgreSQL was away when it was to be stored', async () => {
   const { announce, round, standing, path } = await sceneAt();
   await announce(first);
   let away = false;
@@ -112,7 +112,7 @@ it('a 410 pauses although PostgreSQL was away when it was to be told', async () 
     away = true;
     return status(410)(notice, response, request);
   }, path);
-  // Nothing but the end of the attempt makes the round ask anything.
+  // Only the end of the attempt makes the round claim again.
   await round({ round: { ...quickSettings.round!, lookAgainMs: 3_000 } }, { pool: failing });
   expect(away).toBe(false);
   expect(await standing()).toMatchObject({ estado: 'pausado', pausado_por: 'respuesta_410' });
@@ -136,10 +136,10 @@ it.each([
   expect(await deliveries()).toEqual([{ estado: 'entregada', intentos: 2 }]);
 });
 
-it('what a worker that died left under way is held once its lease is over, if its webhook is paused by then', async () => {
+it("a dead worker's delivery is held when its lease ends, if its webhook is paused by then", async () => {
   const { webhook, announce, round, deliveries } = await sceneAt();
   await announce(first);
-  // The worker claims, and is never heard of again.
+  // The worker claims and then dies.
   await claimDeliveries(harness.pool, webhook, { deliveryLeaseMs: 1_500, workLeaseMs: 1_500 }, () => 10);
   await pauseWebhook(harness.pool, webhook, 'cliente');
   const early = await round();
@@ -153,7 +153,7 @@ it('what a worker that died left under way is held once its lease is over, if it
   expect(await deliveries()).toEqual([{ estado: 'entregada', intentos: 2 }]);
 });
 
-it('of a deleted webhook nothing stays open: what is under way is told if it arrives, what was abandoned is cancelled', async () => {
+it('nothing of a deleted webhook stays open: a late success is recorded, abandoned deliveries are cancelled', async () => {
   const remove = ({ account, webhook }: RoundScene) =>
     inTransaction(harness.pool, (client) => deleteWebhookIn(client, account, webhook));
   const abandoned = await sceneAt();
@@ -182,19 +182,19 @@ it('of a deleted webhook nothing stays open: what is under way is told if it arr
   expect(rows).toEqual([]);
 });
 
-it('a worker that dies after any of its calls to PostgreSQL loses no notice, and repeats one only if it was under way', async () => {
+it('a worker that dies after any of its calls to PostgreSQL loses no delivery, and repeats only one in flight', async () => {
   let calls = 0;
   let repeated = 0;
   for (let died = true; died; calls += 1) {
     const { announce, round, work, deliveries, path } = await sceneAt();
     for (const ruc of [first, second, first]) await announce(ruc);
     const fuse = new Fuse(calls);
-    // A round takes its death for an absence of PostgreSQL and waits as long as the lease: a short one.
+    // The round takes its death for an outage of PostgreSQL and waits as long as the lease, so the lease is short.
     const quick = {
       round: { claimWindowMs: 400, deliveryLeaseMs: 600, workLeaseMs: 600, lingerMs: 0, lookAgainMs: 200 },
       schedule: { delaysMs: [20, 20, 20], jitter: 0, retryAfterCapMs: 1_000 },
     };
-    // Refused once, so that there are failures to be judged too.
+    // The receiver refuses once, so that there are failures to be judged too.
     receiver.answer(inTurn(status(500), status(204)), path);
     try {
       await round(quick, { pool: fuse.pool(harness.pool) });
@@ -209,7 +209,7 @@ it('a worker that dies after any of its calls to PostgreSQL loses no notice, and
     expect(new Set(ids).size).toBe(3);
     repeated += ids.length - 3;
     const tries = (await deliveries()).reduce((sum, { intentos }) => sum + intentos, 0);
-    // Every request stands in the log of attempts; one that was announced may never have left.
+    // Every request has an attempt in the log. An attempt may be in the log without its request.
     expect(tries).toBeGreaterThanOrEqual(ids.length + 1);
   }
   expect(calls).toBeGreaterThan(10);

@@ -35,7 +35,7 @@ afterAll(async () => {
   await collector.close();
 });
 
-it('each attempt is a span within its round, found by the delivery, the change and the run; nobody is named', async () => {
+it('each attempt is a span in its round, found by delivery, change and run, and no span has personal data', async () => {
   const { account, announce } = await harness.scene([company]);
   const path = '/secreto-del-cliente';
   const webhook = await harness.webhook(account, receiver.origin + path);

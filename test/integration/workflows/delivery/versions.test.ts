@@ -16,7 +16,10 @@ afterAll(async () => {
   await harness.close();
 });
 
-/** As `temporal worker deployment set-current-version`; the server knows a build once its workers have asked for work. */
+/**
+ * Does what `temporal worker deployment set-current-version` does. The server knows a build once its workers have
+ * polled.
+ */
 function makeCurrent(buildId: string): Promise<void> {
   return harness.eventually(async () => {
     await harness.client.workflowService.setWorkerDeploymentCurrentVersion({
@@ -29,7 +32,7 @@ function makeCurrent(buildId: string): Promise<void> {
   });
 }
 
-it('a run that sleeps during a deploy goes on in the new build, and only once that is the current one', async () => {
+it('a run that sleeps during a deploy goes on in the new build, once that is the current one', async () => {
   const schedule = { delaysMs: [3_000, 3_000], jitter: 0, retryAfterCapMs: 5_000 };
   const stopOld = await harness.startWorker({ schedule }, 'old');
   await makeCurrent('old');

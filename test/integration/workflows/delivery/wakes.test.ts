@@ -5,8 +5,8 @@ import type { DeliveryActivities } from '../../../../workflows/delivery/activiti
 import { freshNamespace } from '../../../support/engines/isolation.ts';
 import { quietTemporal, workflowBundle } from '../../../support/engines/temporal.ts';
 
-// On a real server: the one for tests that skips time gives no such guarantee.
-it('of 1,500 wake-ups, through a run that ends and starts anew, none is lost: a round starts after each', async () => {
+// This needs a real server: the test server that skips time gives no such guarantee.
+it('of 1,500 wake-ups none is lost while a run ends and starts anew: a round starts after each', async () => {
   const address = inject('endpoints').TEMPORAL_ADDRESS;
   const namespace = await freshNamespace(inject('endpoints'));
   const client = new Client({ connection: await Connection.connect({ address }), namespace });

@@ -36,46 +36,45 @@ const events = (parts: Partial<Change>, lastKnown: Row | null = null) =>
 
 describe('events of a change', () => {
   it('are alta and baja without field events beside them', () => {
-    expect(listEvents({ op: 'c', before: null })).toEqual([
+    expect(events({ op: 'c', before: null })).toEqual([
       { evento: 'ruc.alta', campo: 'ruc', antes: null, despues: '20990000019' },
     ]);
-    expect(listEvents({ op: 'd', after: null })).toEqual([
+    expect(events({ op: 'd', after: null })).toEqual([
       { evento: 'ruc.baja', campo: 'ruc', antes: '20990000019', despues: null },
     ]);
   });
 
   it('include a status that becomes BAJA as a change of status, with the texts that people read', () => {
-    expect(listEvents({ after: row({ estado: 'BAJA DE OFICIO' }) })).toEqual([
+    expect(events({ after: row({ estado: 'BAJA DE OFICIO' }) })).toEqual([
       { evento: 'ruc.estado_cambiado', campo: 'estado', antes: 'ACTIVO', despues: 'BAJA DE OFICIO' },
     ]);
-    expect(listEvents({ before: row({ estado: 'SUSPENSION TEMPORAL' }) })[0]).toMatchObject({
+    expect(events({ before: row({ estado: 'SUSPENSION TEMPORAL' }) })[0]).toMatchObject({
       antes: 'SUSPENSIÓN TEMPORAL',
     });
-    expect(listEvents({ after: row({ condicion: 'NO HALLADO SE MUDO D' }) })[0]).toMatchObject({
+    expect(events({ after: row({ condicion: 'NO HALLADO SE MUDO D' }) })[0]).toMatchObject({
       evento: 'ruc.condicion_cambiada',
       despues: 'NO HALLADO SE MUDÓ DE DOMICILIO',
     });
   });
 
   it('have no previous value when an empty column is filled for the first time', () => {
-    expect(listEvents({ before: row({ condicion: '' }) })).toEqual([
+    expect(events({ before: row({ condicion: '' }) })).toEqual([
       { evento: 'ruc.condicion_cambiada', campo: 'condicion', antes: null, despues: 'HABIDO' },
     ]);
   });
 
   it('of a RUC that returns include what differs from its last row', () => {
     const lastKnown = row({ nombre: 'NOMBRE ANTERIOR S.A.', ubigeo: '150101' });
-    expect(listEvents({ op: 'c', before: null }, lastKnown).map(({ evento }) => evento)).toEqual([
+    expect(events({ op: 'c', before: null }, lastKnown).map(({ evento }) => evento)).toEqual([
       'ruc.alta',
       'ruc.nombre_cambiado',
     ]);
-    expect(listEvents({ op: 'c', before: null }, row())).toHaveLength(1);
+    expect(events({ op: 'c', before: null }, row())).toHaveLength(1);
   });
 
   it('of a list of taxpayers have a field that is true while the RUC is on the list', () => {
     const listed = { nombre: 'EMPRESA', desde: '2026-01-01', resolucion: 'R.S. 1' };
-    const listEvents = (register: Register, overrides: Partial<Change>) =>
-      eventsOf(register, change(overrides), listed);
+    const listEvents = (register: Register, parts: Partial<Change>) => eventsOf(register, change(parts), listed);
     expect(listEvents(agentesRetencion, { op: 'c', before: null, after: listed })).toEqual([
       { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: false, despues: true },
     ]);
@@ -108,10 +107,10 @@ describe('events of a change', () => {
   });
 
   it('are none for baselines and natural persons, whatever changed', () => {
-    expect(listEvents({ op: 'r', before: null })).toEqual([]);
+    expect(events({ op: 'r', before: null })).toEqual([]);
     for (const ruc of ['10458741239', '15458741239', '17458741239']) {
-      expect(listEvents({ ruc, after: row({ nombre: 'OTRO' }) })).toEqual([]);
-      expect(listEvents({ ruc, op: 'd', after: null })).toEqual([]);
+      expect(events({ ruc, after: row({ nombre: 'OTRO' }) })).toEqual([]);
+      expect(events({ ruc, op: 'd', after: null })).toEqual([]);
     }
   });
 });
@@ -144,7 +143,7 @@ it('there is one event per watched column whose text differs, in the order estad
   fc.assert(
     fc.property(anyRow, anyRow, (before, after) => {
       const expected = order.filter((column) => plain(before[column]!) !== plain(after[column]!));
-      expect(listEvents({ before, after }).map(({ campo }) => campo)).toEqual(expected);
+      expect(events({ before, after }).map(({ campo }) => campo)).toEqual(expected);
     }),
   );
 });
