@@ -11,7 +11,7 @@ import {
 import { accountSubject, addressSubject } from './metering/minute-limits.ts';
 import type { Access } from './operations.ts';
 import { fieldProblem } from './problems.ts';
-import type { ApiContext, ApiMiddleware } from './request.ts';
+import type { ApiMiddleware } from './request.ts';
 
 export interface AccessDependencies {
   identify: Identify;
@@ -30,7 +30,7 @@ export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Ac
     // An account that lost the plan can still read what it has, and change nothing.
     crecimiento_or_lists: requireCaller(identify, 'crecimiento', ({ accountId }) => hasLists(pool, accountId)),
     calendar: requireReader(identifyReader),
-    calendar_feed: requireFeedReader(identifyReader, sandboxToken),
+    calendar_feed: requireReader(identifyReader, sandboxToken),
   };
 }
 
@@ -49,36 +49,24 @@ function requireCaller(
   };
 }
 
-/** The calendar is part of every plan and free of charge, so any token opens it. */
-function requireReader(identifyReader: IdentifyReader): ApiMiddleware {
-  return async (context, next) => {
-    await identify(context, identifyReader);
-    return next();
-  };
-}
-
 /**
- * Calendar programs cannot send headers, so a feed takes the public sandbox token in its address. Any other token there is
- * refused and its text repeated nowhere, since addresses end up in histories and logs of others.
+ * The calendar is part of every plan and free of charge, so any token opens it. Calendar programs cannot send headers, so a feed
+ * takes the public sandbox token in its address. Any other token there is refused and its text repeated nowhere, since
+ * addresses end up in histories and logs of others.
  */
-function requireFeedReader(identifyReader: IdentifyReader, sandboxToken: string): ApiMiddleware {
+function requireReader(identifyReader: IdentifyReader, tokenInAddress?: string): ApiMiddleware {
   return async (context, next) => {
-    const { token } = context.query;
-    if (token === undefined) await identify(context, identifyReader);
-    else if (token === sandboxToken) await context.state.countRequest(addressSubject(context.ip));
-    else
+    const token = tokenInAddress === undefined ? undefined : context.query.token;
+    if (token !== undefined && token !== tokenInAddress)
       throw fieldProblem(
         'parametro_invalido',
         'token',
         'solo se admite el token de pruebas',
         'token: en la dirección se admite solo el token de pruebas; un token propio va en la cabecera Authorization.',
       );
+    const caller = token === undefined ? await identifyReader(context.req.headers.authorization) : null;
+    if (caller !== null) context.state.caller = caller;
+    await context.state.countRequest(caller === null ? addressSubject(context.ip) : accountSubject(caller));
     return next();
   };
-}
-
-async function identify(context: ApiContext, identifyReader: IdentifyReader): Promise<void> {
-  const caller = await identifyReader(context.req.headers.authorization);
-  if (caller !== null) context.state.caller = caller;
-  await context.state.countRequest(caller === null ? addressSubject(context.ip) : accountSubject(caller));
 }

@@ -33,7 +33,7 @@ export function sendAnswer(context: ApiContext, operation: Operation, answer: An
     const { data, meta, resumen, tag, lastModified } = answer;
     const body = JSON.stringify({ success: true, resumen, data, meta });
     if (tag === undefined) sendPrivately(context, status, body);
-    else if (lastModified === undefined) sendForAMinute(context, tag, 'application/json', body);
+    else if (lastModified === undefined) sendCached(context, forAMinute, tag, 'application/json', body);
     else sendRevalidated(context, { tag, lastModified }, body);
   }
 }
@@ -56,29 +56,18 @@ function sendPrivately(context: ApiContext, status: number, body: string): void 
  * If-Modified-Since alone gives no 304, since a correction keeps its edition's date.
  */
 function sendRevalidated(context: ApiContext, { tag, lastModified }: Required<Validators>, body: string): void {
-  context.set({
-    'Cache-Control': 'private, no-cache',
-    Vary: 'Authorization, Accept-Encoding',
-    'Last-Modified': lastModified,
-  });
-  sendTagged(context, `${tag}-${hash('sha256', body, 'base64url').slice(0, 22)}`, 'application/json', body);
+  context.set({ Vary: 'Authorization, Accept-Encoding', 'Last-Modified': lastModified });
+  const etag = `${tag}-${hash('sha256', body, 'base64url').slice(0, 22)}`;
+  sendCached(context, 'private, no-cache', etag, 'application/json', body);
 }
 
-/** A client may keep the calendar's answers for a minute. */
-export function sendForAMinute(context: ApiContext, tag: string, type: string, body: string): void {
-  context.set('Cache-Control', 'private, max-age=60');
-  sendTagged(context, tag, type, body);
-}
+/** For the calendar. */
+export const forAMinute = 'private, max-age=60';
 
-/** Anybody may read and keep the documentation. */
-export function sendPublicly(context: ApiContext, tag: string, type: string, body: string): void {
-  context.set('Cache-Control', 'public, max-age=300');
-  sendTagged(context, tag, type, body);
-}
-
-function sendTagged(context: ApiContext, tag: string, type: string, body: string): void {
+/** Sends the body with a weak ETag, or 304 to a client that has it. */
+export function sendCached(context: ApiContext, cacheControl: string, tag: string, type: string, body: string): void {
   const etag = `W/"${tag}"`;
-  context.set('ETag', etag);
+  context.set({ 'Cache-Control': cacheControl, ETag: etag });
   if (isMatch(context.req.headers['if-none-match'], etag)) {
     context.status = 304;
     return;

@@ -4,7 +4,7 @@ import { limaDay, startOfLimaDay } from '../schemas/lima-time.ts';
 import { type ApiProblem, fieldProblem } from './problems.ts';
 
 /** A cursor holds the kind of list and the key of the last entry, so that it cannot be used for another list. */
-export type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos';
+type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   eventos: /^[0-9]{1,15}$/,
@@ -29,6 +29,17 @@ export function readCursor(kind: CursorKind, cursor: string | undefined, start: 
   const [name, key] = Buffer.from(cursor, 'base64url').toString().split(':');
   if (name === kind && key !== undefined && keyForms[kind].test(key) && writeCursor(kind, key) === cursor) return key;
   throw notOfThisList();
+}
+
+/** The page of rows that were read with one more than the limit, and the cursor to the next page. Null: it is the last. */
+export function pageOf<Row>(
+  kind: CursorKind,
+  rows: readonly Row[],
+  limite: number,
+  keyOf: (last: Row) => string | number,
+): { page: Row[]; cursor: string | null } {
+  const page = rows.slice(0, limite);
+  return { page, cursor: rows.length > limite ? writeCursor(kind, keyOf(page.at(-1)!)) : null };
 }
 
 export function notOfThisList(): ApiProblem {

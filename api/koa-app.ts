@@ -17,7 +17,7 @@ import {
 } from './problems.ts';
 import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from './request.ts';
 
-export type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
+type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
 
 /** Writes one wide log line, one measurement and one span per request, with the route's template and never its path or query. */
 function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {

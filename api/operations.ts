@@ -23,7 +23,7 @@ export type Access = 'free' | 'micro' | 'crecimiento' | 'crecimiento_or_lists' |
 export type Charge = 'record' | 'page' | 'batch';
 
 /** How long a client may keep an answer: until it has revalidated the ETag, for a minute, or never. */
-export type Caching = 'revalidated' | 'minute' | 'never';
+type Caching = 'revalidated' | 'minute' | 'never';
 
 /** One operation: what the router, the document, the client and the tests are made from. */
 export interface Operation extends OperationSchemas {

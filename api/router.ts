@@ -22,7 +22,7 @@ type OutputOf<O, Part extends 'query' | 'body'> =
   O extends Record<Part, infer Schema extends z.ZodType> ? z.output<Schema> : undefined;
 
 /** A request, parsed by the operation's schemas. Texts of the path are not checked yet. */
-export interface RequestOf<Name extends OperationName> {
+interface RequestOf<Name extends OperationName> {
   params: Readonly<Record<ParameterOf<Operations[Name]['path']>, string>>;
   query: OutputOf<Operations[Name], 'query'>;
   body: Operations[Name] extends { isBodyParsedByHandler: true } ? undefined : OutputOf<Operations[Name], 'body'>;
@@ -33,7 +33,7 @@ type ReplyOf<Name extends OperationName> = Operations[Name] extends { answer: in
   ? (Omit<z.input<Schema>, 'success'> & Partial<Validators>) | string
   : undefined;
 
-export type Handler<Name extends OperationName> = (
+type Handler<Name extends OperationName> = (
   request: RequestOf<Name>,
   context: ApiContext,
 ) => ReplyOf<Name> | Promise<ReplyOf<Name>>;

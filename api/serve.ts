@@ -94,7 +94,7 @@ export interface Serving {
   stop(): Promise<void>;
 }
 
-export interface ServeOptions extends RefusedRequests {
+interface ServeOptions extends RefusedRequests {
   host: string;
   /** 0: a free port. */
   port: number;

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../schemas/http/problem.ts';
 
 /** When a problem occurs, and what the caller can do about it. Spanish. */
-export interface ProblemText {
+interface ProblemText {
   cuando: string;
   remedio: string;
 }

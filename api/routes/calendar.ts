@@ -1,5 +1,5 @@
 import { limaDay } from '../../schemas/lima-time.ts';
-import { sendForAMinute } from '../answers.ts';
+import { forAMinute, sendCached } from '../answers.ts';
 import { dueDatesFeed, holidaysFeed } from '../calendar/feeds.ts';
 import { type CurrentCalendar, makeKeptTexts } from '../calendar/store.ts';
 import type { Answered } from '../calendar/types.ts';
@@ -27,39 +27,29 @@ type CalendarOperation =
 /** Holidays, business days, deadlines and due dates. No engine is asked for any of them. */
 export function makeCalendarHandlers(dependencies: CalendarDependencies): Handlers<CalendarOperation> {
   const kept = makeKeptTexts();
+  const answer = <Body extends object>(ask: (moment: Moment) => Answered<Body>) => {
+    const moment = momentOf(dependencies);
+    return { ...requireCovered(ask(moment)), tag: moment.tag };
+  };
   return {
-    verFeriados({ params }) {
-      const { calendar, tag } = momentOf(dependencies);
-      const { data, meta } = requireCovered(calendar.holidaysOf(requireYear(params.anio)));
-      return { data, meta, tag };
-    },
+    verFeriados: ({ params }) => answer(({ calendar }) => calendar.holidaysOf(requireYear(params.anio))),
 
-    calcularPlazo({ query: { desde, dias, sector } }) {
-      const { calendar, tag } = momentOf(dependencies);
-      const { data, meta } = requireCovered(calendar.deadline(requireDay(desde, 'desde'), dias, sector));
-      return { data, meta, tag };
-    },
+    calcularPlazo: ({ query: { desde, dias, sector } }) =>
+      answer(({ calendar }) => calendar.deadline(requireDay(desde, 'desde'), dias, sector)),
 
-    verDia({ params, query: { sector } }) {
-      const { calendar, tag } = momentOf(dependencies);
-      const { data, meta } = requireCovered(calendar.dayOf(requireDay(params.fecha, 'fecha'), sector));
-      return { data, meta, tag };
-    },
+    verDia: ({ params, query: { sector } }) =>
+      answer(({ calendar }) => calendar.dayOf(requireDay(params.fecha, 'fecha'), sector)),
 
-    verProximosVencimientos({ query: { digito, buen_contribuyente, desde, limite } }) {
+    verProximosVencimientos({ query: { digito, buen_contribuyente: goodTaxpayer, desde, limite } }) {
       const digit = requireDigit(digito);
-      const { calendar, today, tag } = momentOf(dependencies);
-      const from = desde === undefined ? today : requireDay(desde, 'desde');
-      const question = { digit, goodTaxpayer: buen_contribuyente, from, today };
-      const { resumen, data, meta } = requireCovered(calendar.upcoming(question, limite));
-      return { resumen, data, meta, tag };
+      return answer(({ calendar, today }) => {
+        const from = desde === undefined ? today : requireDay(desde, 'desde');
+        return calendar.upcoming({ digit, goodTaxpayer, from, today }, limite);
+      });
     },
 
-    verVencimientos({ params }) {
-      const { calendar, today, tag } = momentOf(dependencies);
-      const { data, meta } = requireCovered(calendar.dueDates(requireYear(params.anio), today));
-      return { data, meta, tag };
-    },
+    verVencimientos: ({ params }) =>
+      answer(({ calendar, today }) => calendar.dueDates(requireYear(params.anio), today)),
 
     suscribirFeriados(_, context) {
       const { calendar, today, tag, updatedAt } = momentOf(dependencies);
@@ -68,7 +58,7 @@ export function makeCalendarHandlers(dependencies: CalendarDependencies): Handle
         const days = [thisYear, thisYear + 1].flatMap((year) => requireCovered(calendar.holidaysOf(year)).data);
         return holidaysFeed(days, updatedAt.decrees);
       });
-      sendForAMinute(context, tag, feedType, feed);
+      sendCached(context, forAMinute, tag, feedType, feed);
     },
 
     suscribirVencimientos({ query: { digito, buen_contribuyente: goodTaxpayer } }, context) {
@@ -79,13 +69,18 @@ export function makeCalendarHandlers(dependencies: CalendarDependencies): Handle
         const { dueDates, meta } = requireCovered(calendar.dueDatesFrom(question));
         return dueDatesFeed({ digit, goodTaxpayer, dueDates, prorrogas: meta.prorrogas, updatedAt: updatedAt.tables });
       });
-      sendForAMinute(context, tag, feedType, feed);
+      sendCached(context, forAMinute, tag, feedType, feed);
     },
   };
 }
 
+interface Moment extends CurrentCalendar {
+  today: string;
+  tag: string;
+}
+
 /** One calendar and one date per answer, so that neither midnight in Lima nor a new decree falls between two parts of it. */
-function momentOf({ calendar, now }: CalendarDependencies) {
+function momentOf({ calendar, now }: CalendarDependencies): Moment {
   const current = calendar();
   const today = limaDay(now());
   return { ...current, today, tag: `${current.version}-${today}` };

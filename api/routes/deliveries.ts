@@ -16,7 +16,7 @@ import {
 import { type NotResent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { registerMeta } from '../catalogue.ts';
-import { instantAfter, instantFrom, readCursor, writeCursor } from '../input.ts';
+import { instantAfter, instantFrom, pageOf, readCursor } from '../input.ts';
 import { operations } from '../operations.ts';
 import { ApiProblem, fieldProblem, notFound } from '../problems.ts';
 import { callerOf } from '../request.ts';
@@ -26,7 +26,7 @@ import { requireId, requireWebhook, type WebhookDependencies } from './webhooks.
 /** The last attempts of a delivery that are shown, more than a schedule and some resends make. */
 const maxShownAttempts = 200;
 
-export type DeliveryDependencies = Pick<WebhookDependencies, 'catalogue' | 'pool' | 'wake'>;
+type DeliveryDependencies = Pick<WebhookDependencies, 'catalogue' | 'pool' | 'wake'>;
 
 /** The deliveries of a webhook with their attempts, and sending one again. */
 export function makeDeliveryHandlers(
@@ -41,8 +41,12 @@ export function makeDeliveryHandlers(
       const from = desde === undefined ? undefined : instantFrom(desde);
       const before = hasta === undefined ? undefined : instantAfter(hasta);
       const deliveries = await pageDeliveries(pool, id, { estado, from, before, after }, limite + 1);
-      const page = deliveries.slice(0, limite);
-      const next = deliveries.length > limite ? writePlace(page.at(-1)!.place) : null;
+      const { page, cursor: next } = pageOf(
+        'entregas',
+        deliveries,
+        limite,
+        ({ place }) => `${place.createdMicros}.${place.id}`,
+      );
       return { data: page.map(shownDelivery), meta: { ...(await registerMeta(catalogue)), cursor: next } };
     },
 
@@ -99,10 +103,6 @@ function notResent(refused: NotResent): ApiProblem {
       ? 'está cancelada: una corrección retiró lo que decía, o su webhook se borró'
       : `no se envía otra vez: la edición ${refused.by.edition} (${refused.by.fechaDato}) corrigió lo que dice`;
   return fieldProblem('parametro_invalido', 'entrega', mensaje, `La entrega ${mensaje}.`);
-}
-
-function writePlace({ createdMicros, id }: DeliveryPlace): string {
-  return writeCursor('entregas', `${createdMicros}.${id}`);
 }
 
 /** @throws ApiProblem parametro_invalido */

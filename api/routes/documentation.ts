@@ -2,14 +2,14 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
-import { sendPublicly } from '../answers.ts';
+import { sendCached } from '../answers.ts';
 import { makeDocument } from '../openapi/document.ts';
 import { documentationPage, documentationStart, problemIndexPage, problemPage } from '../openapi/pages.ts';
 import { readExamples } from '../openapi/texts.ts';
 import { notFound } from '../problems.ts';
 import { type ApiContext, type ApiRouter, refuseQuery } from '../request.ts';
 
-export interface DocumentationDependencies {
+interface DocumentationDependencies {
   /** Where callers reach this API, without a slash at its end. Empty: the address that the document was read from. */
   baseUrl: string;
 }
@@ -57,7 +57,7 @@ function answerPage(context: ApiContext, type: string, text: string, baseUrl: st
     'Content-Language': 'es',
     'X-Content-Type-Options': 'nosniff',
   });
-  sendPublicly(context, hash('sha256', text, 'base64url').slice(0, 22), type, text);
+  sendCached(context, 'public, max-age=300', hash('sha256', text, 'base64url').slice(0, 22), type, text);
 }
 
 // Pages load from this server alone. A reader's trial requests go to this API, which may have another name.

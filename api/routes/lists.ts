@@ -15,7 +15,7 @@ import { limaTime } from '../../schemas/lima-time.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { type Catalogue, registerMeta } from '../catalogue.ts';
 import { refusalOfMember, requireCompany } from '../checks.ts';
-import { readCursor, writeCursor } from '../input.ts';
+import { pageOf, readCursor } from '../input.ts';
 import { operations } from '../operations.ts';
 import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts';
 import type { StoredRow, Taxpayers } from '../queries/look-up.ts';
@@ -49,10 +49,8 @@ export function makeListHandlers({ catalogue, pool }: ListDependencies): Handler
     async verListas({ query: { limite, cursor } }, context) {
       const after = Number(readCursor('listas', cursor, '0'));
       const lists = await pageLists(pool, callerOf(context).accountId, after, limite + 1);
-      const page = lists.slice(0, limite);
-      const meta = await registerMeta(catalogue);
-      const next = lists.length > limite ? writeCursor('listas', page.at(-1)!.id) : null;
-      return { data: page.map(shownList), meta: { ...meta, cursor: next } };
+      const { page, cursor: next } = pageOf('listas', lists, limite, ({ id }) => id);
+      return { data: page.map(shownList), meta: { ...(await registerMeta(catalogue)), cursor: next } };
     },
 
     async verLista({ params }, context) {
@@ -127,7 +125,7 @@ export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'ag
       const list = await requireList(pool, context, params.lista);
       const meta = await registerMeta(catalogue);
       const members = await pageMembers(pool, list.id, after, limite + 1);
-      const page = members.slice(0, limite);
+      const { page, cursor: next } = pageOf('miembros', members, limite, ({ ruc }) => ruc);
       const rows = await taxpayers
         .findMany(page.map(({ ruc }) => ruc))
         .catch((error: unknown) => Promise.reject(storeUnavailable(error)));
@@ -136,7 +134,6 @@ export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'ag
         const status = row === undefined ? { estado: null, condicion: null } : statusOf(row.cells);
         return { ruc, agregado_en: limaTime(added_at), ...status };
       });
-      const next = members.length > limite ? writeCursor('miembros', page.at(-1)!.ruc) : null;
       return { data, meta: { ...meta, cursor: next } };
     },
 

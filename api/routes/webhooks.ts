@@ -18,7 +18,7 @@ import {
 import { limaTime } from '../../schemas/lima-time.ts';
 import { watchPlan } from '../accounts/callers.ts';
 import { type Catalogue, registerMeta } from '../catalogue.ts';
-import { readCursor, writeCursor } from '../input.ts';
+import { pageOf, readCursor } from '../input.ts';
 import { operations } from '../operations.ts';
 import { ApiProblem, notFound } from '../problems.ts';
 import { type ApiContext, callerOf } from '../request.ts';
@@ -107,8 +107,7 @@ export function makeWebhookHandlers(dependencies: WebhookDependencies): Handlers
     async verAvisos({ query: { limite, cursor } }, context) {
       const before = cursor === undefined ? null : Number(readCursor('avisos', cursor, ''));
       const notices = await pageOwnerNotices(pool, callerOf(context).accountId, before, limite + 1);
-      const page = notices.slice(0, limite);
-      const next = notices.length > limite ? writeCursor('avisos', page.at(-1)!.id) : null;
+      const { page, cursor: next } = pageOf('avisos', notices, limite, ({ id }) => id);
       return { data: page.map(shownNotice), meta: { ...(await registerMeta(catalogue)), cursor: next } };
     },
   };

@@ -24,7 +24,6 @@ const accountSummary = z.strictObject({
     rucs_vigilados: z.int().positive(),
   }),
 });
-export type AccountSummary = z.infer<typeof accountSummary>;
 
 export const accountAnswer = answerOf(accountSummary, registerMeta);
 

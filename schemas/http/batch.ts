@@ -50,7 +50,7 @@ export type BatchMeta = z.infer<typeof batchMeta>;
 
 export const batchAnswer = answerOf(z.array(batchEntry), batchMeta);
 
-export const idempotencyHeader = z.strictObject({
+const idempotencyHeader = z.strictObject({
   'Idempotency-Key': idempotencyKeyText.optional().meta({
     description: 'Con la misma clave y el mismo cuerpo se obtiene la misma respuesta durante 24 horas, sin costo',
   }),

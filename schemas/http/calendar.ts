@@ -14,8 +14,7 @@ const sector = z.enum(sectors, 'debe ser general o publico').default('general');
 const mostDeadlineDays = 1_000;
 
 // Days and digits are plain texts here: the handlers check them, since each has its own error code.
-export const dayQuery = z.strictObject({ sector });
-export const deadlineQuery = z.strictObject({
+const deadlineQuery = z.strictObject({
   desde: z.string().meta({ description: 'Día desde el que se cuenta', format: 'date' }),
   dias: z
     .string()
@@ -24,7 +23,7 @@ export const deadlineQuery = z.strictObject({
     .refine((days) => days >= 1 && days <= mostDeadlineDays, `debe ser un número entero de 1 a ${mostDeadlineDays}`),
   sector,
 });
-export const upcomingQuery = z.strictObject({
+const upcomingQuery = z.strictObject({
   digito: z.string('debe ser un dígito de 0 a 9'),
   buen_contribuyente: z
     .enum(['true', 'false'], 'debe ser true o false')
@@ -143,7 +142,7 @@ export const calendarOperations = {
   },
   verDia: {
     summary: 'Si un día es hábil, y si no, por qué',
-    query: dayQuery,
+    query: z.strictObject({ sector }),
     answer: businessDayAnswer,
     problems: ['fecha_invalida'],
   },

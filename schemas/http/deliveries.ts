@@ -13,7 +13,7 @@ import { deliveryStates } from './events.ts';
 import type { Operations } from './operation.ts';
 
 /** `desde` and `hasta` are included and filter by the creation time. A day means the whole day in Lima. */
-export const deliveriesQuery = z.strictObject({
+const deliveriesQuery = z.strictObject({
   estado: z.enum(deliveryStates).optional().meta({ description: 'Estado de la entrega' }),
   desde: moment.optional(),
   hasta: moment.optional(),
@@ -57,7 +57,7 @@ export const testAnswer = answerOf(z.strictObject({ entrega: z.string() }), regi
 const recoverable = z.enum(['agotada', 'descartada', 'entregada', 'pendiente']);
 
 /** Recovers deliveries created from `desde` to `hasta` (default: now), both included. */
-export const newRecovery = z
+const newRecovery = z
   .strictObject({
     desde: instant,
     hasta: instant.optional(),

@@ -50,4 +50,9 @@ export function limitParameter(most: number, preset: number) {
 /** Both years are included. */
 export const yearRange = z.strictObject({ desde: z.int(), hasta: z.int() });
 
+/** The query of a list without filters. */
+export function pageQuery(most: number, preset: number) {
+  return z.strictObject({ limite: limitParameter(most, preset), cursor: z.string().optional() });
+}
+
 export const noParameters = z.strictObject({});

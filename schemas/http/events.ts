@@ -5,7 +5,7 @@ import { answerOf, day, limaTimestamp, limitParameter, moment, rucText } from '.
 import type { Operations } from './operation.ts';
 
 /** `desde` and `hasta` are included. A day means the whole day in Lima. */
-export const eventsQuery = z.strictObject({
+const eventsQuery = z.strictObject({
   desde: moment.optional(),
   hasta: moment.optional(),
   ruc: z
@@ -24,7 +24,7 @@ export const eventsQuery = z.strictObject({
 export type EventsQuery = z.infer<typeof eventsQuery>;
 
 /** A stream has no pages: it continues after `Last-Event-ID`, or starts now. */
-export const streamQuery = eventsQuery.pick({ ruc: true, evento: true, lista: true, desde: true, hasta: true });
+const streamQuery = eventsQuery.pick({ ruc: true, evento: true, lista: true, desde: true, hasta: true });
 /** `Last-Event-ID` is the position of the last event that the client received. */
 export const streamHeaders = z.strictObject({
   'Last-Event-ID': z

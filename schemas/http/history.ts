@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { registerNames } from '../registers.ts';
 import { sanctionSchema } from '../sanctions.ts';
-import { answerOf, day, limitParameter } from './envelope.ts';
+import { answerOf, day, pageQuery } from './envelope.ts';
 import type { Operations } from './operation.ts';
 import { rucProblems, source } from './taxpayer.ts';
-
-export const historyQuery = z.strictObject({ limite: limitParameter(200, 50), cursor: z.string().optional() });
 
 /** The value as the look-up shows it. Null: the register had none. */
 const value = z.union([z.string(), z.boolean(), z.int(), z.array(sanctionSchema)]).nullable();
@@ -33,7 +31,6 @@ const historyMeta = z.strictObject({
   /** null on the last page. */
   cursor: z.string().nullable(),
 });
-export type HistoryMeta = z.infer<typeof historyMeta>;
 
 export const historyAnswer = answerOf(z.array(historyEntry), historyMeta);
 
@@ -41,7 +38,7 @@ export const historyOperations = {
   verHistorial: {
     summary: 'Lo que cada publicación cambió de un contribuyente',
     description: 'Lo más reciente primero: qué campo, de qué padrón, en qué fecha, de qué valor a cuál.',
-    query: historyQuery,
+    query: pageQuery(200, 50),
     answer: historyAnswer,
     problems: [...rucProblems],
   },

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { answerOf, keptText, limaTimestamp, limitParameter, pageMeta, registerMeta, rucText } from './envelope.ts';
+import { answerOf, keptText, limaTimestamp, pageMeta, pageQuery, registerMeta, rucText } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
 const nombre = keptText(200).min(1, 'no puede estar vacío');
 const referencia = keptText(200).nullable();
 
 export const newList = z.strictObject({ nombre, referencia: referencia.optional() });
-export const listPatch = z
+const listPatch = z
   .strictObject({ nombre: nombre.optional(), referencia: referencia.optional() })
   .refine((patch) => Object.keys(patch).length > 0, 'no trae ningún campo que cambiar');
 
@@ -19,11 +19,10 @@ const list = z.strictObject({
   creada_en: limaTimestamp,
 });
 export const listAnswer = answerOf(list, registerMeta);
-export const listsQuery = z.strictObject({ limite: limitParameter(500, 100), cursor: z.string().optional() });
 export const listsAnswer = answerOf(z.array(list), pageMeta);
 
 /** One RUC or up to 1,000. The handler checks each: of several, a wrong one is an entry of the answer and no error. */
-export const newMembers = z.union([
+const newMembers = z.union([
   z.strictObject({ ruc: z.string() }),
   z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),
 ]);
@@ -36,7 +35,6 @@ const membersAdded = z.strictObject({
 });
 export const membersAddedAnswer = answerOf(membersAdded, registerMeta);
 
-export const membersQuery = z.strictObject({ limite: limitParameter(500, 100), cursor: z.string().optional() });
 const member = z.strictObject({
   ruc: rucText,
   agregado_en: limaTimestamp,
@@ -57,7 +55,7 @@ export const listOperations = {
   },
   verListas: {
     summary: 'Las listas de la cuenta',
-    query: listsQuery,
+    query: pageQuery(500, 100),
     answer: listsAnswer,
   },
   verLista: {
@@ -80,7 +78,7 @@ export const listOperations = {
   },
   verRucs: {
     summary: 'Los RUC de una lista, con su estado de hoy',
-    query: membersQuery,
+    query: pageQuery(500, 100),
     answer: membersAnswer,
   },
   quitarRuc: {

@@ -4,9 +4,6 @@ import { answerOf, day, limaTimestamp, rucText } from './envelope.ts';
 import type { Operations } from './operation.ts';
 import { rucProblems, source, taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
-/** `inhabilitado_al` is the day on which bars are evaluated. The handler checks that the text is a day. */
-export const supplierQuery = z.strictObject({ inhabilitado_al: z.string().optional() });
-
 /** Standing in a list of the tax authority. `figura` is null until the list is loaded. An unreadable day stays as the source wrote it. */
 const listStanding = z.strictObject({
   figura: z.boolean().nullable(),
@@ -93,7 +90,8 @@ export const supplierOperations = {
     summary: 'Evaluación de un proveedor, con constancia',
     description:
       'El registro, las listas de la autoridad tributaria, las inhabilitaciones para contratar con el Estado, si ya lo vigila y advertencias, en una respuesta que se conserva cinco años. Solo empresas. `inhabilitado_al` es el día en que se juzgan las inhabilitaciones (por omisión, hoy).',
-    query: supplierQuery,
+    // The handler checks that the text is a day, since a wrong one has its own error code.
+    query: z.strictObject({ inhabilitado_al: z.string().optional() }),
     answer: supplierAnswer,
     problems: [...rucProblems, 'fecha_invalida', 'solo_empresas'],
   },

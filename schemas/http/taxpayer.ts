@@ -6,9 +6,6 @@ import type { Operations } from './operation.ts';
 const text = z.string().nullable();
 const flag = z.boolean().nullable();
 
-/** `fecha` asks for the record as of that day. The handler checks the text, since a wrong day has its own error code. */
-export const taxpayerQuery = z.strictObject({ fecha: z.string().optional() });
-
 /** A taxpayer's record. All keys are always there, in this order; an unknown value is null. */
 export const taxpayerRecord = z.strictObject({
   ruc: rucText,
@@ -71,7 +68,8 @@ export const taxpayerOperations = {
     summary: 'El registro de un contribuyente',
     description:
       'Cada campo viene de su propio padrón y `meta` da la fecha de cada uno. Un valor que el padrón no trae es `null`. Con `fecha`, como era ese día. Las personas naturales (RUC 10, 15, 16 y 17) requieren un contrato de tratamiento de datos.',
-    query: taxpayerQuery,
+    // The handler checks that the text is a day, since a wrong one has its own error code.
+    query: z.strictObject({ fecha: z.string().optional() }),
     answer: taxpayerAnswer,
     problems: [...rucProblems, 'fecha_invalida', 'fecha_sin_datos'],
   },

@@ -6,9 +6,9 @@ import {
   instant,
   keptText,
   limaTimestamp,
-  limitParameter,
   noParameters,
   pageMeta,
+  pageQuery,
   registerMeta,
 } from './envelope.ts';
 import type { Operations } from './operation.ts';
@@ -29,7 +29,7 @@ export const newWebhook = z.strictObject({
 });
 
 /** An omitted field stays. Null means all for `eventos` and `listas`, and none for `descripcion`. */
-export const webhookPatch = z
+const webhookPatch = z
   .strictObject({
     ...newWebhook.shape,
     url: newWebhook.shape.url.optional(),
@@ -96,14 +96,13 @@ const notice = z.strictObject({
     liberadas: z.int().optional(),
   }),
 });
-export const noticesQuery = z.strictObject({ limite: limitParameter(500, 100), cursor: z.string().optional() });
 export const noticesAnswer = answerOf(z.array(notice), pageMeta);
 
 export const webhookOperations = {
   verAvisos: {
     summary: 'Avisos sobre los webhooks de la cuenta: por pausarse, pausado, reanudado',
     description: 'Lo más nuevo primero.',
-    query: noticesQuery,
+    query: pageQuery(500, 100),
     answer: noticesAnswer,
   },
   crearWebhook: {
