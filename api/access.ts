@@ -50,8 +50,8 @@ function requireCaller(
 }
 
 /**
- * The calendar is part of every plan and free of charge, so any token opens it. Calendar programs cannot send headers, so a feed
- * takes the public sandbox token in its address. Any other token there is refused and its text repeated nowhere, since
+ * The calendar is part of every plan and free of charge, so any token opens it. Calendar programs cannot send headers, so a
+ * feed takes the public sandbox token in its address. Any other token there is refused and its text repeated nowhere, since
  * addresses end up in histories and logs of others.
  */
 function requireReader(identifyReader: IdentifyReader, tokenInAddress?: string): ApiMiddleware {

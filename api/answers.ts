@@ -2,15 +2,14 @@ import { hash } from 'node:crypto';
 import { type Operation, statusOf } from './operations.ts';
 import type { ApiContext } from './request.ts';
 
-/** What a client needs to revalidate an answer. Without it the answer must not be kept. */
+/** What a client revalidates an answer with. */
 export interface Validators {
   /** Names the data that the answer was made from: the numbers of its editions, or the calendar's version and date. */
   tag: string;
-  /** Given where the answer is revalidated each time. */
-  lastModified?: string;
+  lastModified: string;
 }
 
-/** The JSON answer of a handler. */
+/** The JSON answer of a handler. Without a tag nobody may keep it: it holds a natural person's record. */
 export interface Answer extends Partial<Validators> {
   data: unknown;
   meta: unknown;
@@ -18,8 +17,8 @@ export interface Answer extends Partial<Validators> {
 }
 
 /**
- * Sends what a handler returned, cached as its operation says. A text is a body that is stored and must be sent again byte for
- * byte. Nothing: the operation has an empty answer, or its handler has filled the response itself.
+ * Sends what a handler returned, with the caching of its operation. A string is a stored body, which must be sent again byte
+ * for byte. Undefined: the operation has an empty answer, or its handler has filled the response itself.
  */
 export function sendAnswer(context: ApiContext, operation: Operation, answer: Answer | string | undefined): void {
   const status = statusOf(operation);
@@ -32,9 +31,9 @@ export function sendAnswer(context: ApiContext, operation: Operation, answer: An
   } else {
     const { data, meta, resumen, tag, lastModified } = answer;
     const body = JSON.stringify({ success: true, resumen, data, meta });
-    if (tag === undefined) sendPrivately(context, status, body);
-    else if (lastModified === undefined) sendCached(context, forAMinute, tag, 'application/json', body);
-    else sendRevalidated(context, { tag, lastModified }, body);
+    if (tag === undefined || operation.caching === undefined) sendPrivately(context, status, body);
+    else if (operation.caching === 'minute') sendCached(context, forAMinute, tag, 'application/json', body);
+    else sendRevalidated(context, tag, lastModified!, body);
   }
 }
 
@@ -55,13 +54,13 @@ function sendPrivately(context: ApiContext, status: number, body: string): void 
  * A client may keep the answer if it revalidates each time: a weak ETag over editions and body, and 304 when it is current.
  * If-Modified-Since alone gives no 304, since a correction keeps its edition's date.
  */
-function sendRevalidated(context: ApiContext, { tag, lastModified }: Required<Validators>, body: string): void {
+function sendRevalidated(context: ApiContext, tag: string, lastModified: string, body: string): void {
   context.set({ Vary: 'Authorization, Accept-Encoding', 'Last-Modified': lastModified });
   const etag = `${tag}-${hash('sha256', body, 'base64url').slice(0, 22)}`;
   sendCached(context, 'private, no-cache', etag, 'application/json', body);
 }
 
-/** For the calendar. */
+/** The calendar's Cache-Control. */
 export const forAMinute = 'private, max-age=60';
 
 /** Sends the body with a weak ETag, or 304 to a client that has it. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type EditionFacts, editionFacts } from '../pipelines/editions/editions.ts';
 import { editionOf, firstServedDay, type ServedEdition, servedEditions } from '../pipelines/editions/served.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
@@ -114,7 +115,7 @@ export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions
     (key: `${string}|${string}`) => readServed(pool, key.slice(0, key.indexOf('|'))),
     dayLimits,
   );
-  const known = new Map<string, EditionFacts>();
+  const known = new LRUCache<string, EditionFacts>({ max: maxFacts });
   return {
     async on(day) {
       const now = stateOf(await catalogue.snapshot());
@@ -129,7 +130,6 @@ export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions
         named.set(keyOf(facts), facts);
         known.set(keyOf(facts), facts);
       }
-      while (known.size > maxFacts) known.delete(known.keys().next().value!);
       return (register, number) => {
         const facts = named.get(keyOf({ register, number }));
         if (facts !== undefined) return facts;

@@ -28,9 +28,8 @@ function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
     buckets: [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [metrics],
   });
-  const templates = new Map<string, string>();
   return (context, startedMs, problem) => {
-    const route = templateOf(context, templates);
+    const route = context.routeMatched ? String(context._matchedRoute).replace(/:([a-z_]+)/g, '{$1}') : noRoute;
     const elapsedMs = performance.now() - startedMs;
     const { method, status } = context;
     // Made-up methods share one label, since a metric keeps every label.
@@ -72,16 +71,6 @@ function describe(span: Span, context: ApiContext, route: string, problem: ApiPr
 
 const noRoute = 'none';
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']);
-
-function templateOf(context: ApiContext, templates: Map<string, string>): string {
-  const matched = context.routeMatched ? String(context._matchedRoute) : noRoute;
-  let template = templates.get(matched);
-  if (template === undefined) {
-    template = matched.replace(/:([a-z_]+)/g, '{$1}');
-    templates.set(matched, template);
-  }
-  return template;
-}
 
 export interface KoaAppDependencies {
   log: Logger;

@@ -14,8 +14,8 @@ import { webhookOperations as webhook } from '../schemas/http/webhooks.ts';
 export const tags = ['Contribuyentes', 'Calendario', 'Vigilancia', 'Cuenta'] as const;
 
 /**
- * Who may call: the lowest plan that may; with `_or_lists` also an account below it that still has watch lists; for the
- * calendar every plan and the sandbox token, which a feed also takes in its address.
+ * Who may call. A plan's name means that plan and higher ones, and `_or_lists` also an account below it that still has watch
+ * lists. The calendar is open to every plan and to the sandbox token, which a feed also takes in its address.
  */
 export type Access = 'free' | 'micro' | 'crecimiento' | 'crecimiento_or_lists' | 'calendar' | 'calendar_feed';
 
@@ -25,7 +25,7 @@ export type Charge = 'record' | 'page' | 'batch';
 /** How long a client may keep an answer: until it has revalidated the ETag, for a minute, or never. */
 type Caching = 'revalidated' | 'minute' | 'never';
 
-/** One operation: what the router, the document, the client and the tests are made from. */
+/** One operation. The router, the document, the client and the tests are made from it. */
 export interface Operation extends OperationSchemas {
   method: 'get' | 'post' | 'patch' | 'delete';
   /** With parameters in braces. */

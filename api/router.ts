@@ -28,22 +28,28 @@ interface RequestOf<Name extends OperationName> {
   body: Operations[Name] extends { isBodyParsedByHandler: true } ? undefined : OutputOf<Operations[Name], 'body'>;
 }
 
-/** What the schema says of the answer, and what `sendAnswer` adds. */
-type ReplyOf<Name extends OperationName> = Operations[Name] extends { answer: infer Schema extends z.ZodType }
-  ? (Omit<z.input<Schema>, 'success'> & Partial<Validators>) | string
+type ValidatorsOf<O> = O extends { caching: 'revalidated' }
+  ? Validators | { tag?: undefined }
+  : O extends { caching: 'minute' }
+    ? Pick<Validators, 'tag'>
+    : unknown;
+
+/** What the operation's schema demands of the answer, and the validators that its caching needs. */
+type ReplyOf<O> = O extends { answer: infer Schema extends z.ZodType }
+  ? (Omit<z.input<Schema>, 'success'> & ValidatorsOf<O>) | string
   : undefined;
 
 type Handler<Name extends OperationName> = (
   request: RequestOf<Name>,
   context: ApiContext,
-) => ReplyOf<Name> | Promise<ReplyOf<Name>>;
+) => ReplyOf<Operations[Name]> | Promise<ReplyOf<Operations[Name]>>;
 
 /** One handler per operation. Factories in api/routes/ make them, each those of one area. */
 export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
 
 type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | string | undefined>;
 
-/** Name of the layers that refuse other methods. */
+/** Name of the layer that refuses other methods of a path. */
 export const otherMethods = 'other methods';
 
 /** Mounts the operations that have a handler, in the order of checks: token, minute limit, plan, body, query, handler. */
@@ -76,6 +82,7 @@ export function makeRouter(
   return router;
 }
 
+/** Parses the request by the operation's schemas, calls the handler and sends its answer. */
 function answering(operation: Operation, handler: AnyHandler): ApiMiddleware {
   const { query, body, isBodyOptional, isBodyParsedByHandler, problems } = operation;
   return async (context) => {

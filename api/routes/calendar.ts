@@ -1,3 +1,4 @@
+import type { calendarOperations } from '../../schemas/http/calendar.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { forAMinute, sendCached } from '../answers.ts';
 import { dueDatesFeed, holidaysFeed } from '../calendar/feeds.ts';
@@ -15,17 +16,8 @@ export interface CalendarDependencies {
 
 const feedType = 'text/calendar; charset=utf-8';
 
-type CalendarOperation =
-  | 'verFeriados'
-  | 'calcularPlazo'
-  | 'verDia'
-  | 'verProximosVencimientos'
-  | 'verVencimientos'
-  | 'suscribirFeriados'
-  | 'suscribirVencimientos';
-
 /** Holidays, business days, deadlines and due dates. No engine is asked for any of them. */
-export function makeCalendarHandlers(dependencies: CalendarDependencies): Handlers<CalendarOperation> {
+export function makeCalendarHandlers(dependencies: CalendarDependencies): Handlers<keyof typeof calendarOperations> {
   const kept = makeKeptTexts();
   const answer = <Body extends object>(ask: (moment: Moment) => Answered<Body>) => {
     const moment = momentOf(dependencies);

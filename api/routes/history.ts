@@ -34,7 +34,8 @@ export function makeHistoryHandlers(dependencies: HistoryDependencies): Handlers
         fuentes,
         cursor: found.next === null ? null : writePlace(found.next),
       };
-      return { data: found.entries, meta, ...(isPerson ? {} : { tag, lastModified }) };
+      const answer = { data: found.entries, meta };
+      return isPerson ? answer : { ...answer, tag, lastModified };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts';
-import type { SearchHit, SearchMeta } from '../../schemas/http/search.ts';
+import type { SearchHit } from '../../schemas/http/search.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { Catalogue } from '../catalogue.ts';
@@ -46,7 +46,7 @@ export function makeSearchHandlers(dependencies: SearchDependencies): Handlers<'
       const { number } = daily.edition;
       const total = given + hits.length;
       const goesOn = next !== null && total < maxHits;
-      const meta: SearchMeta = {
+      const meta = {
         origen: padronReducido.title,
         fecha_dato: daily.edition.fechaDato,
         cursor: goesOn

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { listsHolding } from '../../pipelines/watch/lists.ts';
-import type { SupplierMeta } from '../../schemas/http/supplier.ts';
+import type { SupplierMeta, supplierOperations } from '../../schemas/http/supplier.ts';
 import { limaDay, limaTime } from '../../schemas/lima-time.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import { successBody } from '../answers.ts';
@@ -28,9 +28,7 @@ export interface SupplierDependencies {
 }
 
 /** The supplier check, whose every answer is stored as evidence, and the stored answer again. */
-export function makeSupplierHandlers(
-  dependencies: SupplierDependencies,
-): Handlers<'evaluarProveedor' | 'verConsultaDeProveedor'> {
+export function makeSupplierHandlers(dependencies: SupplierDependencies): Handlers<keyof typeof supplierOperations> {
   const { meter, pool } = dependencies;
   return {
     async evaluarProveedor({ params, query: { inhabilitado_al } }, context) {

@@ -68,7 +68,6 @@ const searchMeta = z.strictObject({
   /** True when the cursor is from an earlier edition, since which the order may have changed. */
   edicion_cambiada: z.boolean(),
 });
-export type SearchMeta = z.infer<typeof searchMeta>;
 
 export const searchAnswer = answerOf(z.array(searchHit), searchMeta);
 
