@@ -93,7 +93,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
   const servedEdition = async () => (await catalogue.snapshot()).padron_reducido?.edition.number ?? 0;
   const names = makeNameStore(searchClickhouse, servedEdition);
-  const recordParts = {
+  const recordDependencies = {
     ubigeos: readUbigeoCatalogue(readFileSync(ubigeoListUrl, 'utf8')),
     countUnknownUbigeo: makeUnknownUbigeoCounter(metrics),
   };
@@ -127,9 +127,9 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     now: () => new Date(),
     catalogue,
     taxpayers,
-    findRecord: makeFindRecord({ ...recordParts, catalogue, taxpayers }),
-    findRecordOnDay: makeFindRecordOnDay({ ...recordParts, past, taxpayers, changes }),
-    ubigeos: recordParts.ubigeos,
+    findRecord: makeFindRecord({ ...recordDependencies, catalogue, taxpayers }),
+    findRecordOnDay: makeFindRecordOnDay({ ...recordDependencies, past, taxpayers, changes }),
+    ubigeos: recordDependencies.ubigeos,
     findCompanies: makeFindCompanies({ names, taxpayers }),
     requireNames: makeRequireNames(names),
     positions: makePositions(config.AUDIT_HMAC_KEY),
@@ -139,7 +139,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       leaseMs: config.IDEMPOTENCY_LEASE_MS,
       keptHours: config.IDEMPOTENCY_KEPT_HOURS,
     }),
-    findSupplier: makeFindSupplier({ ...recordParts, catalogue, taxpayers }),
+    findSupplier: makeFindSupplier({ ...recordDependencies, catalogue, taxpayers }),
     findRecentChanges: makeFindRecentChanges({ past, changes, findHistory }),
     supplierThresholds: supplierThresholdsOf(config),
     checkTarget: makeCheckTarget(),

@@ -8,7 +8,7 @@ import type { RegisterName } from '../schemas/registers.ts';
 import type { Catalogue } from './catalogue.ts';
 import { ApiProblem, problemBody } from './problems.ts';
 
-/** For a request's address and headers together. */
+/** Limits a request's address and headers together. */
 const maxHeadBytes = 16 * 1_024;
 
 /** Time in which a refused caller can stop sending and read the answer. */

@@ -264,7 +264,7 @@ const accessProblems: Readonly<Record<Access, readonly ProblemCode[]>> = {
   calendar_feed: ['anio_no_disponible'],
 };
 const bodyProblems: readonly ProblemCode[] = ['json_invalido', 'cuerpo_demasiado_grande', 'tipo_no_admitido'];
-/** What is charged reads the registers. */
+/** Charged operations read the registers. */
 const chargeProblems: readonly ProblemCode[] = ['cuota_agotada', 'padron_no_disponible'];
 /** Parameters whose resource belongs to an account, and may not exist. */
 const idParameters = new Set<PathParameter>(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id']);

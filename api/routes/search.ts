@@ -33,7 +33,7 @@ export function makeSearchHandlers(dependencies: SearchDependencies): Handlers<'
       const question = questionOf(query);
       const position = positionOf(positions, query.cursor, question);
       await reserve(context, meter, 1);
-      // Before the query, never after: see api/catalogue.ts.
+      // The snapshot comes before the query, never after (api/catalogue.ts).
       const { padron_reducido: daily } = await catalogue.snapshot();
       if (daily === undefined) throw registerNotLoaded();
       const given = position?.given ?? 0;
