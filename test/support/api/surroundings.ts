@@ -1,8 +1,7 @@
 import { inject } from 'vitest';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
-import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
-import { freshClickhouseDatabase, freshDatabase } from '../engines/isolation.ts';
+import { migratedClickhouseDatabase, migratedDatabase } from '../engines/isolation.ts';
 import { makeTcpProxy, type TcpProxy } from '../engines/tcp-proxy.ts';
 import { liftLimits, type RunningApi, startApi } from './process.ts';
 
@@ -19,9 +18,8 @@ export interface Surroundings {
 
 export async function startSurroundings(environment: Record<string, string> = {}): Promise<Surroundings> {
   const endpoints = inject('endpoints');
-  const database = await freshDatabase(endpoints);
-  const store = await freshClickhouseDatabase(endpoints);
-  await Promise.all([migratePostgres(database.DATABASE_URL), migrateClickhouse(store.CLICKHOUSE_URL)]);
+  const database = await migratedDatabase(endpoints);
+  const store = await migratedClickhouseDatabase(endpoints);
   const postgresLine = await makeTcpProxy(database.DATABASE_URL);
   const clickhouseLine = await makeTcpProxy(store.CLICKHOUSE_URL);
   const api = await startApi({ DATABASE_URL: postgresLine.url, CLICKHOUSE_URL: clickhouseLine.url, ...environment });

@@ -5,6 +5,7 @@ import { Connection, WorkflowClient } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
 import type { Endpoints } from '../../../deploy/local/config.ts';
+import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 
 // Suites share one stack. Each takes unique names, so it never sees another's data and needs no cleaning up first.
 
@@ -17,16 +18,45 @@ export interface FreshDatabase {
   drop(): Promise<void>;
 }
 
-/** Creates an empty PostgreSQL database. */
-export async function freshDatabase(endpoints: Endpoints): Promise<FreshDatabase> {
+/** Creates an empty PostgreSQL database, or a copy of `template`. */
+export async function freshDatabase(endpoints: Endpoints, template = 'template1'): Promise<FreshDatabase> {
   const name = freshName('test');
   const url = new URL(endpoints.DATABASE_URL);
   url.pathname = `/${name}`;
-  await runSql(endpoints.DATABASE_URL, `CREATE DATABASE ${name}`);
+  await runSql(endpoints.DATABASE_URL, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   return {
     DATABASE_URL: url.href,
     drop: () => runSql(endpoints.DATABASE_URL, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
+}
+
+const templateName = 'template_padron';
+const missingDatabase = '3D000';
+
+/** Migrates one database of each engine, which `migratedDatabase` and `migratedClickhouseDatabase` copy in less time. */
+export async function makeTemplates({ DATABASE_URL, CLICKHOUSE_URL }: Partial<Endpoints>): Promise<void> {
+  const inTemplate = (engineUrl: string) => Object.assign(new URL(engineUrl), { pathname: `/${templateName}` }).href;
+  const postgres = async (engineUrl: string) => {
+    await runSql(engineUrl, `CREATE DATABASE ${templateName}`);
+    await migratePostgres(inTemplate(engineUrl));
+  };
+  await Promise.all([
+    DATABASE_URL === undefined ? undefined : postgres(DATABASE_URL),
+    CLICKHOUSE_URL === undefined ? undefined : migrateClickhouse(inTemplate(CLICKHOUSE_URL)),
+  ]);
+}
+
+/** Creates a PostgreSQL database with the product's tables. */
+export async function migratedDatabase(endpoints: Endpoints): Promise<FreshDatabase> {
+  try {
+    return await freshDatabase(endpoints, templateName);
+  } catch (error) {
+    // A stack that was not started for a test run has no template.
+    if ((error as { code?: string }).code !== missingDatabase) throw error;
+    const database = await freshDatabase(endpoints);
+    await migratePostgres(database.DATABASE_URL);
+    return database;
+  }
 }
 
 export interface FreshClickhouseDatabase {
@@ -46,6 +76,28 @@ export async function freshClickhouseDatabase(endpoints: Endpoints): Promise<Fre
     database,
     drop: () => runClickhouse(endpoints.CLICKHOUSE_URL, `DROP DATABASE IF EXISTS ${database}`),
   };
+}
+
+/** Creates a ClickHouse database with the product's tables. */
+export async function migratedClickhouseDatabase(endpoints: Endpoints): Promise<FreshClickhouseDatabase> {
+  const fresh = await freshClickhouseDatabase(endpoints);
+  const client = createClient({ url: endpoints.CLICKHOUSE_URL });
+  try {
+    // Views read from tables, so they come last.
+    const tables = await client.query({
+      query: `SELECT create_table_query AS statement FROM system.tables WHERE database = '${templateName}' ORDER BY engine = 'View'`,
+      format: 'JSONEachRow',
+    });
+    const statements = (await tables.json<{ statement: string }>()).map(({ statement }) => statement);
+    for (const query of statements) {
+      await client.command({ query: query.replaceAll(`${templateName}.`, `${fresh.database}.`) });
+    }
+    // A stack that was not started for a test run has no template.
+    if (statements.length === 0) await migrateClickhouse(fresh.CLICKHOUSE_URL);
+  } finally {
+    await client.close();
+  }
+  return fresh;
 }
 
 /** A unique prefix for the topics and consumer groups of one suite. */

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { type Endpoints, readEndpoints } from '../../../deploy/local/config.ts';
 import { engineNames } from '../../../deploy/local/engines/context.ts';
 import { startStack } from '../../../deploy/local/stack.ts';
+import { makeTemplates } from './isolation.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -40,6 +41,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     ...(config.PADRON_TEST_ENGINES ? { engines: config.PADRON_TEST_ENGINES } : {}),
     log: (line) => console.log(`stack: ${line}`),
   });
+  await makeTemplates(stack.endpoints);
   project.provide('endpoints', stack.endpoints);
   return async () => {
     await stack.stop();

@@ -14,7 +14,6 @@ import { makeMaterializeHandler } from '../../../pipelines/consumers/materialize
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
 import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
 import { type Logger, makeLogger } from '../../../pipelines/runtime/log.ts';
-import { migrateClickhouse, migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { connectOffsets, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
 import { prepareStream, type SchemaIds } from '../../../pipelines/stream/prepare.ts';
@@ -25,7 +24,7 @@ import { materializeGroup } from '../../../pipelines/stream/topics.ts';
 import { type RecordSchemas, schemaSource, WriterSchemas } from '../../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, padronReducido, type RegisterName } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
-import { freshClickhouseDatabase, freshDatabase, freshTopicPrefix } from './isolation.ts';
+import { freshTopicPrefix, migratedClickhouseDatabase, migratedDatabase } from './isolation.ts';
 
 /** Everything that producing and consuming need, under names that no other suite uses. */
 export interface StreamHarness {
@@ -52,14 +51,12 @@ export async function makeStreamHarness(
   endpoints: Endpoints,
   registers: readonly RegisterName[] = ['padron_reducido'],
 ): Promise<StreamHarness> {
-  const database = await freshDatabase(endpoints);
-  const store = await freshClickhouseDatabase(endpoints);
+  const database = await migratedDatabase(endpoints);
+  const store = await migratedClickhouseDatabase(endpoints);
   const folder = mkdtempSync(join(tmpdir(), 'padron-stream-'));
   const prefix = freshTopicPrefix();
   const archiveUrl = pathToFileURL(join(folder, 'archive')).href;
   const log = makeLogger('test', 'fatal');
-  await migratePostgres(database.DATABASE_URL);
-  await migrateClickhouse(store.CLICKHOUSE_URL);
   const pool = makePool(database.DATABASE_URL, 'test', 4);
   const clickhouse = makeClickhouse(store.CLICKHOUSE_URL, 'test', { requestTimeoutMs: 60_000, connections: 4 });
   const kafka = makeKafka(endpoints.KAFKA_BROKERS, 'test', log);

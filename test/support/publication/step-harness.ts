@@ -18,7 +18,6 @@ import { ensureHead } from '../../../pipelines/editions/heads.ts';
 import { findPublication, type Publication } from '../../../pipelines/editions/publications.ts';
 import type { DownloadLimits } from '../../../pipelines/registers/download.ts';
 import { makeEgressDispatcher } from '../../../pipelines/runtime/egress/dispatcher.ts';
-import { migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { inTransaction, makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from '../../../workflows/publication/compare.ts';
@@ -32,7 +31,7 @@ import {
   verifyPublication,
 } from '../../../workflows/publication/judge.ts';
 import { defaultPublicationSettings } from '../../../workflows/publication/worker.ts';
-import { freshDatabase } from '../engines/isolation.ts';
+import { migratedDatabase } from '../engines/isolation.ts';
 import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
 
 const signal = new AbortController().signal;
@@ -61,8 +60,7 @@ export interface StepHarness {
 
 /** `stallTimeoutMs` is long by default, because a busy machine must not count as a stalled site. */
 export async function makeStepHarness(endpoints: Endpoints, stallTimeoutMs = 10_000): Promise<StepHarness> {
-  const database = await freshDatabase(endpoints);
-  await migratePostgres(database.DATABASE_URL);
+  const database = await migratedDatabase(endpoints);
   const pool = makePool(database.DATABASE_URL, 'test', 4);
   for (const register of registerNames) await ensureHead(pool, register);
   const folder = mkdtempSync(join(tmpdir(), 'padron-steps-'));

@@ -5,11 +5,10 @@ import type { Endpoints } from '../../../deploy/local/config.ts';
 import { type Change, encodeChange, type Row } from '../../../pipelines/changes/record.ts';
 import type { BatchHandler, ChangeBatch } from '../../../pipelines/consumers/batch.ts';
 import { makeWatchHandler, makeWatchMetrics, type WatchDependencies } from '../../../pipelines/consumers/watch.ts';
-import { migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../../../pipelines/runtime/secrets.ts';
 import { changesTopic, padronReducido, type RegisterName } from '../../../schemas/registers.ts';
-import { freshDatabase } from '../engines/isolation.ts';
+import { migratedDatabase } from '../engines/isolation.ts';
 
 export const silentLog = pino({ level: 'silent' });
 export const keyRingText = `k2:${randomBytes(32).toString('base64')},k1:${randomBytes(32).toString('base64')}`;
@@ -43,8 +42,7 @@ interface WebhookOptions {
 const beforeAllEditions = new Date('2020-01-01');
 
 export async function makeWatchHarness(endpoints: Endpoints): Promise<WatchHarness> {
-  const database = await freshDatabase(endpoints);
-  await migratePostgres(database.DATABASE_URL);
+  const database = await migratedDatabase(endpoints);
   const pool = makePool(database.DATABASE_URL, 'watch-harness', 20);
   return {
     ...makeWatchRows(pool),
