@@ -7,7 +7,7 @@ import { agentesRetencion, type RegisterName, registerNames, registers } from '.
 
 const list = ['nombre', 'desde', 'resolucion'];
 const bars = ['tipo_id', 'sanciones'];
-/** The columns of the first release. Installations hold rows of it for ever: nothing here is ever changed. */
+/** The columns of the first release. Installations keep its rows for ever, so nothing here is ever changed. */
 const firstColumns: Record<RegisterName, readonly string[]> = {
   padron_reducido: [
     ...['nombre', 'estado', 'condicion', 'ubigeo', 'tipo_via', 'nombre_via', 'tipo_zona', 'nombre_zona'],
@@ -38,7 +38,7 @@ const fieldsOf = (register: RegisterName) =>
 describe.each(registerNames)('%s', (register) => {
   const first = firstColumns[register];
 
-  it('has the columns of the first release in their places, and others only behind them', () => {
+  it('has the columns of the first release in their places, and others only after them', () => {
     expect(columnsOf(register).slice(0, first.length)).toEqual(first);
   });
 
@@ -49,7 +49,7 @@ describe.each(registerNames)('%s', (register) => {
   });
 });
 
-test('columns agree while one list continues the other', () => {
+test('columns agree when one list continues the other', () => {
   expect(agree([], list)).toBe(true);
   expect(agree(list, list.slice(0, 2))).toBe(true);
   expect(agree(list, ['nombre', 'resolucion', 'desde'])).toBe(false);
@@ -69,11 +69,11 @@ test('a new column goes to the end of the row, with a default; anything else is 
   ]);
 });
 
-test('a release whose columns stand at other places than those of rows that are stored does not start', () => {
+test('a release does not start when stored rows have its columns at other places', () => {
   const archived = [{ id: 7, schema: JSON.stringify(changeSchemaOf(agentesRetencion)) }];
   checkColumns('agentes_retencion', list, archived);
   checkColumns('agentes_retencion', [...list, 'correo'], archived);
-  // An older release, after a newer one has stored rows.
+  // An older release starts after a newer one has stored rows.
   checkColumns('agentes_retencion', list.slice(0, 2), archived);
   for (const moved of [
     ['nombre', 'correo', 'desde', 'resolucion'],

@@ -13,7 +13,7 @@ test.each([
   ['ANULACION - ERROR SU', 'ANULACIÓN - ERROR SUNAT'],
   ['ANULACION - ACTO ILI', 'ANULACIÓN - ACTO ILÍCITO'],
   [' BAJA  DE OFICIO ', 'BAJA DE OFICIO'],
-  // Not in any table seen: as it is, also a cut text whose end nobody knows.
+  // A text that no table has stays as it is, and so does a cut text whose end is unknown.
   ['PENDIENTE DE INI. DE', 'PENDIENTE DE INI. DE'],
   ['BAJA PROVISIONAL', 'BAJA PROVISIONAL'],
   ['', ''],
@@ -33,6 +33,6 @@ test.each([
   ['AUSENCIA DE PERSONA', 'AUSENCIA DE PERSONA CAPAZ'],
   ['NO APLICABLE', 'NO APLICABLE'],
   ['NO APLICABLE X TRAMI', 'NO APLICABLE X TRÁMITE DE REVERSIÓN'],
-  // A dash says unknown; it never becomes a state.
+  // A dash means unknown and never becomes a state.
   ['-', '-'],
 ])('condicion %j is shown as %j', (stored, shown) => expect(displayCondicion(stored)).toBe(shown));

@@ -26,7 +26,7 @@ describe('a folded name', () => {
     ['PEREZ HNOS', 'PEREZ HERMANOS'],
     ['STA ROSA-NORTE/SUR', 'SANTA ROSA NORTE SUR'],
     ['LOTE 3 E HIJOS', 'LOTE 3 HIJOS'],
-    // Decomposed letters, as some systems send them.
+    // Some systems send decomposed letters.
     ['N\u0303ANDU\u0301', 'NANDU'],
     ['', ''],
     ['«¿?»', ''],
@@ -51,7 +51,7 @@ describe('a folded name', () => {
 
 describe('legal forms', () => {
   test.each([
-    // Longest first: SA is not cut off SAA, nor SAC off SACS.
+    // The longest form wins: SA does not match in SAA, nor SAC in SACS.
     ['ACME S.A.A.', 'SAA'],
     ['ACME S.A.C.S.', 'SACS'],
     ['ACME S. A. C.', 'SAC'],
@@ -75,11 +75,11 @@ describe('legal forms', () => {
     expect(foldName(name)).toMatchObject({ base: name, form: '' });
   });
 
-  test('that the register cut at 100 characters is a form; the same beginning in a shorter name is a word', () => {
+  test('a form that the register cut at 100 characters is recognised; the same beginning in a shorter name is a word', () => {
     const cut = `${'X'.repeat(78)} SOCIEDAD ANONIMA CERR`;
     expect(cut).toHaveLength(100);
     expect(foldName(cut)).toMatchObject({ base: 'X'.repeat(78), form: 'SAC' });
-    // Cut behind a word: the register drops the space that follows.
+    // When the cut is after a word, the register drops the space that follows.
     expect(foldName(`${'X'.repeat(75)} EMPRESA INDIVIDUAL DE R`.slice(0, 99)).form).toBe('EIRL');
     expect(foldName('ACME SOCIEDAD ANONIMA CERR')).toMatchObject({ base: 'ACME SOCIEDAD ANONIMA CERR', form: '' });
     expect(foldName(`${'X'.repeat(85)} EMPRESA INDUST`).form).toBe('');

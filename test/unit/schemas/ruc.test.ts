@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { checkDigit, checkRuc, isCompany, maskRuc } from '../../../schemas/ruc.ts';
 
 describe('checkRuc', () => {
-  // 20515397290, 20990000060 and 20990000001 are the ones a known validator refused: their remainder makes 10 or 11.
+  // A known validator refused 20515397290, 20990000060 and 20990000001, whose remainder makes 10 or 11.
   it.each(['20990000019', '20990000027', '10990000013', '15990000015', '20515397290', '20990000060', '20990000001'])(
     'accepts %s',
     (ruc) => expect(checkRuc(ruc)).toEqual({ ok: true, ruc }),
@@ -25,7 +25,7 @@ describe('checkRuc', () => {
         const ruc = ten + checkDigit(ten);
         const wrong = ruc.slice(0, at) + ((Number(ruc[at]) + by) % 10) + ruc.slice(at + 1);
         const check = checkRuc(wrong);
-        // 10 and 11 share digits with 0 and 1, so two of the eleven remainders look alike: those two cannot be told apart.
+        // 10 and 11 share digits with 0 and 1, so two pairs of the eleven remainders cannot be distinguished.
         const remainder = (text: string) =>
           [5, 4, 3, 2, 7, 6, 5, 4, 3, 2].reduce((sum, w, i) => sum + w * Number(text[i]), 0) % 11;
         expect(check.ok).toBe((11 - remainder(ten)) % 10 === (11 - remainder(wrong)) % 10);

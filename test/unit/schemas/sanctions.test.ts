@@ -25,7 +25,7 @@ describe('a sanction', () => {
     ]);
   });
 
-  it('is undecided only where the missing date would decide', () => {
+  it('is undecided only when the missing date would decide', () => {
     expect(inForce({ desde: null, hasta: '2026-04-15' }, '2026-04-16')).toBe(false);
     expect(inForce({ desde: null, hasta: '2026-04-15' }, '2026-04-15')).toBeNull();
     expect(inForce({ desde: '2025-01-15', hasta: 'HASTA NUEVA ORDEN' }, '2025-01-14')).toBe(false);
@@ -34,7 +34,7 @@ describe('a sanction', () => {
   });
 });
 
-it('reads the cell of a row, and nothing that is no list of sanctions', () => {
+it("a row's cell is read, and anything that is not a list of sanctions is refused", () => {
   expect(sanctionsOf('[]')).toEqual([]);
   expect(() => sanctionsOf('[{"nombre":"A"}]')).toThrow();
 });

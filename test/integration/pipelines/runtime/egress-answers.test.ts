@@ -8,7 +8,7 @@ import { makeAuthority } from '../../../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { exchange } from '../../../../pipelines/runtime/egress/request.ts';
 
-// What a server may write, byte for byte, and what it is taken for. Whatever follows the headers of an answer, its status stands.
+// Raw bytes that a server may write, and how they are understood. Once the headers have arrived, the status stands.
 const limits = {
   connectTimeoutMs: 3_000,
   headersTimeoutMs: 10_000,
@@ -114,7 +114,7 @@ describe('no answer is', () => {
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
       'connection_lost',
     ],
-    // The client takes a 100 that it did not ask for as the end of the connection.
+    // The client treats a 100 that it did not ask for as the end of the connection.
     ['100 that nobody asked for', `HTTP/1.1 100 Continue\r\n\r\n${ok}Content-Length: 0\r\n\r\n`, 'connection_lost'],
     ['two lengths', `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`, 'answer_malformed'],
   ])('%s', async (_, text, expected) => {
@@ -122,7 +122,7 @@ describe('no answer is', () => {
     expect(await post()).toBe(expected);
   });
 
-  it('interim answers without end: the limit is that of the whole exchange', async () => {
+  it('endless interim answers, which end at the limit of the whole exchange', async () => {
     answer = (socket) => {
       const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 50);
       socket.on('close', () => clearInterval(timer));
@@ -131,7 +131,7 @@ describe('no answer is', () => {
   });
 });
 
-it('whatever one answer was, the next request goes over a connection that is whole', async () => {
+it('after any answer, the next request uses an intact connection', async () => {
   const odd = [
     `${ok}Content-Length: 50\r\n\r\nhola`,
     'SSH-2.0\r\n',
@@ -143,7 +143,7 @@ it('whatever one answer was, the next request goes over a connection that is who
     await post();
     answer = (socket) => socket.write(`${ok}Content-Length: 2\r\n\r\nsi`);
     expect(await post()).toBe('200 si');
-    // More than was asked for may stand in the connection that is kept: it is no answer to the next request.
+    // A kept connection may hold more bytes than were asked for. They are no answer to the next request.
     answer = (socket) => socket.write(`${ok}Content-Length: 2\r\n\r\nsi${ok}Content-Length: 2\r\n\r\nno`);
     expect(await post()).toBe('200 si');
     answer = (socket) => socket.write(`${ok}Content-Length: 2\r\n\r\nsi`);

@@ -37,7 +37,7 @@ const failure = async (url: string) => {
   return result.answered ? `answered ${result.status}` : result.failure;
 };
 
-describe('a receiver whose certificate does not do gets no byte of the notice', () => {
+describe('a receiver with an invalid certificate gets no byte of the delivery', () => {
   it.each([
     ['expired', { notAfter: new Date('2020-01-01') }, 'certificate_expired'],
     ['for another name', { certificateNames: ['other.example.com'] }, 'certificate_wrong_name'],
@@ -48,7 +48,7 @@ describe('a receiver whose certificate does not do gets no byte of the notice', 
     await receiver.close();
   });
 
-  it('of an authority that nobody trusts, also when the environment says that nothing is verified', async () => {
+  it('of an untrusted authority, even when the environment turns verification off', async () => {
     const receiver = await startReceiver();
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
@@ -75,7 +75,7 @@ describe('a receiver whose certificate does not do gets no byte of the notice', 
 });
 
 describe('a connection', () => {
-  it('to nobody is no connection; to a server that never answers ends at the limit', async () => {
+  it('to a closed port fails; to a server that never answers it ends at the limit', async () => {
     const receiver = await startProgrammedReceiver(authority);
     receiver.answer(hang);
     const began = Date.now();
@@ -85,7 +85,7 @@ describe('a connection', () => {
     expect(await failure(`${receiver.origin}/`)).toBe('no_connection');
   });
 
-  it('goes straight, whatever proxy the environment names', async () => {
+  it('is direct, whatever proxy the environment names', async () => {
     let asked = 0;
     const proxy = createServer((_request, response) => {
       asked += 1;
@@ -154,7 +154,7 @@ describe('a connection', () => {
   });
 });
 
-it('a download gives a redirect as it is, streams, and is refused by the same guard', async () => {
+it('a download returns a redirect as it is, streams, and passes the same guard', async () => {
   const server = createServer((request, response) => {
     if (request.url === '/moved') response.writeHead(302, { location: '/file' }).end();
     else response.writeHead(200).end('bytes');

@@ -19,7 +19,7 @@ test('PostgreSQL: two runs at once apply each file once, and a third has nothing
   expect(await migratePostgres(DATABASE_URL)).toEqual([]);
   const client = new pg.Client({ connectionString: DATABASE_URL });
   await client.connect();
-  // Whatever stands in the files is there, functions with semicolons inside too.
+  // Everything in the files was applied, even functions with semicolons inside.
   await client.query(`SELECT ensure_event_day('2026-11-20')`);
   const { rows } = await client.query('SELECT count(*)::int AS plans FROM plan');
   expect(rows[0]).toEqual({ plans: 4 });
@@ -50,7 +50,7 @@ test('ClickHouse: two runs at once, and again, leave one set of tables that keep
 
 test('ClickHouse: a run that another one overtakes ends well, and the table of an earlier release is gone', async () => {
   const { CLICKHOUSE_URL, drop } = await freshClickhouseDatabase(inject('endpoints'));
-  // Before the first run comes to the file that reads the table, the second one does all of them, the file that drops it too.
+  // Before the first run reaches the file that reads the table, the second run applies all files, including the one that drops it.
   let overtaken = 0;
   const between = await relayTo(CLICKHOUSE_URL, async (statement) => {
     if (!statement.includes('FROM company_name FINAL')) return;
@@ -69,7 +69,7 @@ test('ClickHouse: a run that another one overtakes ends well, and the table of a
   await drop();
 });
 
-test('ClickHouse: a table that nothing is added to is merged to one part after its time, and not before', async () => {
+test('ClickHouse: a table without inserts is merged to one part after its time, and not before', async () => {
   const { CLICKHOUSE_URL, database, drop } = await freshClickhouseDatabase(inject('endpoints'));
   await migrateClickhouse(CLICKHOUSE_URL);
   const client = createClient({ url: CLICKHOUSE_URL });
@@ -82,7 +82,7 @@ test('ClickHouse: a table that nothing is added to is merged to one part after i
     return Number((await result.json<{ parts: string }>())[0]!.parts);
   };
   const values = [{ ruc: '20990000019', register: 1, version: '1', is_deleted: 0, row: '[]' }];
-  // Two parts are fewer than what is merged for its number.
+  // Two parts are too few to be merged because of their number.
   for (let part = 0; part < 2; part += 1) await client.insert({ table: 'taxpayer', format: 'JSONEachRow', values });
   expect(await partsOf('taxpayer')).toBe(2);
   for (const table of ['taxpayer', 'register_change', 'ranked_name']) {
@@ -105,10 +105,10 @@ test('ClickHouse: each register has a view of its live rows with named columns, 
     const described = await client.query({ query: `DESCRIBE TABLE ${view}`, format: 'JSONEachRow' });
     return (await described.json<{ name: string; type: string }>()).map(({ name }) => name);
   };
-  // As the first migration made it: whoever queries it finds the same columns.
+  // The columns are those of the view that the first migration made.
   const daily = [...padronReducido.columns].map(({ name }) => name);
   expect(await columnsOf('padron_reducido_current')).toEqual(['ruc', 'version', 'cells', ...daily]);
-  // As if an earlier release had made it with other columns.
+  // An earlier release may have made the view with other columns.
   await client.command({ query: 'CREATE OR REPLACE VIEW sancionados_current AS SELECT 1 AS earlier' });
   await migrateClickhouse(CLICKHOUSE_URL);
   const row = (key: number, version: number, is_deleted: number, cells: string[]) => ({

@@ -43,7 +43,7 @@ afterEach(() => {
 });
 
 describe('feed', () => {
-  test('opens at once, then shows what stands after the start, page by page, and what a ring tells of', async () => {
+  test('opens at once, then shows the events after the start page by page, and later those of each notification', async () => {
     const { history, source, asked } = makeHistory();
     history.last = 5;
     const { notifier, next, end } = open(source, 1);
@@ -59,18 +59,18 @@ describe('feed', () => {
     expect(await next()).toBeUndefined();
   });
 
-  test('nothing is asked for while the last text waits to be taken', async () => {
+  test('nothing is read while the last text waits to be taken', async () => {
     const { history, source, asked } = makeHistory();
     history.last = 100;
     const { notifier, next } = open(source, 0);
     await next();
     await next();
-    for (let ring = 0; ring < 10; ring += 1) notifier.notify();
+    for (let count = 0; count < 10; count += 1) notifier.notify();
     await vi.advanceTimersByTimeAsync(60_000);
     expect(asked).toEqual([0]);
   });
 
-  test('after 15 s of silence a comment, and another after 15 more', async () => {
+  test('after 15 s without an event it yields a comment, and another after 15 more', async () => {
     const { source } = makeHistory();
     const { next } = open(source, 0);
     await next();
@@ -87,7 +87,7 @@ describe('feed', () => {
     }
   });
 
-  test('what the filter passes over is read once', async () => {
+  test('events that the filter skips are read once', async () => {
     const { history, source, asked } = makeHistory((position) => position > 1_000);
     history.last = 1_000;
     const { notifier, next } = open(source, 0);
@@ -100,7 +100,7 @@ describe('feed', () => {
     expect(asked).toEqual([0, 1_000]);
   });
 
-  test('it ends where events that it did not show are gone: no gap is passed over in silence', async () => {
+  test('it ends where events that it did not show have been removed, so no gap stays hidden', async () => {
     const { history, source } = makeHistory();
     history.last = 9;
     history.removedThrough = 4;
@@ -109,7 +109,7 @@ describe('feed', () => {
     expect(await next()).toBeUndefined();
   });
 
-  test('a filter that passes nothing still says every 15 s that it is open, however much comes', async () => {
+  test('with a filter that lets nothing pass, the comment still comes every 15 s', async () => {
     const { history, source } = makeHistory(() => false);
     const { notifier, next } = open(source, 0);
     await next();

@@ -18,7 +18,7 @@ function lives(pid: number): boolean {
   }
 }
 
-test('a process of its own does one job and ends; what is no message of it is passed over', async () => {
+test('a process of its own runs one job and ends; other lines of its output are ignored', async () => {
   const run = inOwnProcess(program);
   const told: JobMessage[] = [];
   const { answer, end } = await run({ name: 'one' }, (message) => told.push(message), quiet);
@@ -29,7 +29,7 @@ test('a process of its own does one job and ends; what is no message of it is pa
   expect(lives(pid)).toBe(false);
 });
 
-test('a kept process does jobs one after another, whoever asks at the same time, and ends when it is idle', async () => {
+test('a kept process runs simultaneous jobs one after another, and ends when it is idle', async () => {
   const kept = new KeptProcess(program, 300);
   const order: string[] = [];
   const asked = ['one', 'two', 'three'].map(async (name) => {
@@ -45,7 +45,7 @@ test('a kept process does jobs one after another, whoever asks at the same time,
   expect((answer as Told).pid).not.toBe(pid);
 });
 
-test('an abort kills the process before it is told; who waited for it gets another one', async () => {
+test('an abort kills the process before the promise rejects; the next job gets a new process', async () => {
   const kept = new KeptProcess(program, 300);
   const stop = new AbortController();
   let pid = 0;
@@ -64,7 +64,7 @@ test('an abort kills the process before it is told; who waited for it gets anoth
   await expect(kept.run({ name: 'three' }, nothing, stop.signal)).rejects.toThrow('told to stop');
 });
 
-test('a process that ends without an answer says how, and the next job gets another one', async () => {
+test('the end of a process without an answer is reported, and the next job gets a new process', async () => {
   const kept = new KeptProcess(program, 300);
   const ended = await kept.run({ name: 'one', does: 'die' }, nothing, quiet);
   expect(ended).toEqual({ answer: null, end: 'exit code 9', errorText: 'out of luck' });

@@ -10,7 +10,7 @@ function thrownBy(work: () => unknown): unknown {
   }
 }
 
-test('of a row that is no JSON it is told where it was read, never what stands in it', () => {
+test('an error of JSON.parse is logged with its place and never with the text that it read', () => {
   const broken = thrownBy(() => JSON.parse('["PERSONA PLANTADA",x]'));
   expect(String(broken)).toContain('PLANTADA');
   for (const told of [describeError(broken), describeError(new Error('a row cannot be read', { cause: broken }))]) {
@@ -20,7 +20,7 @@ test('of a row that is no JSON it is told where it was read, never what stands i
   }
 });
 
-test("of ClickHouse's error its code and name, of any other its message and stack", () => {
+test("ClickHouse's error is logged with its code and name, any other with its message and stack", () => {
   const error = new ClickHouseError({ message: 'in PLANTADA', code: '159', type: 'TIMEOUT_EXCEEDED' });
   expect(describeError(error)).toEqual({ name: 'ClickHouseError', code: '159', type: 'TIMEOUT_EXCEEDED' });
   expect(describeError(new Error('the line was cut'))).toMatchObject({ name: 'Error', message: 'the line was cut' });

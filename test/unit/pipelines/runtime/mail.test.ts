@@ -24,14 +24,14 @@ describe('settings', () => {
     expect(makeMailer(configure(from))).toBeNull();
   });
 
-  it('a server without a sender is a mistake of the configuration', () => {
+  it('a server without a sender is a configuration error', () => {
     expect(() => makeMailer(configure({ SMTP_URL: 'smtp://localhost:25' }))).toThrow(/SMTP_FROM: is not set/);
     expect(() => configure({ SMTP_URL: 'http://localhost:25' })).toThrow(/SMTP_URL/);
   });
 });
 
 describe('sending', () => {
-  it('goes over TLS with a login, and arrives as it was written', async () => {
+  it('goes over TLS with a login, and arrives unchanged', async () => {
     const authority = await makeAuthority('Mail');
     server = await startMailServer({ authority, login: ['padron', 'p@ss/word'] });
     const url = `smtp://padron:p%40ss%2Fword@localhost:${server.port}`;
@@ -44,7 +44,7 @@ describe('sending', () => {
     expect(received!.raw).toMatch(/^Subject: =\?UTF-8\?Q\?Su_webhook_est=C3=A1_pausado\?=\r$/m);
   });
 
-  it('a server without TLS, or with a certificate that nobody vouches for, gets nothing', async () => {
+  it('a server without TLS, or with an untrusted certificate, gets nothing', async () => {
     server = await startMailServer({});
     const plain = makeMailer(configure({ ...from, SMTP_URL: `smtp://localhost:${server.port}` }))!;
     await expect(plain.send(mail)).rejects.toMatchObject({ name: 'MailError', retryable: true });
@@ -74,7 +74,7 @@ describe('sending', () => {
     },
   );
 
-  it('an address that would name several recipients, or further headers, reaches nobody else', async () => {
+  it('an address with further recipients or headers in it reaches nobody else', async () => {
     server = await startMailServer({});
     const mailer = makeMailer(configure({ ...from, SMTP_URL: `smtp://localhost:${server.port}`, SMTP_TLS: 'off' }))!;
     for (const to of ['a@empresa.pe, b@otra.pe', 'a@empresa.pe\r\nBcc: b@otra.pe']) {

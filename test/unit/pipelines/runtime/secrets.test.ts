@@ -5,7 +5,7 @@ import { makeWebhookSecret, openSecret, parseKeyRing, sealSecret } from '../../.
 const key = () => randomBytes(32).toString('base64');
 
 describe('webhook secrets at rest', () => {
-  it('open with their key after a rotation, and with no other', () => {
+  it('open with their key after a rotation, and with no other key', () => {
     const [old, fresh] = [key(), key()];
     const secret = makeWebhookSecret();
     const sealed = sealSecret(parseKeyRing(`k1:${old}`), 'wh_1', secret);
@@ -17,7 +17,7 @@ describe('webhook secrets at rest', () => {
     expect(() => openSecret(parseKeyRing(`k1:${fresh}`), 'wh_1', sealed)).toThrow('does not open');
   });
 
-  it('do not open for another webhook, changed, or cut', () => {
+  it('do not open for another webhook, or when they are changed or cut', () => {
     const ring = parseKeyRing(`k1:${key()}`);
     const sealed = sealSecret(ring, 'wh_1', makeWebhookSecret());
     expect(() => openSecret(ring, 'wh_2', sealed)).toThrow('does not open');
@@ -31,7 +31,7 @@ describe('webhook secrets at rest', () => {
     );
   });
 
-  it('are sealed differently each time and never show', () => {
+  it('are sealed differently each time and never appear in the sealed bytes', () => {
     const ring = parseKeyRing(`k1:${key()}`);
     const secret = makeWebhookSecret();
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

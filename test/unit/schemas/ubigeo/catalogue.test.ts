@@ -14,17 +14,17 @@ test('25 departments, 196 provinces, 1,891 districts', () => {
 });
 
 test.each([
-  // The institute's numbers, not RENIEC's; Lima is 15 and Lambayeque 14, Callao a unit of its own.
+  // The institute's numbers differ from RENIEC's: Lima is 15, Lambayeque 14, and Callao a department.
   ['150101', 'LIMA / LIMA / LIMA'],
   ['140101', 'LAMBAYEQUE / CHICLAYO / CHICLAYO'],
   ['070101', 'CALLAO / CALLAO / CALLAO'],
   ['240101', 'TUMBES / TUMBES / TUMBES'],
-  // Tayacaja as the institute numbers it; the shifted code of another list is unknown.
+  // Tayacaja has the institute's number; the shifted code of another list is unknown.
   ['090709', 'HUANCAVELICA / TAYACAJA / HUARIBAMBA'],
   ['090714', 'HUANCAVELICA / TAYACAJA / SALCABAMBA'],
   ['090708', null],
   ['090712', null],
-  // Districts of the last years, missing from older lists.
+  // These districts are new and missing from older lists.
   ['030612', 'APURÍMAC / CHINCHEROS / AHUAYRO'],
   ['130112', 'LA LIBERTAD / TRUJILLO / ALTO TRUJILLO'],
   ['180107', 'MOQUEGUA / MARISCAL NIETO / SAN ANTONIO'],
@@ -32,16 +32,16 @@ test.each([
   ['250306', 'UCAYALI / PADRE ABAD / HUIPOCA'],
   ['250307', 'UCAYALI / PADRE ABAD / BOQUERÓN'],
   ['131103', 'LA LIBERTAD / GRAN CHIMÚ / MARMOT'],
-  // The source names this district's province wrongly.
+  // The source has a wrong province for this district.
   ['061306', 'CAJAMARCA / SANTA CRUZ / NINABAMBA'],
-  // Old codes: the district of today.
+  // Old codes give today's district.
   ['160109', 'LORETO / PUTUMAYO / PUTUMAYO'],
   ['160114', 'LORETO / PUTUMAYO / TENIENTE MANUEL CLAVERO'],
   ['150144', 'LIMA / LIMA / LURIGANCHO'],
-  // Accents and Ñ stay in upper case.
+  // Upper case keeps accents and Ñ.
   ['090710', 'HUANCAVELICA / TAYACAJA / ÑAHUIMPUQUIO'],
   ['020101', 'ÁNCASH / HUARAZ / HUARAZ'],
-  // A code is text; what lost its leading zero, or is no district, is unknown.
+  // A code that lost its leading zero, or is no district's, is unknown.
   ['010202', 'AMAZONAS / BAGUA / ARAMANGO'],
   ['10202', null],
   ['30612', null],
@@ -58,6 +58,6 @@ test.each([
   ['a line without a name', 'codigo;nombre\n15;\n'],
   ['a code of another length', 'codigo;nombre\n151;Lima\n'],
   ['a district without its province', 'codigo;nombre\n15;Lima\n150101;Lima\n'],
-  // The districts of today of the old codes are part of the list.
+  // The list must have today's districts of the old codes.
   ['a list without the districts of today', 'codigo;nombre\n15;Lima\n1501;Lima\n150101;Lima\n'],
 ])('%s is refused', (_, text) => expect(() => readUbigeoCatalogue(text)).toThrow('ubigeo list'));

@@ -14,7 +14,7 @@ describe('an answer body is read up to a cap', () => {
     expect((await readCapped(of(body), undefined, 15)).problem).toBe('cut');
   });
 
-  it('an endless one is cut and its source closed', async () => {
+  it('an endless body is cut and its source closed', async () => {
     const endless = new Readable({
       read() {
         this.push(Buffer.alloc(1_000));
@@ -31,7 +31,7 @@ describe('an answer body is read up to a cap', () => {
     expect([result.body.length, result.problem]).toEqual([16_000, 'cut']);
   });
 
-  it('broken compression gives what was read and never throws', async () => {
+  it('broken compression returns what was read and never throws', async () => {
     const cut = gzipSync(Buffer.from('hello '.repeat(1_000))).subarray(0, 20);
     expect((await readCapped(of(cut), 'gzip', 16_000)).problem).toBe('broken');
     expect((await readCapped(of(Buffer.from('not gzip')), 'gzip', 16_000)).problem).toBe('broken');

@@ -5,14 +5,14 @@ import type { EgressPolicy } from '../../../../../pipelines/runtime/egress/polic
 
 const strict: EgressPolicy = { allowPrivateTargets: false };
 
-describe('at connect, without any check before', () => {
-  it('a name without addresses is told from one that is refused', async () => {
+describe('at connect, without an earlier check', () => {
+  it('a name without addresses is distinguished from one that is refused', async () => {
     const lookup = guardedLookup(strict, async () => []);
     const problem = await new Promise((resolve) => lookup('nowhere.example.com', { all: true }, resolve));
     expect(problem).toMatchObject({ name: 'EgressRefused', problem: 'name_not_resolved' });
   });
 
-  it('the name is asked again at each new connection, so a name that turns inwards is caught', async () => {
+  it('the name is resolved at each new connection, so one that changes to a private address is refused', async () => {
     const answers = [['93.184.216.34'], ['127.0.0.1']];
     const lookup = guardedLookup(strict, async () => answers.shift()!);
     const ask = () =>
@@ -24,7 +24,7 @@ describe('at connect, without any check before', () => {
   });
 });
 
-describe('the lookup answers in the form it was asked in', () => {
+describe('the lookup answers in the requested form', () => {
   const lookup = guardedLookup(strict, async () => ['93.184.216.34', '2606:4700::1']);
   it('a list with all, one address without, the family where one is named', async () => {
     const ask = (options: object) =>
@@ -40,7 +40,7 @@ describe('the lookup answers in the form it was asked in', () => {
   });
 });
 
-describe('failures are told as classes', () => {
+describe('failures are reported as classes', () => {
   it.each([
     ['CERT_HAS_EXPIRED', 'certificate_expired'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate_untrusted'],

@@ -17,7 +17,7 @@ const limits = {
 
 const connectable = refusedTargets.filter(({ atConnect }) => atConnect !== null);
 
-describe('where a webhook is registered, changed or tried', () => {
+describe('when a webhook is created, changed or tried', () => {
   it.each(refusedTargets)('row $row: $url', async ({ url }) => {
     const check = checkTargetUrl(url, policy);
     const resolved = check.ok ? await resolveTarget(check.url, policy, resolveInside) : check;

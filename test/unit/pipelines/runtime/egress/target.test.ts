@@ -115,7 +115,7 @@ describe('a webhook address is refused', () => {
   );
 });
 
-describe('a webhook address is admitted', () => {
+describe('a webhook address is allowed', () => {
   it.each([
     'https://example.com/',
     'https://example.com:8443/padron?token=1@2',

@@ -72,7 +72,7 @@ it("an error passes through; the span has its class, and not its text, which may
   expect(text).not.toMatch(/10990000013|PLANTADA/);
 });
 
-it('work that several wait for belongs to the first and is linked with the others, from both sides', async () => {
+it('work that several spans wait for is a child of the first and linked with the others from both sides', async () => {
   const { spans } = await traced(async () => {
     const waiting: (Span | undefined)[] = [undefined];
     let serve = () => {};
@@ -99,7 +99,7 @@ it('work that several wait for belongs to the first and is linked with the other
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 
-it("a caller's traceparent is taken, its wish to be traced or not too, and anything else is none", async () => {
+it("a caller's traceparent and its sampling flag are followed; a malformed one is ignored", async () => {
   const { spans } = await traced(async () => {
     const ask = (name: string, traceparent: string) =>
       inSpan(name, {}, () => inSpan(`in ${name}`, {}, nothing), propagation.extract(ROOT_CONTEXT, { traceparent }));
@@ -133,7 +133,7 @@ it('the standard samplers keep their share', async () => {
   expect(half).toBeLessThan(150);
 });
 
-it('what the log adds to a line is the trace of the span that writes it, and nothing outside of one', async () => {
+it('a log line has the trace id of the span that writes it, and none outside of a span', async () => {
   await traced(async () => {
     expect(traceLogFields()).toEqual({});
     const caller = propagation.extract(ROOT_CONTEXT, { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
@@ -184,7 +184,7 @@ it('sends protobuf to /v1/traces with the headers that are set, unless set other
   expect(Object.keys(createRequire(import.meta.url).cache).join()).toContain('@opentelemetry/sdk-trace/');
 });
 
-it('settings that are wrong are named', () => {
+it('wrong settings are named', () => {
   const wrong = {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
