@@ -71,7 +71,6 @@ export class LagWatch {
   #busy = false;
   /** When any partition of this process last moved. */
   #movedAt = 0;
-  totalLag = 0;
 
   constructor(options: LagWatchOptions) {
     this.#options = options;
@@ -86,9 +85,7 @@ export class LagWatch {
     if (this.#busy) return;
     this.#busy = true;
     try {
-      let total = 0;
-      for (const topic of this.#options.topics) total += await this.#measure(topic);
-      this.totalLag = total;
+      for (const topic of this.#options.topics) await this.#measure(topic);
     } catch {
       // Without the broker's answer no partition can be called stuck, so all times start anew.
       this.#seen.clear();
@@ -97,11 +94,10 @@ export class LagWatch {
     }
   }
 
-  async #measure(topic: string): Promise<number> {
+  async #measure(topic: string): Promise<void> {
     const { offsets, group, metrics, noProgressMs, assigned, lastActivity, isStopped, onStuck } = this.#options;
     const [ends, committed] = await Promise.all([offsets.ends(topic), offsets.committed(group, topic)]);
     const now = Date.now();
-    let total = 0;
     const mine = new Set(assigned(topic));
     for (const [partition, end] of ends.entries()) {
       const key = `${topic}/${partition}`;
@@ -113,7 +109,6 @@ export class LagWatch {
       }
       const at = committed[partition] ?? 0;
       const lag = Math.max(0, end - at);
-      total += lag;
       metrics.lag.set(labels, lag);
       const before = this.#seen.get(key);
       if (before === undefined || before.committed !== at || lag === 0) {
@@ -125,6 +120,5 @@ export class LagWatch {
       const patienceMs = now - this.#movedAt < noProgressMs ? noProgressMs * 5 : noProgressMs;
       if (!isStopped(topic, partition) && now - active > patienceMs) onStuck(topic, partition, lag);
     }
-    return total;
   }
 }

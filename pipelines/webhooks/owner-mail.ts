@@ -107,7 +107,7 @@ async function mailOne({ mailer, log, rule }: OwnerMailDependencies, due: OwnerM
 
 /** The text of the mail. It names the webhook by its id: a URL may hold a secret, a description a person's name. */
 function textOf(notice: OwnerNotice, webhookId: string, at: Date): { subject: string; text: string } {
-  const { title, lines } = partsOf(notice);
+  const { title, lines } = contentOf(notice);
   const text = [
     `${title} (${limaTime(at)}).`,
     '',
@@ -121,7 +121,7 @@ function textOf(notice: OwnerNotice, webhookId: string, at: Date): { subject: st
   return { subject: `${title}: ${webhookId}`, text: text.join('\n') };
 }
 
-function partsOf(notice: OwnerNotice): { title: string; lines: string[] } {
+function contentOf(notice: OwnerNotice): { title: string; lines: string[] } {
   switch (notice.kind) {
     case 'webhook.por_pausar':
       return {
