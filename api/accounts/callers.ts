@@ -1,27 +1,27 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
-import { type LastKnown, type LastKnownLimits, makeLastKnown } from '../last-known.ts';
+import { type LastKnownLimits, makeLastKnown } from '../last-known.ts';
 import { ApiProblem, storeUnavailable } from '../problems.ts';
 import { type ContractDays, contractInForce, openContracts } from './contracts.ts';
 import { readToken, secretMatches } from './tokens.ts';
 
-/** Who calls: what the token stands for at this moment. */
+/** The account behind a token, as it is at this moment. */
 export interface Caller {
   tokenId: string;
   accountId: number;
   plan: string;
   planRank: number;
-  /** Of the plan: requests of any route per clock minute. */
+  /** The plan's limit of requests per clock minute, over all routes. */
   requestsPerMinute: number;
-  /** In force today; null: none. */
+  /** Reference of the data-processing contract in force today, if there is one. */
   contract: string | null;
 }
 
-/** Ranks of the plans that gate operations; an account's own rank is data. */
+/** Ranks of the plans that operations ask for. The rank of an account's own plan is read from the database. */
 export const planRanks = { free: 1, micro: 2, crecimiento: 3, empresa: 4 } as const;
 export type PlanName = keyof typeof planRanks;
 
-/** The lowest plan that watches. */
+/** The lowest plan that includes watch lists. */
 export const watchPlan: PlanName = 'crecimiento';
 
 interface TokenState {
@@ -34,7 +34,7 @@ interface TokenState {
   contracts: ContractDays[];
 }
 
-/** Fresh for 5 s, so that a revocation bites within them; without PostgreSQL the last known state serves 60 s. */
+/** A revoked token is refused within 5 s. While PostgreSQL does not answer, the last known state serves for 60 s. */
 const tokenLimits: LastKnownLimits = {
   freshMs: 5_000,
   servesMs: 60_000,
@@ -46,7 +46,7 @@ const tokenLimits: LastKnownLimits = {
 export type Identify = (authorization: string | undefined) => Promise<Caller>;
 
 /**
- * Reads the Authorization header and says who calls.
+ * Makes the function that reads the Authorization header and finds out who calls.
  * @throws ApiProblem sin_token, token_invalido, token_revocado, token_sandbox, servicio_no_disponible
  */
 export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
@@ -60,7 +60,9 @@ export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
       );
     const token = readToken(text);
     if (token === null) throw invalidToken();
-    const state = await known(states, token.id);
+    const state = await states.get(token.id).catch((error: unknown) => {
+      throw storeUnavailable(error);
+    });
     if (state === null || !secretMatches(token.secret, state.secret_sha256)) throw invalidToken();
     if (state.revoked)
       throw new ApiProblem('token_revocado', 'El token fue revocado. Use otro.', {}, challenge('invalid_token'));
@@ -75,21 +77,13 @@ export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
   };
 }
 
-/** @throws ApiProblem plan_insuficiente, which names the plan that is needed */
+/** @throws ApiProblem plan_insuficiente, whose text names the plan that is needed */
 export function requirePlan(caller: Caller, needed: PlanName): void {
   if (caller.planRank >= planRanks[needed]) return;
   throw new ApiProblem(
     'plan_insuficiente',
     `Esta operación está incluida desde el plan ${needed}; la cuenta tiene el plan ${caller.plan}.`,
   );
-}
-
-async function known(states: LastKnown<string, TokenState | null>, id: string): Promise<TokenState | null> {
-  try {
-    return await states.get(id);
-  } catch (error) {
-    throw storeUnavailable(error);
-  }
 }
 
 function bearerText(authorization: string | undefined): string {
@@ -100,9 +94,9 @@ function bearerText(authorization: string | undefined): string {
       {},
       challenge(),
     );
-  const parts = /^bearer +([^\s]+) *$/i.exec(authorization);
-  if (parts === null) throw invalidToken('La cabecera debe decir Authorization: Bearer y, tras un espacio, el token.');
-  return parts[1]!;
+  const match = /^bearer +([^\s]+) *$/i.exec(authorization);
+  if (match === null) throw invalidToken('La cabecera debe decir Authorization: Bearer y, tras un espacio, el token.');
+  return match[1]!;
 }
 
 function invalidToken(
@@ -127,15 +121,15 @@ async function readTokenState(pool: Pool, id: string): Promise<TokenState | null
   return rows[0] ?? null;
 }
 
-/** Who reads the calendar; null: the sandbox token, or a token that could not be looked up. */
+/** Finds out who reads the calendar. Resolves with null for the sandbox token, and for a token that cannot be looked up now. */
 export type IdentifyReader = (authorization: string | undefined) => Promise<Caller | null>;
 
-/** A look-up of a known database takes a few milliseconds; the calendar does not wait for one that hangs. */
+/** Reading a token takes a few milliseconds. The calendar does not wait longer for a database that hangs. */
 const readerWaitMs = 500;
 
 /**
- * The calendar is public data: the sandbox token opens it, and while PostgreSQL does not answer so does any well-formed
- * token. `identify` judges a token's form before it asks the database, so what is still waiting is well-formed.
+ * The calendar is public data: the sandbox token opens it, and any well-formed token does while PostgreSQL does not answer.
+ * `identify` judges a token's form before it asks the database, so a token that is still being read is well-formed.
  * @throws ApiProblem sin_token, token_invalido, token_revocado
  */
 export function makeIdentifyReader(identify: Identify, waitMs = readerWaitMs): IdentifyReader {

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
 
-/** A data-processing contract's reference and its days in Lima, both within it; `until` null: open. */
+/** A data-processing contract's reference, and its first and last day in Lima. A contract without a last day is open. */
 export interface ContractDays {
   reference: string;
   from: string;
@@ -10,24 +10,24 @@ export interface ContractDays {
 export interface Contract extends ContractDays {
   id: number;
   account: number;
-  /** Ended at once, before its last day. */
+  /** Set when the contract was ended at once, before its last day. */
   ended_at: Date | null;
   created_at: Date;
 }
 
-/** SQL: the contracts of account `a` that are in force today or may be later, newest first, as JSON. */
+/** SQL expression: the contracts of account `a` that are in force today or will be, the newest first, as JSON. */
 export const openContracts = `coalesce((
   SELECT json_agg(json_build_object('reference', c.reference, 'from', c.from_day, 'until', c.until_day) ORDER BY c.id DESC)
   FROM data_contract c
   WHERE c.account_id = a.id AND c.ended_at IS NULL
     AND (c.until_day IS NULL OR c.until_day >= (now() AT TIME ZONE 'America/Lima')::date)), '[]')`;
 
-/** Of several in force the newest counts. */
+/** When several contracts are in force, the newest one counts. They come newest first. */
 export function contractInForce(contracts: readonly ContractDays[], today: string): ContractDays | null {
   return contracts.find(({ from, until }) => from <= today && (until === null || today <= until)) ?? null;
 }
 
-/** Not repeatable: each call is one more contract. null: no such account. */
+/** Not repeatable: each call makes another contract. Returns null when there is no such account. */
 export async function addContract(
   database: Pool | PoolClient,
   accountId: number,
@@ -43,7 +43,7 @@ export async function addContract(
 
 const columns = `id, account_id AS account, reference, from_day AS "from", until_day AS "until", ended_at, created_at`;
 
-/** Newest first, past ones too; of one account or of all. */
+/** Contracts of one account, or of all for null, the newest first. Past ones are included. */
 export async function listContracts(pool: Pool, accountId: number | null, limit: number): Promise<Contract[]> {
   const { rows } = await pool.query<Contract>(
     `SELECT ${columns} FROM data_contract WHERE $1::bigint IS NULL OR account_id = $1 ORDER BY id DESC LIMIT $2`,
@@ -53,10 +53,10 @@ export async function listContracts(pool: Pool, accountId: number | null, limit:
 }
 
 /**
- * Ends a contract at once, or on a last day. Repeatable: the first end at once stays. Every API process knows within 5
- * seconds. The row stays as history.
- * @returns null: no such contract
- * @throws what pg throws when the last day is before its first (SQLSTATE 23514)
+ * Ends a contract on a last day, or at once for null. Repeatable: a contract that was ended at once keeps that time. Every
+ * API process sees the end within 5 seconds. The row stays as history.
+ * @returns null when there is no such contract
+ * @throws pg's error with SQLSTATE 23514 when the last day is before the first
  */
 export async function endContract(pool: Pool, id: number, lastDay: string | null): Promise<Contract | null> {
   const { rows } = await pool.query<Contract>(

@@ -2,22 +2,25 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /**
- * A token is `pad_live_<id>_<secret>`: the id finds the row, the secret is 24 random bytes of which only the SHA-256 is
- * stored. A plain hash is enough for a secret of 192 random bits: there is nothing to guess from a dictionary.
+ * A token is `pad_live_<id>_<secret>`. The id finds the row; the secret is 24 random bytes of which only the SHA-256 is
+ * stored. A plain hash is enough, because no dictionary holds a secret of 192 random bits.
  */
 const tokenForm = /^pad_live_([0-9a-f]{16})_([0-9a-f]{48})$/;
 
 export function readToken(text: string): { id: string; secret: string } | null {
-  const parts = tokenForm.exec(text);
-  return parts === null ? null : { id: parts[1]!, secret: parts[2]! };
+  const match = tokenForm.exec(text);
+  return match === null ? null : { id: match[1]!, secret: match[2]! };
 }
 
-/** Compared in constant time. */
+/** Compares in constant time, so that response times do not give the stored hash away. */
 export function secretMatches(secret: string, storedSha256: Buffer): boolean {
   return timingSafeEqual(sha256(secret), storedSha256);
 }
 
-/** The token's text exists only in the answer of this call. Dying before it is shown leaves an unused row. */
+/**
+ * The token's text exists only in the return value. A process that dies before it is shown leaves a row that nobody can use.
+ * @returns null when there is no such account
+ */
 export async function createToken(pool: Pool, accountId: number): Promise<{ id: string; token: string } | null> {
   const id = randomBytes(8).toString('hex');
   const secret = randomBytes(24).toString('hex');
@@ -35,7 +38,7 @@ export interface TokenSummary {
   revoked_at: Date | null;
 }
 
-/** Newest first; of one account or of all. */
+/** Tokens of one account, or of all for null, the newest first. */
 export async function listTokens(pool: Pool, accountId: number | null, limit: number): Promise<TokenSummary[]> {
   const { rows } = await pool.query<TokenSummary>(
     `SELECT id, account_id AS account, created_at, revoked_at FROM token
@@ -45,7 +48,10 @@ export async function listTokens(pool: Pool, accountId: number | null, limit: nu
   return rows;
 }
 
-/** Repeatable: the first revocation's time stays. null: no such token. Every API process knows within 5 seconds. */
+/**
+ * Revokes a token. Repeatable: the time of the first revocation stays. Every API process refuses the token within 5 seconds.
+ * @returns the time of the revocation, or null when there is no such token
+ */
 export async function revokeToken(pool: Pool, id: string): Promise<Date | null> {
   const { rows } = await pool.query<{ revoked_at: Date }>(
     'UPDATE token SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING revoked_at',

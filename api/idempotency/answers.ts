@@ -4,17 +4,18 @@ import { type KeyRing, openSecret, sealSecret } from '../../pipelines/runtime/se
 import { idempotencyKeyText } from '../../schemas/http/batch.ts';
 import { ApiProblem } from '../problems.ts';
 
-/** A request that works on its answer under a key. */
+/** One request that has taken a key and works on the answer. */
 export interface Run {
   accountId: number;
   keySha256: Buffer;
+  /** Identifies the request, so that one that was overtaken cannot write. */
   holder: string;
 }
 
 export interface KeptAnswer {
-  /** The exact body. */
+  /** The exact body: a repeat is answered with the same bytes. */
   body: string;
-  /** It holds records that only a data-processing contract opens. */
+  /** Whether the answer has records that may only be shown to an account with a data-processing contract. */
   holdsPersons: boolean;
 }
 
@@ -24,30 +25,30 @@ export type Begun =
   | { state: 'other_body' }
   | ({ state: 'answered' } & KeptAnswer);
 
-/** Another request took the key over after the lease had ended: what this one did must not be charged. */
+/** The request's lease ended and another request took the key over, so this one must not charge for its answer. */
 export class RunLost extends Error {
   override name = 'RunLost';
   readonly code = 'run_lost';
   readonly retryable = true;
 }
 
-/** Answers under an account's keys, in PostgreSQL, so that it does not matter which API process is asked. */
+/** Stored answers by account and key. They are in PostgreSQL, so a repeat may reach any API process. */
 export interface IdempotentAnswers {
   /**
-   * Takes the key, or says why not. Dying after it leaves the key taken until its lease ends.
-   * @param rawBody the request's body as it was sent: its SHA-256 says whether a repeat is one
+   * Takes the key, or returns why it cannot be taken. A process that dies afterwards leaves the key taken until its lease ends.
+   * @param rawBody the request's body as it was sent: a repeat must have the same SHA-256
    */
   begin(accountId: number, key: string, rawBody: string): Promise<Begun>;
-  /** Keeps the answer, inside the transaction that charges for it: both are there or neither. @throws RunLost */
+  /** Stores the answer inside the transaction that charges for it, so that both are committed or neither. @throws RunLost */
   keep(client: PoolClient, run: Run, answer: KeptAnswer): Promise<void>;
-  /** Makes the key usable again after a failure; an answer that is kept stays. */
+  /** Makes the key usable again after a failure. An answer that was stored stays. */
   free(run: Run): Promise<void>;
 }
 
 export interface IdempotencyLimits {
-  /** How long a request that died keeps its key. */
+  /** How long a key stays taken when its request died. */
   leaseMs: number;
-  /** How long an answer is given again. */
+  /** How long a stored answer is given to repeats. */
   keptHours: number;
 }
 
@@ -58,7 +59,7 @@ interface Row {
   holds_persons: boolean;
 }
 
-/** A key that is freed between the two statements of `begin` is tried again; more often means that others are as quick. */
+/** `begin` tries again when the key is freed between its two statements. After so many tries other requests are taking it. */
 const attempts = 5;
 
 export function makeIdempotentAnswers(pool: Pool, ring: KeyRing, limits: IdempotencyLimits): IdempotentAnswers {
@@ -122,7 +123,7 @@ async function read(pool: Pool, { accountId, keySha256 }: Run): Promise<Row | nu
   return rows[0] ?? null;
 }
 
-/** What a sealed answer is bound to: copied to another row it does not open. */
+/** The sealed answer is bound to this text, so it cannot be opened when it is copied to another row. */
 function ownerOf({ accountId, keySha256 }: Run): string {
   return `idempotent_answer:${accountId}:${keySha256.toString('hex')}`;
 }
@@ -132,10 +133,10 @@ function sha256(text: string): Buffer {
 }
 
 /**
- * The key of the header Idempotency-Key, bare or as the quoted string of the IETF draft: both ways of writing name the same
- * key. null: none was sent.
- * @param values the header as often as it was sent
- * @throws ApiProblem parametro_invalido: empty, too long, not printable, not closed, or sent twice
+ * Reads the header Idempotency-Key. The bare text and the quoted string of the IETF draft are the same key.
+ * @param values one text for each time that the header was sent
+ * @returns null when the header was not sent
+ * @throws ApiProblem parametro_invalido when the key is empty, too long, not printable, not closed, or sent twice
  */
 export function readIdempotencyKey(values: readonly string[] | undefined): string | null {
   if (values === undefined) return null;
@@ -145,7 +146,7 @@ export function readIdempotencyKey(values: readonly string[] | undefined): strin
   return text.startsWith('"') ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text;
 }
 
-// The key itself is not repeated: it may hold anything, a RUC among it.
+// The problem does not repeat the key, which may contain anything, such as a RUC.
 function invalidKey(mensaje: string): ApiProblem {
   const campo = 'Idempotency-Key';
   return new ApiProblem('parametro_invalido', `${campo}: ${mensaje}.`, { errors: [{ campo, mensaje }] });

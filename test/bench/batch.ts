@@ -28,7 +28,7 @@ export async function run(args: string[]): Promise<void> {
   const seconds = numberOption(args, 'seconds', 10);
   console.log(`machine: ${describeMachine()}`);
   await onOwnStack('batch', ['postgres', 'clickhouse'], async ({ endpoints }) => {
-    const token = await serveTaxpayers(endpoints, rows);
+    const [token] = (await serveTaxpayers(endpoints, rows)) as [string];
     const { CLICKHOUSE_URL, DATABASE_URL } = endpoints;
     const api = await startApi({ CLICKHOUSE_URL, DATABASE_URL });
     try {

@@ -17,13 +17,13 @@ export interface CallFigures {
 }
 
 /**
- * Runs `callers` keep-alive connections for `seconds` after `warmUpSeconds`; each sends again as soon as it is
+ * Runs `callers` keep-alive connections, which share the tokens, for `seconds` after `warmUpSeconds`; each sends again as soon as it is
  * answered. They are bare sockets, because a full HTTP client would use more CPU than the server that shares its two
  * cores.
  */
 export async function callFor(
   url: string,
-  token: string,
+  tokens: readonly string[],
   next: () => Look,
   limits: { callers: number; warmUpSeconds: number; seconds: number },
 ): Promise<CallFigures> {
@@ -32,7 +32,8 @@ export async function callFor(
   let wrong = 0;
   const startsAt = performance.now() + limits.warmUpSeconds * 1_000;
   const endsAt = startsAt + limits.seconds * 1_000;
-  const caller = async () => {
+  const caller = async (number: number) => {
+    const token = tokens[number % tokens.length];
     const connection = await openConnection(hostname, Number(port));
     const head = `HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     while (performance.now() < endsAt) {
@@ -46,7 +47,7 @@ export async function callFor(
     }
     connection.socket.destroy();
   };
-  await Promise.all(Array.from({ length: limits.callers }, caller));
+  await Promise.all(Array.from({ length: limits.callers }, (_, number) => caller(number)));
   const [p50Ms, p99Ms] = [quantile(0.5, latencies), quantile(0.99, latencies)];
   return { served: latencies.length, wrong, seconds: limits.seconds, p50Ms, p99Ms };
 }

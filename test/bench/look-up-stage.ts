@@ -9,8 +9,12 @@ import { unlimitedToken } from './own-stack.ts';
 /** The day of the first editions. The daily register has a second one, a day later. */
 export const firstDay = '2026-11-25';
 
-/** Loads `rows` companies into the engines without the pipeline. Returns a token that reaches no limit. */
-export async function serveTaxpayers({ DATABASE_URL, CLICKHOUSE_URL }: Endpoints, rows: number): Promise<string> {
+/** Loads `rows` companies into the engines without the pipeline. Returns a token of each account, which reaches no limit. */
+export async function serveTaxpayers(
+  { DATABASE_URL, CLICKHOUSE_URL }: Endpoints,
+  rows: number,
+  accounts = 1,
+): Promise<string[]> {
   await migratePostgres(DATABASE_URL);
   await migrateClickhouse(CLICKHOUSE_URL);
   const clickhouse = makeClickhouse(CLICKHOUSE_URL, 'bench', { requestTimeoutMs: 600_000, connections: 1 });
@@ -24,7 +28,8 @@ export async function serveTaxpayers({ DATABASE_URL, CLICKHOUSE_URL }: Endpoints
   const pool = makePool(DATABASE_URL, 'bench', 1);
   for (const register of loadedRegisters) await insertEdition(pool, { register, number: 1, fechaDato: firstDay });
   await insertEdition(pool, { number: 2, fechaDato: '2026-11-26', sha256: 'cd'.repeat(32) });
-  const token = await unlimitedToken(pool);
+  const tokens: string[] = [];
+  while (tokens.length < accounts) tokens.push(await unlimitedToken(pool));
   await pool.end();
-  return token;
+  return tokens;
 }

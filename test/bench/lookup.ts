@@ -11,22 +11,23 @@ const callers = 64;
 const goal = { perSecond: 3_000, p99Ms: 50, pastRatio: 3 };
 
 /**
- * `--rows N` (2,000,000), `--seconds S` (10). Looks up random uncached RUCs through the API with 64 callers on its own
- * stack; records are made of four registers. It also measures look-ups as of a day before some companies changed, and
+ * `--rows N` (2,000,000), `--seconds S` (10), `--accounts N` (1). Looks up random uncached RUCs through the API with 64
+ * callers of N accounts on its own stack; records are made of four registers. It also measures look-ups as of a day before some companies changed, and
  * the API with one ClickHouse query per look-up. Callers, API and engines share the machine.
  */
 export async function run(args: string[]): Promise<void> {
   const rows = numberOption(args, 'rows', 2_000_000);
   const seconds = numberOption(args, 'seconds', 10);
+  const accounts = numberOption(args, 'accounts', 1);
   console.log(`machine: ${describeMachine()}`);
   await onOwnStack('lookup', ['postgres', 'clickhouse'], async (stack) => {
-    const token = await serveTaxpayers(stack.endpoints, rows);
-    const figures = await measure(stack, token, rows, seconds, {});
-    const peer = await measure(stack, token, rows, seconds, {
+    const tokens = await serveTaxpayers(stack.endpoints, rows, accounts);
+    const figures = await measure(stack, tokens, rows, seconds, {});
+    const peer = await measure(stack, tokens, rows, seconds, {
       LOOKUP_MAX_KEYS: '1',
       LOOKUP_IN_FLIGHT: String(callers),
     });
-    const past = await measure(stack, token, rows, seconds, {}, `?fecha=${firstDay}`);
+    const past = await measure(stack, tokens, rows, seconds, {}, `?fecha=${firstDay}`);
     print('batched look-ups', figures);
     print(`as of ${firstDay}, where a third of the companies had another row`, past);
     print('peer: one query per look-up', peer);
@@ -54,7 +55,7 @@ interface Figures {
 
 async function measure(
   { endpoints }: Stack,
-  token: string,
+  tokens: readonly string[],
   rows: number,
   seconds: number,
   settings: Record<string, string>,
@@ -64,9 +65,9 @@ async function measure(
   const api: RunningApi = await startApi({ CLICKHOUSE_URL, DATABASE_URL, ...settings });
   try {
     const next = () => lookOf(Math.floor(Math.random() * rows), rows, query);
-    await callFor(api.url, token, next, { callers, warmUpSeconds: 0, seconds: 3 });
+    await callFor(api.url, tokens, next, { callers, warmUpSeconds: 0, seconds: 3 });
     const watch = new ProcessWatch();
-    const calls = await callFor(api.url, token, next, { callers, warmUpSeconds: 0, seconds });
+    const calls = await callFor(api.url, tokens, next, { callers, warmUpSeconds: 0, seconds });
     const cpuSeconds = new Map([...watch.stop()].map(([name, figures]) => [name, figures.cpuSeconds]));
     return { calls, cpuSeconds };
   } finally {

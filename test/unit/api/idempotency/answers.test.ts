@@ -16,7 +16,7 @@ test.each([
   expect(readIdempotencyKey([header])).toBe(key);
 });
 
-test('the document shows the very form that is read', () => {
+test('the pattern in the document accepts exactly the keys that are read', () => {
   const { parameters } = makeDocument('', {}).paths!['/id/v1/ruc/batch']!.post!;
   const shown = parameters!.find((each) => 'name' in each && each.name === 'Idempotency-Key');
   const { pattern } = (shown as { schema: { pattern: string } }).schema;
@@ -27,7 +27,7 @@ test('the document shows the very form that is read', () => {
   );
   fc.assert(
     fc.property(written, (text) => {
-      // What stands around a header's value is no part of it.
+      // HTTP strips spaces around a header's value.
       fc.pre(text === text.trim());
       expect(new RegExp(pattern).test(text)).toBe(isRead(text));
     }),

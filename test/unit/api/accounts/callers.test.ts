@@ -7,7 +7,7 @@ import { sandboxToken, strangerToken } from '../../../support/api/calendar-app.t
 
 test('a PostgreSQL that hangs keeps nobody from the calendar, and opens it to no malformed token', async () => {
   const sockets: Socket[] = [];
-  // Takes connections and says nothing.
+  // Accepts connections and never answers.
   const silent = createServer((socket) => void sockets.push(socket));
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as AddressInfo;
@@ -26,7 +26,7 @@ test('a PostgreSQL that hangs keeps nobody from the calendar, and opens it to no
   await pool.end();
 });
 
-test('an error that says nothing about PostgreSQL is not swallowed', async () => {
+test('an error that does not come from PostgreSQL is not swallowed', async () => {
   const identifyReader = makeIdentifyReader(() => Promise.reject(new TypeError('a defect')));
   await expect(identifyReader(`Bearer ${strangerToken}`)).rejects.toThrow('a defect');
   const revoked = makeIdentifyReader(() => Promise.reject(new ApiProblem('token_revocado', 'El token fue revocado.')));
