@@ -1,32 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import type { Purse } from './types.ts';
 
-/** An account's units at one moment, read under the account's lock. */
+/** An account's units, read while the account is locked. */
 export interface Funds {
   /** The plan's units of the month. */
   limit: number;
-  /** Units of the month spent in all, and how many of them by the asking process's own leases. */
+  /** Units of the month that all processes spent, and the part that the asking process's own leases spent. */
   used: number;
   usedHere: number;
   /** Prepaid units not spent. */
   prepaid: number;
-  /** Unspent units in leases, by purse: of all processes and of the others. */
+  /** Unspent units in leases by purse: those of all processes, and those of the other processes. */
   leased: Record<Purse, number>;
   leasedElsewhere: Record<Purse, number>;
-  /** When the last of the others' leases lapses unless renewed; 0: none. */
+  /** Time until the last lease of another process lapses if it is not renewed. 0 when there is no such lease. */
   elsewhereLapsesInMs: number;
 }
 
-/** Hands out at most this share of what is free, so that the last units are not all in one process's hands. */
+/** A grant is at most this part of what is free, so that one process does not hold all of the last units. */
 const shareOfFree = 8;
 const maxBlockUnits = 10_000;
 
 export type Grant = Record<Purse, number>;
 
 /**
- * How many units to lease: the block where there is plenty, less towards the end, at least what is missing. The month's
- * quota first; the prepaid balance is opened only when no other process holds units of the month, or when those that do
- * were asked and have not given them back (`isRecallOver`).
+ * Decides how many units to lease: a block while there are plenty, less towards the end, and at least the missing ones. The
+ * month's units go first. Prepaid units are leased only when no other process holds units of the month, or when the others
+ * were asked for them and have not returned them (`isRecallOver`).
  */
 export function decideGrant(funds: Funds, missing: number, block: number, isRecallOver: boolean): Grant {
   const free = freeUnits(funds);
@@ -37,7 +37,7 @@ export function decideGrant(funds: Funds, missing: number, block: number, isReca
   return { mes: ofMonth, prepago: portion(free.prepago, rest, block) };
 }
 
-/** Neither spent nor leased. A plan that was lowered, or a late report, may leave less than nothing: none. */
+/** Units neither spent nor leased. A lowered plan or a late report can make the difference negative, which counts as 0. */
 export function freeUnits(funds: Funds): Grant {
   return {
     mes: Math.max(0, funds.limit - funds.used - funds.leased.mes),
@@ -50,22 +50,22 @@ function portion(free: number, missing: number, block: number): number {
   return Math.min(free, Math.max(missing, fair));
 }
 
-/** A block of units of one account, month and purse, as the process that holds it counts it. */
+/** A block of units of one account, month and purse, as its owner process counts it. */
 export class Lease {
   readonly id = randomUUID();
   readonly purse: Purse;
   readonly month: string;
   granted = 0;
-  /** `granted` as PostgreSQL is known to hold it; null: there is no row. Higher than `granted` while units are on their way back. */
+  /** `granted` in PostgreSQL's row, or null without a row. It is higher than `granted` while units are being returned. */
   writtenGranted: number | null = null;
-  /** Charged in memory, and how much of that PostgreSQL has confirmed. */
+  /** Units charged in memory, and the part of them that PostgreSQL has confirmed. */
   spent = 0;
   reportedSpent = 0;
-  /** Charged inside transactions that are committed. */
+  /** Units charged inside committed transactions. */
   settled = 0;
-  /** Reserved by requests under way. */
+  /** Units reserved by requests in flight. */
   held = 0;
-  /** Of the monotonic clock; after that the units may be someone else's. */
+  /** Time of the monotonic clock after which another process may have the units. */
   usableUntilMs = 0;
   renewedAtMs = 0;
 
@@ -78,7 +78,7 @@ export class Lease {
     return Math.max(0, this.granted - this.spent - this.settled - this.held);
   }
 
-  /** Units that cannot be given back: spent, or reserved by requests under way. */
+  /** Units that cannot be returned, because they are spent or reserved by requests in flight. */
   get bound(): number {
     return this.spent + this.settled + this.held;
   }
@@ -87,7 +87,7 @@ export class Lease {
     return this.writtenGranted !== null;
   }
 
-  /** Lowers `granted` to what cannot be given back. Says whether PostgreSQL must learn of it. */
+  /** Lowers `granted` to the bound units. Returns whether PostgreSQL's row must be lowered too. */
   shrink(): boolean {
     this.granted = Math.min(this.granted, this.bound);
     return this.writtenGranted !== null && this.granted < this.writtenGranted;
@@ -104,7 +104,7 @@ export interface Part {
   units: number;
 }
 
-/** Takes all the units from these leases in their order, or none. */
+/** Reserves all the units from these leases in their order, or none of them. */
 export function takeUnits(leases: readonly Lease[], units: number): Part[] | null {
   let missing = units;
   const parts: Part[] = [];

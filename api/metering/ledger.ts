@@ -1,20 +1,20 @@
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { decideGrant, type Funds, freeUnits, type Grant, type Lease } from './grant.ts';
 
-/** How long a lease lives after each report of its owner, by PostgreSQL's clock. */
+/** A lease lives this long after each report of its owner, by PostgreSQL's clock. */
 export const leaseMs = 65_000;
 /**
- * How long its owner uses it, by its own clock and from before the report was sent: always less than PostgreSQL grants, so
- * that no unit is ever in two hands. Also how long look-ups go on while PostgreSQL is down.
+ * Its owner uses a lease this long, by its own clock and from before it sent the report. That is always less than
+ * PostgreSQL grants, so no two processes ever hold one unit. Look-ups go on this long while PostgreSQL is down.
  */
 export const leaseUsableMs = 60_000;
-/** A lapsed lease's row is kept so long for a late report of its owner, then added up. */
+/** A lapsed lease's row is kept this long for a late report of its owner, and is then added to the totals. */
 const lapsedKeptMs = 600_000;
 
 export interface GrantRequest {
   accountId: number;
   month: string;
-  /** This process's leases of the account. The first of each purse takes what is granted; its row is made if it has none. */
+  /** This process's leases of the account. `mes` and `prepago` take what is granted, and get a row if they have none. */
   leases: { mes: Lease; prepago: Lease; retired: readonly Lease[] };
   missing: number;
   block: number;
@@ -23,11 +23,11 @@ export interface GrantRequest {
 
 export interface GrantAnswer {
   grant: Grant;
-  /** As they were before the grant. */
+  /** The account's units before the grant. */
   funds: Funds;
 }
 
-/** The row of a lease is gone or lapsed: its owner was out of touch for too long and must begin a new one. */
+/** The lease's row is gone or has lapsed, because its owner did not report in time. The owner must begin a new lease. */
 export class LeaseLost extends Error {
   override name = 'LeaseLost';
   readonly code = 'lease_lost';
@@ -35,7 +35,7 @@ export class LeaseLost extends Error {
 }
 
 /**
- * Leases units, under the account's lock. Dying after the commit leaves units leased to nobody until the lease lapses.
+ * Leases units while the account is locked. If the process dies after the commit, nobody can use the units until the lease lapses.
  * @throws LeaseLost, or what pg throws
  */
 export async function grantUnits(pool: Pool, request: GrantRequest): Promise<GrantAnswer> {
@@ -44,7 +44,7 @@ export async function grantUnits(pool: Pool, request: GrantRequest): Promise<Gra
     await addUpLapsed(client, request.accountId);
     const funds = await readFunds(client, request);
     const grant = decideGrant(funds, request.missing, request.block, request.isRecallOver);
-    // In the order of their ids, as every writer of several leases: two of them then never wait for each other.
+    // Every writer of several leases takes them in the order of their ids, so that two writers cannot deadlock.
     const { mes, prepago } = request.leases;
     for (const lease of [mes, prepago].sort((a, b) => (a.id < b.id ? -1 : 1)))
       if (grant[lease.purse] > 0) await writeLease(client, request.accountId, lease, grant[lease.purse]);
@@ -52,7 +52,7 @@ export async function grantUnits(pool: Pool, request: GrantRequest): Promise<Gra
   });
 }
 
-/** Units that nobody holds, after the grant. */
+/** Units that no process holds after the grant. */
 export function leftOver({ funds, grant }: GrantAnswer): number {
   const free = freeUnits(funds);
   return free.mes - grant.mes + free.prepago - grant.prepago;
@@ -114,8 +114,8 @@ interface FundsRow {
   elsewhere_lapses_in_ms: number;
 }
 
-// A lapsed lease has spent what it reported and holds nothing. One of another month holds nothing of this month, but its
-// prepaid units are its owner's until it gives them back.
+// A lapsed lease counts with what it reported and holds nothing. A lease of another month holds none of this month's units,
+// but its owner keeps its prepaid units until it returns them.
 const fundsText = `
   WITH lease AS (
     SELECT purse, month, spent + settled AS spent, id <> ALL ($3::uuid[]) AS elsewhere, expires_at,
@@ -146,7 +146,7 @@ const fundsText = `
   CROSS JOIN total t
   WHERE a.id = $1`;
 
-// Only the owner writes granted, and it has one write under way at a time: its own count plus the grant is the new one.
+// Only the owner writes `granted`, one write at a time. So the new value is its own count plus the grant.
 async function writeLease(client: PoolClient, accountId: number, lease: Lease, units: number): Promise<void> {
   const granted = lease.granted + units;
   if (!lease.isWritten) {
@@ -168,14 +168,14 @@ async function writeLease(client: PoolClient, accountId: number, lease: Lease, u
   if (rowCount === 0) throw new LeaseLost(`lease ${lease.id} is not this process's any more`);
 }
 
-/** What an account has used and has left, over all processes; their use of the last second is not in it. */
+/** What an account has used and has left over all processes, without the last second of their use. */
 export interface Use {
   limit: number;
   used: number;
   prepaid: number;
 }
 
-/** null: no such account. */
+/** Returns null when there is no such account. */
 export async function readUse(pool: Pool, accountId: number, month: string): Promise<Use | null> {
   const { rows } = await pool.query<FundsRow>({ name: 'quota-funds', text: fundsText, values: [accountId, month, []] });
   const row = rows[0];

@@ -10,21 +10,21 @@ import { Reporter } from './reports.ts';
 import type { Meter, Payer, Reservation, Standing } from './types.ts';
 import { Wallet } from './wallet.ts';
 
-/** Before a 429 the others are asked for what they hold, and they and requests under way here are waited for so long. */
+/** Before a 429 the meter waits this long for units of other processes and of requests in flight here. */
 const recallWaitMs = 1_000;
 const askStepMs = 40;
-/** A grant that takes longer counts as failed: a request must not wait for a database that hangs. */
+/** A grant that takes longer counts as failed, so that no request waits for a database that hangs. */
 const grantTimeoutMs = 3_000;
-/** What is left is told beside the answer: a request waits less for it. */
+/** The month's headers are an extra of an answer, so it waits less for them. */
 const standingTimeoutMs = 500;
 
 export interface RunningMeter extends Meter {
   start(): void;
-  /** Gives all leases back. Call it once no request is under way. */
+  /** Returns all leases. Call it when no request is in flight. */
   stop(): Promise<void>;
 }
 
-/** The quota of accounts by leased blocks: README.md says how, ledger.ts what PostgreSQL holds. */
+/** Counts the quota of accounts with leased blocks, as README.md explains. ledger.ts has what PostgreSQL holds. */
 export function makeMeter(pool: Pool, questions: Questions, log: Logger, clock: Clock = systemClock): RunningMeter {
   return new LeasingMeter(pool, questions, log, clock);
 }
@@ -83,13 +83,13 @@ class LeasingMeter implements RunningMeter {
     const wallet = this.#walletOf(accountId);
     wallet.lastAskedMs = this.#clock.monotonicMs();
     this.#turn(wallet);
-    // Nothing was reserved here yet: the request was refused for what it asked.
+    // Nothing was reserved here yet, because the request was refused before that.
     if (wallet.standing() === null) await within(standingTimeoutMs, this.#fill(wallet, 0, true)).catch(() => {});
     const standing = wallet.standing();
     return standing === null ? null : { ...standing, month: this.#monthNow() };
   }
 
-  /** Worked out once a month, not with every request. */
+  /** Computed once a month: every request asks for it. */
   #monthNow(): Month {
     const nowMs = this.#clock.wallMs();
     if (nowMs < this.#month.startsAtMs || nowMs >= this.#month.endsAtMs) this.#month = monthOf(nowMs);
@@ -113,7 +113,7 @@ class LeasingMeter implements RunningMeter {
     if (refusal === null || this.#clock.monotonicMs() >= refusal.untilMs || units <= refusal.available) return;
     const { available, retryAtMs } = refusal;
     const nowMs = this.#clock.wallMs();
-    // What requests under way here do not charge comes back with their end, which is near.
+    // Requests in flight here end soon, and return what they do not charge.
     const againAtMs = units <= available + held ? nowMs : retryAtMs;
     throw new ApiProblem(
       'cuota_agotada',
@@ -123,7 +123,7 @@ class LeasingMeter implements RunningMeter {
     );
   }
 
-  /** One fill per account at a time; who comes meanwhile waits for it and looks again. */
+  /** Runs one fill per account at a time. Requests that come meanwhile wait for it and look again. */
   #fill(wallet: Wallet, units: number, isAhead: boolean): Promise<void> {
     const running = this.#filling.get(wallet.accountId);
     if (running) return running;
@@ -132,7 +132,7 @@ class LeasingMeter implements RunningMeter {
     return filling;
   }
 
-  /** Ends when the wallet holds the units, or a refusal is known; ahead of need, after one grant without asking the others. */
+  /** Ends when the wallet has the units or a refusal. A fill ahead of need asks no other process and ends after one grant. */
   async #collect(wallet: Wallet, units: number, isAhead: boolean): Promise<void> {
     const deadlineMs = this.#clock.monotonicMs() + recallWaitMs;
     for (;;) {
@@ -151,14 +151,14 @@ class LeasingMeter implements RunningMeter {
     }
   }
 
-  /** When others' leases lapse, or with the next month. */
+  /** The time at which other processes' leases lapse or the next month begins. */
   #retryAtMs(answer: GrantAnswer): number {
     const monthEndsAtMs = this.#monthNow().endsAtMs;
     if (!isLeasedElsewhere(answer)) return monthEndsAtMs;
     return Math.min(this.#clock.wallMs() + answer.funds.elsewhereLapsesInMs, monthEndsAtMs);
   }
 
-  /** null: a lease had lapsed; ask again with a new one. */
+  /** Returns null when a lease had lapsed: the caller asks again with a new one. */
   async #ask(wallet: Wallet, units: number, isRecallOver: boolean): Promise<GrantAnswer | null> {
     this.#turn(wallet);
     return wallet.inTurn(async () => {
@@ -179,8 +179,8 @@ class LeasingMeter implements RunningMeter {
         wallet.receive(answer, [mes, prepago], askedAtMs);
         return answer;
       } catch (error) {
-        // A new lease whose row may or may not be there is not used again: what it got lapses. Units added to an old one
-        // are unknown here: its next write says the lower count.
+        // It is unknown whether the grant was committed. A new lease is not used again, and its units lapse. An old lease
+        // goes on without the added units, and its next write sets the lower count.
         const isLost = error instanceof LeaseLost;
         for (const lease of [mes, prepago]) if (isLost || !lease.isWritten) wallet.retire(lease);
         if (isLost) return null;
@@ -198,7 +198,7 @@ function orUnavailable(error: unknown): never {
   throw isUnavailable(error) ? storeUnavailable(error) : error;
 }
 
-/** Units taken from leases; the month's part is charged first. */
+/** Units reserved from leases. Those of the month are charged first. */
 export class LeasedReservation implements Reservation {
   #parts: Part[];
 
@@ -220,7 +220,7 @@ export class LeasedReservation implements Reservation {
 
   /**
    * Writes the charge into the caller's transaction. The lease's row stays locked until that ends, so let little follow.
-   * A row that is gone lapsed ten minutes ago under a stalled process: nothing is charged, in the customer's favour.
+   * The row of a process that stalled for ten minutes is gone: then nothing is charged, in the customer's favour.
    */
   async chargeInTransaction(client: PoolClient, units: number): Promise<() => void> {
     const parts = this.#look(units).sort((a, b) => (a.lease.id < b.lease.id ? -1 : 1));
@@ -256,10 +256,10 @@ export class LeasedReservation implements Reservation {
 const settleText = 'UPDATE quota_lease SET settled = settled + $2 WHERE id = $1';
 
 /**
- * Charges inside a transaction of the caller's, for an answer that is stored with its charge: both are there or neither.
- * Call what it returns once the transaction is committed; `release` the reservation in any case. When the outcome of the
- * commit is unknown, do not call it: this process then counts too little by these units, in the customer's favour, while
- * the account's sum is right.
+ * Charges inside the caller's transaction, for an answer that is stored with its charge: both are committed or neither.
+ * Call the returned function once the transaction is committed, and `release` the reservation in any case. Do not call the
+ * function when the outcome of the commit is unknown: this process then counts too few units, in the customer's favour,
+ * while the account's sum is right.
  */
 export function chargeInTransaction(client: PoolClient, reservation: Reservation, units: number): Promise<() => void> {
   if (!(reservation instanceof LeasedReservation)) throw new TypeError('the reservation is not of this meter');

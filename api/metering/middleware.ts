@@ -6,8 +6,8 @@ import { type MinuteLimits, type MinuteStanding, type MinuteSubject, minuteMs, s
 import type { Meter, Reservation, Standing } from './types.ts';
 
 /**
- * Counts the request, whatever its route, and says in the headers what is left of the minute.
- * @throws ApiProblem limite_por_minuto, with the seconds to the next minute as Retry-After
+ * Counts the request against its subject's minute and sets the headers that show what is left of it.
+ * @throws ApiProblem limite_por_minuto; its Retry-After is the time to the next minute
  */
 export async function countRequest(context: ApiContext, limits: MinuteLimits, subject: MinuteSubject): Promise<void> {
   const standing = await limits.count(subject);
@@ -24,8 +24,8 @@ export async function countRequest(context: ApiContext, limits: MinuteLimits, su
 }
 
 /**
- * RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers: structured fields, `q` units of a window of `w`
- * seconds, `r` left, `t` seconds until it begins anew), and for the minute the older three. Both windows are fixed, not rolling.
+ * Sets RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers: `q` units in a window of `w` seconds, `r` of
+ * them left, and `t` seconds until the next window. The three older headers show the minute too. Windows are fixed, not rolling.
  */
 function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: MinuteStanding, nowMs: number): void {
   const resetSeconds = secondsUntil(endsAtMs, nowMs);
@@ -38,7 +38,7 @@ function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: MinuteS
   });
 }
 
-/** Beside what `showMinute` said. */
+/** Adds the month to the headers that `showMinute` has set. */
 function showMonth(context: ApiContext, { month, limit, remaining }: Standing, nowMs: number): void {
   const windowSeconds = (month.endsAtMs - month.startsAtMs) / 1_000;
   const monthly = {
@@ -80,12 +80,15 @@ export function charge(context: ApiContext): void {
   reservation.charge(1);
 }
 
-/** Counts a request that a limit refused; any other problem is passed over. No caller: its token was not looked up. */
+/**
+ * Counts a problem in the metric when a limit caused it, and ignores all others.
+ * @param caller undefined for the sandbox token, and for a token that could not be looked up
+ */
 export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
 
 const tooMany = 429;
 
-/** By plan and never by account: a metric's labels are kept for as long as the process lives, and read by many. */
+/** The label is the plan and never the account: a process keeps every label for as long as it lives, and many people read them. */
 export function makeRefusalCounter(metrics: Registry): CountRefusal {
   const refusals = new Counter({
     name: 'padron_api_limit_refusals_total',

@@ -7,7 +7,7 @@ import { within } from '../problems.ts';
 import type { Questions } from './questions.ts';
 
 export interface MinuteStanding {
-  /** false: the minute's requests are used up; this one is not counted. */
+  /** false: the minute's requests are used up, and this one is not counted. */
   isWithin: boolean;
   limit: number;
   remaining: number;
@@ -15,19 +15,19 @@ export interface MinuteStanding {
 }
 
 export interface MinuteLimits {
-  /** Counts one request. Fails never: without PostgreSQL the process counts alone. */
+  /** Counts one request. Never rejects: without PostgreSQL the process counts alone. */
   count(subject: MinuteSubject): Promise<MinuteStanding>;
 }
 
-/** Requests that one process takes from the minute at a time: this share of what was left, so that the others find some. */
+/** A process takes this part of what is left of the minute at a time, so that other processes find some too. */
 const shareOfLeft = 8;
-/** PostgreSQL is not waited for longer than this, and not asked again for a while: the process then counts alone. */
+/** A request waits no longer for PostgreSQL. After a failure the process counts alone for a while and does not ask. */
 const storeTimeoutMs = 500;
 const storeRestMs = 2_000;
-/** Before a 429 the others are asked for what they hold. */
+/** Before a 429 the other processes are asked to give back what they hold: each time for a step, and in all for so long. */
 const recallWaitMs = 150;
 const askStepMs = 50;
-/** Once nothing is left, the others' shares are asked for again after so long. */
+/** After a 429 the subject's other requests are refused for this long without asking again. */
 const emptyMs = 1_000;
 const maxSubjects = 100_000;
 
@@ -39,10 +39,10 @@ interface Share {
   endsAtMs: number;
   /** Taken from the minute and not used yet. */
   free: number;
-  /** Taken by all processes, when last asked. */
+  /** Taken by all processes, as far as this one knows. */
   taken: number;
   filling: Promise<void> | null;
-  /** Nothing was left: not asked again until then. */
+  /** Nothing was left of the minute: PostgreSQL is not asked again until then. */
   emptyUntilMs: number;
 }
 
@@ -66,7 +66,7 @@ class SharedMinutes implements MinuteLimits {
   constructor(pool: Pool, questions: Questions, wallMs: () => number) {
     this.#questions = questions;
     this.#wallMs = wallMs;
-    // The library's own verdict is not used, since the limit is the plan's and a share may be cut: only its counters are.
+    // Only the library's counters are used. Its own verdict knows neither the plan's limit nor a share that was cut.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
     this.#shared = new RateLimiterPostgres({
       ...options,
@@ -95,7 +95,7 @@ class SharedMinutes implements MinuteLimits {
     }
   }
 
-  /** The subject's share of this minute; a past minute's is worth nothing. */
+  /** The subject's share of this minute. What was taken of a past minute is worth nothing. */
   #shareOf(subject: MinuteSubject): Share {
     const { number: minute, endsAtMs } = minuteOf(this.#wallMs());
     const found = this.#shares.get(subject.key);
@@ -106,7 +106,7 @@ class SharedMinutes implements MinuteLimits {
     const share: Share = { subject, minute, endsAtMs, free: 0, taken: 0, filling: null, emptyUntilMs: 0 };
     this.#shares.delete(subject.key);
     this.#shares.set(subject.key, share);
-    // Maps keep insertion order: the first is the one whose minute is oldest.
+    // Maps keep insertion order: the first share has the oldest minute.
     if (this.#shares.size > maxSubjects) this.#shares.delete(this.#shares.keys().next().value as string);
     return share;
   }
@@ -121,13 +121,13 @@ class SharedMinutes implements MinuteLimits {
     share.emptyUntilMs = Math.min(share.endsAtMs, this.#wallMs() + emptyMs);
   }
 
-  /** false: nothing is left of the minute. */
+  /** Returns false when nothing is left of the minute. */
   async #take(share: Share): Promise<boolean> {
     const { limit } = share.subject;
     const wanted = Math.max(1, Math.ceil((limit - share.taken) / shareOfLeft));
     const counterKey = counterKeyOf(share);
     const { counter, consumedPoints: after } = await this.#change((each) => each.penalty(counterKey, wanted));
-    // The counter says what all have taken: of this share only what is within the limit is ours, the rest was never there.
+    // The counter has what all processes took. What goes past the limit was never there and is put back.
     const granted = Math.min(wanted, Math.max(0, limit - (after - wanted)));
     share.taken = Math.min(after, limit);
     share.free += granted;
@@ -135,7 +135,7 @@ class SharedMinutes implements MinuteLimits {
     return granted > 0;
   }
 
-  /** Without PostgreSQL the process counts alone, up to the whole limit. */
+  /** Changes the counter in PostgreSQL or, while that does not answer, one of this process. */
   async #change(change: (counter: Counter) => Promise<RateLimiterRes>): Promise<RateLimiterRes & { counter: Counter }> {
     if (this.#wallMs() >= this.#askStoreAgainAtMs) {
       try {
@@ -167,16 +167,16 @@ function leftOf({ free, subject, taken }: Share): number {
 }
 
 export interface Clock {
-  /** Milliseconds since 1970: says which month it is. */
+  /** Milliseconds since 1970: they determine the month and the minute. */
   wallMs(): number;
-  /** Never set back: says how old a lease is. */
+  /** Milliseconds of a clock that is never set back: they measure the age of a lease. */
   monotonicMs(): number;
 }
 export const systemClock: Clock = { wallMs: Date.now, monotonicMs: () => performance.now() };
 
 /** A calendar month in Lima: quotas begin anew at its 00:00. */
 export interface Month {
-  /** Its first day, YYYY-MM-01. */
+  /** YYYY-MM-01 */
   firstDay: string;
   startsAtMs: number;
   endsAtMs: number;
@@ -195,13 +195,13 @@ function dayOne(year: number, month: number): string {
 
 export const minuteMs = 60_000;
 
-/** Minutes begin with the clock's: the same ones for every process. */
+/** The clock minute, which is the same one for every process. */
 export function minuteOf(nowMs: number): { number: number; endsAtMs: number } {
   const number = Math.floor(nowMs / minuteMs);
   return { number, endsAtMs: (number + 1) * minuteMs };
 }
 
-/** Whole seconds until then, rounded up: one who waits them finds it past. At least 1. */
+/** Whole seconds, rounded up, so that the moment has passed for a caller who waits them. At least 1. */
 export function secondsUntil(atMs: number, nowMs: number): number {
   return Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
 }
@@ -213,14 +213,14 @@ export interface MinuteSubject {
   limit: number;
 }
 
-/** Requests per minute of one address with the sandbox token, or with a token that cannot be looked up. */
+/** Requests per minute of one address with the sandbox token, or with a token that could not be looked up. */
 const addressRequestsPerMinute = 60;
 
 export function accountSubject({ accountId, requestsPerMinute }: Caller): MinuteSubject {
   return { key: `account:${accountId}`, limit: requestsPerMinute };
 }
 
-/** Of IPv6 the network of 64 bits, since that is what one customer is given. */
+/** An IPv6 address counts as its network of 64 bits, because that is what one customer is given. */
 export function addressSubject(ip: string): MinuteSubject {
   const address = ipaddr.isValid(ip) ? ipaddr.process(ip) : null;
   const counted =

@@ -8,7 +8,7 @@ export type Question = 'quota' | 'minute';
 
 /** Questions between API processes by PostgreSQL notifications. One may be lost, so the asking process waits for a bounded time. */
 export interface Questions {
-  /** What this process does when another one asks. true: it gave something back, and the asker is told to look again. */
+  /** Sets what this process does when another one asks. True means that it returned something, and the asker is notified. */
   onAsked(question: Question, giveBack: (key: string) => Promise<boolean>): void;
   /** Asks all others; ends when the first has answered, or after `waitMs`. @throws what pg throws */
   ask(question: Question, key: string, waitMs: number): Promise<void>;

@@ -7,11 +7,11 @@ import type { Questions } from './questions.ts';
 import type { Wallet } from './wallet.ts';
 
 /**
- * Tells PostgreSQL what these leases have spent and renews them, in one statement for all accounts. Counts are absolute:
- * repeating it, or dying before the answer is read, changes nothing. A lapsed lease's spending still counts, but it does not
- * come to life again: its units may be another's by now. Rows that a transaction of this process holds are left for the
- * next report, so that one long transaction delays nobody.
- * @returns by id, of the rows that were written: whether the lease lives on
+ * Reports what these leases have spent and renews them, in one statement for all accounts. Counts are absolute, so
+ * repeating the report, or dying before its answer is read, changes nothing. A lapsed lease's spending still counts, but
+ * the lease is not renewed, because another process may have its units by now. Rows that a transaction of this process
+ * holds are left for the next report, so that one long transaction delays nobody.
+ * @returns for each row that was written, whether its lease lives on
  */
 async function reportSpent(pool: Pool, leases: readonly Lease[]): Promise<Map<string, boolean>> {
   const spent = new Map(leases.map((lease) => [lease.id, lease.spent]));
@@ -34,8 +34,8 @@ async function reportSpent(pool: Pool, leases: readonly Lease[]): Promise<Map<st
 }
 
 /**
- * Gives back what the leases hold beyond `bound`. The caller has shrunk them before, so that no request takes a unit that is
- * on its way back. Repeatable. Rows are locked in the order of their ids, as by every writer of several.
+ * Returns what the leases hold beyond `bound`. The caller has shrunk them before, so that no request takes a unit that is
+ * being returned. Repeatable. Every writer of several rows locks them in the order of their ids.
  */
 async function giveBack(pool: Pool, leases: readonly Lease[]): Promise<void> {
   const spent = leases.map((lease) => lease.spent);
@@ -56,7 +56,7 @@ async function giveBack(pool: Pool, leases: readonly Lease[]): Promise<void> {
   });
 }
 
-/** What others than these leases have spent of each account's month: for the headers, as of the last second. */
+/** What was spent of each account's month outside these leases, for the headers. It may lack the last second. */
 async function readUsedElsewhere(
   pool: Pool,
   month: string,
@@ -76,18 +76,18 @@ async function readUsedElsewhere(
   return new Map(rows.map((row) => [row.account_id, row.used]));
 }
 
-/** What a killed process may have charged and not said. */
+/** A killed process loses at most the charges of this time. */
 const reportEveryMs = 1_000;
-/** A lease is renewed so often even when nothing was spent: 60 s of use are then still ahead of it, less these. */
+/** A lease is renewed this often even when nothing was spent, so that nearly 60 s of use are always ahead of it. */
 export const renewEveryMs = 5_000;
-/** An account that asked within it gets its next block before it needs it. */
+/** An account that was asked for within this time gets its next block before it needs it. */
 const activeMs = 5_000;
-/** An account that did not ask for so long gives its units back. */
+/** An account that was not asked for in this time returns its units. */
 const idleMs = 60_000;
-/** A lease that nobody has answered for so long is forgotten: its row is added up. */
+/** A lease that PostgreSQL did not confirm for this long is forgotten, because its row was added to the totals. */
 const forgottenMs = 600_000;
 
-export interface ReporterParts {
+export interface ReporterDependencies {
   pool: Pool;
   questions: Questions;
   log: Logger;
@@ -96,18 +96,18 @@ export interface ReporterParts {
   topUp(wallet: Wallet): void;
 }
 
-/** Tells PostgreSQL each second what was spent, and gives back what others ask for or nobody uses. */
+/** Reports each second what was spent, and returns units that other processes ask for or nobody uses. */
 export class Reporter {
-  readonly #parts: ReporterParts;
+  readonly #dependencies: ReporterDependencies;
   readonly #returning = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> = Promise.resolve();
   #isStopped = false;
   #isFailing = false;
 
-  constructor(parts: ReporterParts) {
-    this.#parts = parts;
-    parts.questions.onAsked('quota', (accountId) => this.#return(Number(accountId)));
+  constructor(dependencies: ReporterDependencies) {
+    this.#dependencies = dependencies;
+    dependencies.questions.onAsked('quota', (accountId) => this.#return(Number(accountId)));
   }
 
   start(): void {
@@ -122,13 +122,13 @@ export class Reporter {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await this.#round;
-    for (const wallet of this.#parts.wallets.values()) for (const lease of wallet.leases) wallet.retire(lease);
+    for (const wallet of this.#dependencies.wallets.values()) for (const lease of wallet.leases) wallet.retire(lease);
     await this.#report();
   }
 
-  /** An engine that does not answer is tried again in a second: counts are absolute, nothing is lost meanwhile. */
+  /** A failed report is repeated in a second. Counts are absolute, so nothing is lost meanwhile. */
   async #report(): Promise<void> {
-    const { log } = this.#parts;
+    const { log } = this.#dependencies;
     try {
       this.#turn();
       await this.#reportAll();
@@ -144,7 +144,7 @@ export class Reporter {
   }
 
   #turn(): void {
-    const { clock, wallets } = this.#parts;
+    const { clock, wallets } = this.#dependencies;
     const nowMs = clock.monotonicMs();
     const month = monthOf(clock.wallMs()).firstDay;
     for (const wallet of wallets.values()) {
@@ -157,7 +157,7 @@ export class Reporter {
   }
 
   async #reportAll(): Promise<void> {
-    const { clock, pool, wallets } = this.#parts;
+    const { clock, pool, wallets } = this.#dependencies;
     const nowMs = clock.monotonicMs();
     const leases = [...wallets.values()].flatMap((wallet) =>
       wallet.written.filter((lease) => lease.hasUnreported || nowMs - lease.renewedAtMs >= renewEveryMs),
@@ -174,14 +174,14 @@ export class Reporter {
   }
 
   async #giveBackRetired(): Promise<void> {
-    for (const wallet of this.#parts.wallets.values())
+    for (const wallet of this.#dependencies.wallets.values())
       if (wallet.retired.some((lease) => lease.shrink())) await this.#giveBack(wallet, () => wallet.retired);
   }
 
-  /** Another process is about to refuse this account: all that no request holds goes back at once. */
+  /** Another process is about to refuse this account, so all units that no request holds are returned at once. */
   async #return(accountId: number): Promise<boolean> {
-    const wallet = this.#parts.wallets.get(accountId);
-    // One that waits for its turn will give back what there is when its turn comes.
+    const wallet = this.#dependencies.wallets.get(accountId);
+    // A return that waits for its turn will return what there is when its turn comes.
     if (wallet === undefined || wallet.written.length === 0 || this.#returning.has(accountId)) return false;
     this.#returning.add(accountId);
     try {
@@ -199,12 +199,12 @@ export class Reporter {
     return wallet.inTurn(async () => {
       const leases = leasesOf();
       for (const lease of leases) lease.shrink();
-      if (leases.length > 0) await giveBack(this.#parts.pool, leases);
+      if (leases.length > 0) await giveBack(this.#dependencies.pool, leases);
     });
   }
 
   async #refresh(): Promise<void> {
-    const { clock, pool, wallets, topUp } = this.#parts;
+    const { clock, pool, wallets, topUp } = this.#dependencies;
     const nowMs = clock.monotonicMs();
     const active = [...wallets.values()].filter((wallet) => nowMs - wallet.lastAskedMs < activeMs);
     if (active.length === 0) return;

@@ -1,20 +1,20 @@
 import type { Caller } from '../accounts/callers.ts';
 import type { Month } from './minute-limits.ts';
 
-/** Who pays: the account and its plan's requests per minute, which say how large its blocks are. */
+/** The account that pays, and its plan's requests per minute, which are the size of its blocks. */
 export type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;
 
-/** Monthly quota first, then the prepaid balance. */
+/** Where units come from: the month's quota first, then the prepaid balance. */
 export type Purse = 'mes' | 'prepago';
 
-/** Units set aside before anything is looked up. What is not charged goes back with `release`, which may be called twice. */
+/** Units reserved before a look-up. `release` returns those that were not charged, and may be called twice. */
 export interface Reservation {
-  /** Bookkeeping in memory, reported within a second. Never more than was reserved in all. */
+  /** Counts in memory and is reported within a second. @throws RangeError for more units than were reserved */
   charge(units: number): void;
   release(): void;
 }
 
-/** What is left of the month, as this process knows it: other processes' use of the last second is not in it. */
+/** What is left of the month, as far as this process knows. It may lack the last second of other processes' use. */
 export interface Standing {
   month: Month;
   limit: number;
@@ -23,10 +23,10 @@ export interface Standing {
 
 export interface Meter {
   /**
-   * All the units or none.
-   * @throws ApiProblem cuota_agotada (429, `disponible`), servicio_no_disponible (PostgreSQL down and no block left)
+   * Reserves all the units or none.
+   * @throws ApiProblem cuota_agotada (429, `disponible`), servicio_no_disponible (PostgreSQL is down and no block is left)
    */
   reserve(payer: Payer, units: number): Promise<Reservation>;
-  /** null: it is not known here yet and PostgreSQL does not answer. */
+  /** Returns null when this process does not know the account yet and PostgreSQL does not answer. */
   standing(payer: Payer): Promise<Standing | null>;
 }

@@ -1,31 +1,31 @@
 import { Lease, type Part, takeUnits } from './grant.ts';
 import { type GrantAnswer, leaseUsableMs, leftOver } from './ledger.ts';
 
-/** After a refusal the account is not asked about again for so long, however many requests come; new credit works after it. */
+/** After a refusal PostgreSQL is not asked about the account for this long. New prepaid units count after it. */
 export const refusalMs = 1_000;
 
 interface Refusal {
-  /** Units there were in all: fewer may still be reserved. */
+  /** Units that were left. A request for no more than these is not refused. */
   available: number;
   untilMs: number;
-  /** When asking again may help, of the wall clock. */
+  /** Time of the wall clock at which the units may suffice again. */
   retryAtMs: number;
 }
 
-/** One account's leases in this process. Pure bookkeeping: it asks no one. */
+/** One account's leases in this process. It only keeps count and does no I/O. */
 export class Wallet {
   readonly accountId: number;
   mes: Lease;
   prepago: Lease;
-  /** Of a past month, or lapsed: nothing is taken from them, what requests under way charge is still reported. */
+  /** Leases that lapsed or are of a past month. No units are taken from them; charges of requests in flight are still reported. */
   retired: Lease[] = [];
   refusal: Refusal | null = null;
-  /** Units that requests wait for. */
+  /** Units that waiting requests ask for. */
   awaited = 0;
   block = 0;
   lastAskedMs = 0;
   #known: { limit: number; usedElsewhere: number } | null = null;
-  /** One write of grants at a time: see ledger.ts. */
+  /** Grants are written one at a time, as ledger.ts needs it. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(accountId: number, month: string) {
@@ -42,17 +42,17 @@ export class Wallet {
     return this.mes.free + this.prepago.free;
   }
 
-  /** Of requests under way: what these do not charge comes back with their end. */
+  /** Units reserved by requests in flight. What they do not charge is free again when they end. */
   get held(): number {
     return this.mes.held + this.prepago.held;
   }
 
-  /** All the units or null; of the month first. */
+  /** Reserves all the units, the month's first, or returns null. */
   take(units: number): Part[] | null {
     return takeUnits(this.leases, units);
   }
 
-  /** Leaves leases of another month, and lapsed ones, behind. */
+  /** Retires leases that lapsed or are of another month. */
   turn(month: string, monotonicMs: number): void {
     const isPast = (lease: Lease) => lease.month !== month || (lease.isWritten && monotonicMs >= lease.usableUntilMs);
     if (isPast(this.mes)) {
@@ -62,7 +62,7 @@ export class Wallet {
     if (isPast(this.prepago)) this.prepago = this.#replace(this.prepago, month);
   }
 
-  /** It lapsed, is idle, or it is not known whether its row was made: nothing more is taken from it. */
+  /** Takes nothing more from a lease that lapsed, is idle, or may or may not have a row. */
   retire(lease: Lease): void {
     if (lease === this.mes) this.mes = this.#replace(lease, lease.month);
     if (lease === this.prepago) this.prepago = this.#replace(lease, lease.month);
@@ -73,7 +73,7 @@ export class Wallet {
     return new Lease(lease.purse, month);
   }
 
-  /** The grant is ours from before it was asked for, by our clock. */
+  /** Adds the grant. It is counted from before it was asked for, so that it ends before PostgreSQL's does. */
   receive(answer: GrantAnswer, leases: readonly Lease[], askedAtMs: number): void {
     for (const lease of leases) {
       const units = answer.grant[lease.purse];
@@ -91,7 +91,7 @@ export class Wallet {
     this.refusal = { available: leftOver(answer) + this.free, untilMs: monotonicMs + refusalMs, retryAtMs };
   }
 
-  /** Every lease that has a row. */
+  /** The leases that have a row in PostgreSQL. */
   get written(): Lease[] {
     return [...this.leases, ...this.retired].filter((lease) => lease.isWritten);
   }
@@ -100,7 +100,7 @@ export class Wallet {
     if (this.#known !== null) this.#known.usedElsewhere = usedElsewhere;
   }
 
-  /** What is left of the month, of all processes as last read; null: never read. */
+  /** What is left of the month over all processes when last read, or null if it was never read. */
   standing(): { limit: number; remaining: number } | null {
     if (this.#known === null) return null;
     const { limit, usedElsewhere } = this.#known;
@@ -109,7 +109,7 @@ export class Wallet {
     return { limit, remaining: Math.max(0, limit - used) };
   }
 
-  /** Runs after the account's earlier writes, whether those failed or not. */
+  /** Runs the work after the account's earlier writes, also when those failed. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#last.then(work, work);
     this.#last = turn.catch(() => {});
