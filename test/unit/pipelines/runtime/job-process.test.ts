@@ -8,7 +8,7 @@ const program = {
 };
 const quiet = new AbortController().signal;
 const nothing = () => {};
-type Told = JobMessage & { name: string; pid: number };
+type TestMessage = JobMessage & { name: string; pid: number };
 
 function lives(pid: number): boolean {
   try {
@@ -20,11 +20,11 @@ function lives(pid: number): boolean {
 
 test('a process of its own runs one job and ends; other lines of its output are ignored', async () => {
   const run = inOwnProcess(program);
-  const told: JobMessage[] = [];
-  const { answer, end } = await run({ name: 'one' }, (message) => told.push(message), quiet);
-  const { pid } = answer as Told;
+  const progress: JobMessage[] = [];
+  const { answer, end } = await run({ name: 'one' }, (message) => progress.push(message), quiet);
+  const { pid } = answer as TestMessage;
   expect(answer).toEqual({ kind: 'done', name: 'one', pid });
-  expect(told).toEqual([{ kind: 'progress', name: 'one', pid }]);
+  expect(progress).toEqual([{ kind: 'progress', name: 'one', pid }]);
   expect(end).toBe('exit code 0');
   expect(lives(pid)).toBe(false);
 });
@@ -35,14 +35,14 @@ test('a kept process runs simultaneous jobs one after another, and ends when it 
   const asked = ['one', 'two', 'three'].map(async (name) => {
     const { answer } = await kept.run({ name }, () => order.push(`begun ${name}`), quiet);
     order.push(`done ${name}`);
-    return (answer as Told).pid;
+    return (answer as TestMessage).pid;
   });
   const [pid, ...others] = await Promise.all(asked);
   expect(others).toEqual([pid, pid]);
   expect(order).toEqual(['begun one', 'done one', 'begun two', 'done two', 'begun three', 'done three']);
   await expect.poll(() => lives(pid!), { timeout: 20_000 }).toBe(false);
   const { answer } = await kept.run({ name: 'later' }, nothing, quiet);
-  expect((answer as Told).pid).not.toBe(pid);
+  expect((answer as TestMessage).pid).not.toBe(pid);
 });
 
 test('an abort kills the process before the promise rejects; the next job gets a new process', async () => {
@@ -52,16 +52,16 @@ test('an abort kills the process before the promise rejects; the next job gets a
   const hanging = kept.run(
     { name: 'one', does: 'hang' },
     (message) => {
-      pid = (message as Told).pid;
-      stop.abort(new Error('told to stop'));
+      pid = (message as TestMessage).pid;
+      stop.abort(new Error('asked to stop'));
     },
     stop.signal,
   );
   const waiting = kept.run({ name: 'two' }, nothing, quiet);
-  await expect(hanging).rejects.toThrow('told to stop');
+  await expect(hanging).rejects.toThrow('asked to stop');
   expect(lives(pid)).toBe(false);
-  expect(((await waiting).answer as Told).pid).not.toBe(pid);
-  await expect(kept.run({ name: 'three' }, nothing, stop.signal)).rejects.toThrow('told to stop');
+  expect(((await waiting).answer as TestMessage).pid).not.toBe(pid);
+  await expect(kept.run({ name: 'three' }, nothing, stop.signal)).rejects.toThrow('asked to stop');
 });
 
 test('the end of a process without an answer is reported, and the next job gets a new process', async () => {

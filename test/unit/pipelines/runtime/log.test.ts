@@ -13,10 +13,13 @@ function thrownBy(work: () => unknown): unknown {
 test('an error of JSON.parse is logged with its place and never with the text that it read', () => {
   const broken = thrownBy(() => JSON.parse('["PERSONA PLANTADA",x]'));
   expect(String(broken)).toContain('PLANTADA');
-  for (const told of [describeError(broken), describeError(new Error('a row cannot be read', { cause: broken }))]) {
-    expect(JSON.stringify(told)).not.toContain('PLANTADA');
-    expect(JSON.stringify(told)).toContain('log.test.ts');
-    expect(JSON.stringify(told)).toContain('SyntaxError');
+  for (const described of [
+    describeError(broken),
+    describeError(new Error('a row cannot be read', { cause: broken })),
+  ]) {
+    expect(JSON.stringify(described)).not.toContain('PLANTADA');
+    expect(JSON.stringify(described)).toContain('log.test.ts');
+    expect(JSON.stringify(described)).toContain('SyntaxError');
   }
 });
 
