@@ -1,9 +1,9 @@
 import { UndecodableRecord } from './errors.ts';
 
 /**
- * Reads Avro's binary encoding (specification 1.11) in place, without making objects or strings. Past the end of damaged
- * bytes every byte reads as 0: a reader therefore compares `at` with `end` where its record ends. Our schemas have no
- * numbers above 2⁵³.
+ * Reads Avro's binary encoding (specification 1.11) in place, without making objects or strings. Past the end of
+ * damaged bytes every byte reads as 0: a reader therefore compares `at` with `end` where its record ends. Our schemas
+ * have no numbers above 2⁵³.
  */
 export class AvroCursor {
   bytes: Buffer = Buffer.alloc(0);
@@ -64,7 +64,10 @@ export class AvroCursor {
   }
 }
 
-/** Writes a number from 0 to 2⁵² as Avro's long, which is Kafka's varint too: zigzag, seven bits a byte. Returns its end. */
+/**
+ * Writes a number from 0 to 2⁵² as Avro's long, which is Kafka's varint too: zigzag, seven bits a byte. Returns its
+ * end.
+ */
 export function writeLong(to: Uint8Array, at: number, value: number): number {
   let end = at;
   if (value < 2 ** 30) return writeVarint(to, at, value << 1);

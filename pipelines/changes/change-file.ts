@@ -137,7 +137,9 @@ export class ChangeFile {
     for await (const block of this.#rawBlocks(position)) yield { layout, ...block };
   }
 
-  /** The records of one block after another as plain values, decoded by the file's own schema. Not for millions of rows. */
+  /**
+   * The records of one block after another as plain values, decoded by the file's own schema. Not for millions of rows.
+   */
   async *decodedBlocks<T>(): AsyncGenerator<T[]> {
     const type = avro.Type.forSchema(this.schema as avro.Schema);
     for await (const { count, bytes } of this.#rawBlocks(this.#firstBlock)) {

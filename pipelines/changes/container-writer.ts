@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { moveIntoPlaceSync } from '../runtime/durable-files.ts';
+import { AttemptFile } from '../runtime/durable-files.ts';
 import { encodeLong } from './avro.ts';
 import { containerMagic } from './change-file.ts';
 
@@ -17,27 +15,23 @@ export interface ContainerFile {
 }
 
 /**
- * Writes an Avro object container file (specification 1.11, "Object Container Files") without compression. Callers encode
- * records straight into `buffer` from `at` on; the file's hash is taken as it is written.
+ * Writes an Avro object container file (specification 1.11, "Object Container Files") without compression. Callers
+ * encode records straight into `buffer` from `at` on; the file's hash is taken as it is written.
  */
 export class ContainerWriter {
   readonly buffer = new Uint8Array(blockBytes + maxRecordBytes);
   at = 0;
   #count = 0;
-  readonly #folder: string;
-  readonly #attempt: string;
-  readonly #file: number;
+  readonly #file: AttemptFile;
   readonly #sync: Uint8Array;
   readonly #hash = createHash('sha256');
-  #written = 0;
-  #closed = false;
 
-  /** `sync`: 16 bytes between blocks. Callers derive them from what the file holds, so that equal runs give equal bytes. */
+  /**
+   * `sync`: 16 bytes between blocks. Callers derive them from what the file holds, so that equal runs give equal bytes.
+   */
   constructor(folder: string, attempt: string, schema: unknown, metadata: Record<string, string>, sync: Uint8Array) {
-    this.#folder = folder;
-    this.#attempt = attempt;
     this.#sync = sync;
-    this.#file = openSync(join(folder, attempt), 'w');
+    this.#file = new AttemptFile(folder, attempt);
     const all: Record<string, string> = { 'avro.schema': JSON.stringify(schema), 'avro.codec': 'null', ...metadata };
     const text = (value: string) => [encodeLong(Buffer.byteLength(value)), Buffer.from(value, 'utf8')];
     const pairs = Object.entries(all).flatMap(([key, value]) => [...text(key), ...text(value)]);
@@ -63,23 +57,19 @@ export class ContainerWriter {
     if (this.at >= blockBytes) this.#endBlock();
   }
 
-  /** Makes the file durable under a name made from its hash. Dying before the rename leaves an attempt that nobody reads. */
+  /**
+   * Makes the file durable under a name made from its hash. Dying before the rename leaves an attempt that nobody
+   * reads.
+   */
   finish(nameOf: (sha256: string) => string): ContainerFile {
     this.#endBlock();
-    this.#closed = true;
     const sha256 = this.#hash.digest('hex');
-    const path = join(this.#folder, nameOf(sha256));
-    closeSync(this.#file);
-    moveIntoPlaceSync(join(this.#folder, this.#attempt), path);
-    return { path, sha256, bytes: this.#written };
+    return { path: this.#file.finish(nameOf(sha256)), sha256, bytes: this.#file.bytes };
   }
 
-  /** Removes the attempt unless it is finished. */
+  /** Removes the file unless it is finished. */
   discard(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    closeSync(this.#file);
-    rmSync(join(this.#folder, this.#attempt), { force: true });
+    this.#file.discard();
   }
 
   #endBlock(): void {
@@ -97,7 +87,6 @@ export class ContainerWriter {
 
   #write(bytes: Uint8Array): void {
     this.#hash.update(bytes);
-    writeFileSync(this.#file, bytes);
-    this.#written += bytes.length;
+    this.#file.append(bytes);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a comparison can fail with. The first group is the publication's fault: trying again gives the same answer, and
- * an operator decides. The second is about our own files. Texts never quote a row.
+ * Codes of a failed comparison. The first group is the publication's fault: a retry would fail again, so an operator
+ * decides. The second group is about our own files. Error texts never quote a row.
  */
 const publicationFaults = [
   'zip_invalid',
@@ -12,17 +12,17 @@ const publicationFaults = [
   'empty',
 ] as const;
 const ownFaults = [
-  /** The base's index or row store is not in WORK_DIR: rebuild it. */
+  /** The base's index or row store is not in WORK_DIR and must be rebuilt. */
   'index_missing',
-  /** The base's index or row store contradicts itself: rebuild it. */
+  /** The base's index or row store contradicts itself and must be rebuilt. */
   'index_damaged',
-  /** The base was read by another parser or with other columns: a re-baseline is needed. */
+  /** The base has another parser version or other columns, so a re-baseline is needed. */
   'parser_changed',
-  /** A re-baseline: this release cannot read the publication that the head was made from. The new one is not at fault. */
+  /** A re-baseline cannot read the publication that the head was made from. The new publication is not at fault. */
   'previous_unreadable',
-  /** The edition cannot be undone: it holds first rows, or rows in other columns than the head's. */
+  /** The edition cannot be undone, because it holds first rows or has other columns than the head. */
   'not_correctable',
-  /** The row store has outgrown its 32-bit offsets: a re-baseline begins it anew. */
+  /** The row store has outgrown its 32-bit offsets. A re-baseline begins it anew. */
   'row_store_full',
   /** A change file cannot be read, or does not follow the one before it. */
   'change_file_damaged',
@@ -43,13 +43,13 @@ export class CompareError extends Error {
     this.retryable = code === 'compare_crashed';
   }
 
-  /** True when the publication is at fault: it goes to an operator, not to a retry. */
+  /** True when the publication is at fault, so that an operator decides and nothing is retried. */
   get isPublicationFault(): boolean {
     return (publicationFaults as readonly string[]).includes(this.code);
   }
 }
 
-/** Reads the head's publication once more: what is wrong with it now is no fault of the new one. */
+/** Runs a reading of the head's publication, whose faults are not those of the new publication. */
 export async function readingPrevious<Result>(read: () => Promise<Result>): Promise<Result> {
   try {
     return await read();
@@ -63,13 +63,15 @@ export function isCompareErrorCode(code: unknown): code is CompareErrorCode {
   return ([...publicationFaults, ...ownFaults] as unknown[]).includes(code);
 }
 
-/** A record that our own code wrote and cannot read: a bug, so its partition stops. It never holds the record's bytes. */
+/**
+ * A record that our own code wrote and cannot read: a bug, so its partition stops. It never holds the record's bytes.
+ */
 export class UndecodableRecord extends Error {
   override name = 'UndecodableRecord';
   readonly code = 'undecodable_record';
   readonly retryable = false;
   readonly #reason: string;
-  /** Offset in its partition; the loop fills it in where the decoder does not know it. */
+  /** Offset in the partition. The consumer loop sets it where the decoder does not know it. */
   offset: string | undefined;
 
   constructor(reason: string, offset?: string) {

@@ -3,7 +3,9 @@ import { rucLength } from '../../schemas/ruc.ts';
 import { AvroCursor, encodeLong, writeBranch, writeLong, writeNullableLong, writeString } from './avro.ts';
 import { UndecodableRecord } from './errors.ts';
 
-/** Fields of a change in the order of their bytes. ChangeCursor and ChangeEncoder below are the only code that knows it. */
+/**
+ * Fields of a change in the order of their bytes. ChangeCursor and ChangeEncoder below are the only code that knows it.
+ */
 export const changeFields = ['edition', 'op', 'seq', 'ruc', 'before', 'after', 'line', 'detected_at', 'corrects'];
 
 export const operations = ['r', 'c', 'u', 'd'] as const;

@@ -4,10 +4,10 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { UndecodableRecord } from './errors.ts';
 import { ChangeCursor, type Operation } from './record-bytes.ts';
 
-/** Cells by column name, exactly as the register writes them. */
+/** Cells by column name, with the register's own texts. */
 export type Row = Readonly<Record<string, string>>;
 
-/** One row-level difference between two editions (schemas/avro). */
+/** One row's difference between two editions (schemas/avro). */
 export interface Change {
   edition: number;
   op: Operation;
@@ -22,7 +22,7 @@ export interface Change {
   corrects: number | null;
 }
 
-/** Zero byte, then the schema's registry id as a big-endian int32, then the Avro record. */
+/** A Kafka value is a zero byte, the schema's registry id as a big-endian int32, and the Avro record. */
 export const headerBytes = 5;
 
 export function schemaHeader(schemaId: number): Buffer {
@@ -39,18 +39,18 @@ export function schemaIdOf(value: Buffer): number {
 
 export type SchemaName = RegisterName | 'edition';
 
-/** The text of schemas/avro/<name>.avsc, as it is registered. */
+/** The text of schemas/avro/<name>.avsc, which is registered as it is. */
 export function schemaText(name: SchemaName): string {
   return readFileSync(new URL(`../../schemas/avro/${name}.avsc`, import.meta.url), 'utf8');
 }
 
 const types = new Map<SchemaName, avsc.Type>();
 
-/** The avsc type of one of our schemas. Made on first use, since making it compiles code. */
+/** The avsc type of one of our schemas. It is made on first use, since avsc compiles code for it. */
 export function avroType(name: SchemaName): avsc.Type {
   let type = types.get(name);
   if (type === undefined) {
-    // Nulls are unwrapped: every union of ours is null or one type.
+    // Values of unions are not wrapped: all our unions are null or one type.
     type = avsc.Type.forSchema(JSON.parse(schemaText(name)), { wrapUnions: false });
     types.set(name, type);
   }
@@ -62,8 +62,8 @@ interface ChangeRecord extends Omit<Change, 'detectedAt'> {
 }
 
 /**
- * Decodes a value of a changes topic with the current schema. Whoever reads a topic checks the schema's id first
- * (runLoop does): bytes of another version would be misread, not refused.
+ * Decodes a value of a changes topic with the current schema. Callers check the schema id first, as the consumer loop
+ * does: bytes of another schema could be misread instead of refused.
  * @throws UndecodableRecord
  */
 export function decodeChange(value: Buffer, register: RegisterName): Change {
@@ -72,7 +72,7 @@ export function decodeChange(value: Buffer, register: RegisterName): Change {
   try {
     record = avroType(register).fromBuffer(value.subarray(headerBytes)) as ChangeRecord;
   } catch {
-    // avsc's own text quotes bytes of the record, which may be a person's name.
+    // The text of avsc's error quotes bytes of the record, which may be a person's name.
     throw new UndecodableRecord('not of this schema');
   }
   const { edition, op, seq, ruc, before, after, line, corrects } = record;
@@ -89,7 +89,7 @@ export function decodeChange(value: Buffer, register: RegisterName): Change {
   };
 }
 
-/** Encodes one change: for tests and single records; publishing takes the change file's bytes as they are. */
+/** Encodes one change, for tests. The producer takes the bytes of the change file as they are. */
 export function encodeChange(change: Change, schemaId: number, register: RegisterName): Buffer {
   const { detectedAt, ...rest } = change;
   const record = { ...rest, detected_at: detectedAt.getTime() };
@@ -107,8 +107,8 @@ export interface ChangePeek {
 const peeking = new ChangeCursor();
 
 /**
- * Reads the first fields and decodes nothing else: a first edition is millions of baselines, and nine of ten taxpayers are
- * no company. @throws UndecodableRecord
+ * Reads the first fields and decodes nothing else: a first edition is millions of baselines, and nine of ten taxpayers
+ * are no company. @throws UndecodableRecord
  */
 export function peekChange(value: Buffer): ChangePeek {
   peeking.reset(value, headerBytes, value.length);

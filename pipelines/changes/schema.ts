@@ -8,7 +8,7 @@ interface AvroRecord {
   fields: AvroField[];
 }
 
-/** The schema of a register's changes; refuses one that the hand encoder does not write. */
+/** The schema of a register's changes. Throws when ChangeEncoder would write other fields. */
 export function changeSchema(register: RegisterName): AvroRecord {
   const path = new URL(`../../schemas/avro/${register}.avsc`, import.meta.url);
   const schema = JSON.parse(readFileSync(path, 'utf8')) as AvroRecord;
@@ -30,7 +30,9 @@ export function changeSchema(register: RegisterName): AvroRecord {
 export const overlayReasons = ['bad_line', 'empty_cell', 'correction'] as const;
 export type OverlayReason = (typeof overlayReasons)[number];
 
-/** A row in which the edition's state differs from its publication, and why. No row: the state lacks what the publication has. */
+/**
+ * The schema of an overlay: rows in which a state differs from its publication, and why. A null row is missing there.
+ */
 export function overlaySchema(register: RegisterName): unknown {
   return {
     type: 'record',
@@ -45,12 +47,12 @@ export function overlaySchema(register: RegisterName): unknown {
   };
 }
 
-/** The nullable row, spelt out. */
+/** The type of a nullable row, with its columns. */
 function beforeOf(schema: AvroRecord): unknown {
   return schema.fields.find(({ name }) => name === 'before')!.type;
 }
 
-/** The first bytes of a hash over what names a thing: the same thing gets the same bytes on every run. */
+/** Bytes made from a thing's names by a hash, so that every run makes the same bytes for it. */
 export function namedBytes(length: number, ...names: (string | number)[]): Buffer {
   return createHash('sha256').update(JSON.stringify(names)).digest().subarray(0, length);
 }

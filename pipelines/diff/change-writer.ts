@@ -6,26 +6,25 @@ import { ChangeEncoder, type Operation } from '../changes/record-bytes.ts';
 import { changeSchema, namedBytes, type OverlayReason, overlayReasons, overlaySchema } from '../changes/schema.ts';
 import { EmptyCells, encodeRow } from './large/rows.ts';
 
-/** A row in memory: its first byte. A good row ends at the pipe of its last cell. */
+/** Where a row begins in memory. A good row ends at the pipe of its last cell. */
 export interface RowAt {
   bytes: Uint8Array;
   start: number;
 }
 
-/** Writes an edition's change file from bytes; the caller gives the rows in RUC order. */
+/** Writes an edition's change file from the bytes of its rows. Callers give the rows in RUC order. */
 export class ChangeWriter {
   readonly #container: ContainerWriter;
   readonly #encoder: ChangeEncoder<RowAt>;
   #seq = 0;
-  /** Cells that stand for nothing, over all rows: raised by afters, lowered by befores. */
+  /** Counts of empty cells: each row written as `after` adds to them, each `before` takes off. */
   readonly empty: EmptyCells;
 
-  /** `emptyMarkers`: of the register's format. */
   constructor(folder: string, attempt: string, facts: ChangeFileFacts, emptyMarkers: readonly string[]) {
     const sync = namedBytes(16, 'sync', facts.register, facts.edition, facts.baseSha256, facts.detectedAt);
     this.#container = new ContainerWriter(folder, attempt, changeSchema(facts.register), metadataOf(facts), sync);
     const empty = new EmptyCells(facts.columns.length, emptyMarkers);
-    // A full edition counts its empty cells from nothing, so no row before it is taken off.
+    // A full edition counts its empty cells from nothing, so its befores take nothing off.
     const beforeSign = facts.isFull ? 0 : -1;
     this.#encoder = new ChangeEncoder(facts, (to, at, row, isAfter) =>
       encodeRow(to, at, row.bytes, row.start, empty, isAfter ? 1 : beforeSign),
@@ -53,7 +52,7 @@ export class ChangeWriter {
   }
 }
 
-/** Writes the rows in which the state differs from the publication. The file exists only if there are any. */
+/** Writes the rows in which the state differs from the publication. Without such rows there is no file. */
 export class OverlayWriter {
   readonly #make: () => ContainerWriter;
   readonly #uncounted: EmptyCells;
@@ -66,7 +65,7 @@ export class OverlayWriter {
     this.#uncounted = new EmptyCells(facts.columns.length, []);
   }
 
-  /** Rows come in RUC order. */
+  /** Writes the state's row of a RUC. Rows come in RUC order. */
   write(row: RowAt, reason: OverlayReason, line: number | null): void {
     const container = this.#begin(row, reason, line);
     const at = writeBranch(container.buffer, container.at, true);
@@ -74,7 +73,7 @@ export class OverlayWriter {
     container.endRecord();
   }
 
-  /** The publication has the RUC of this row and the state does not. */
+  /** Writes that the publication has the RUC of this row and the state does not. */
   writeAbsent(row: RowAt, reason: OverlayReason, line: number | null): void {
     const container = this.#begin(row, reason, line);
     container.at = writeBranch(container.buffer, container.at, false);

@@ -11,7 +11,7 @@ import type {
   Rebuilt,
 } from './types.ts';
 
-/** Of the process since its last job: a kept one has what it used before as its peak too. */
+/** Usage of the process since its last job. The peak of a process that is kept covers all of its jobs. */
 export interface ChildUsage {
   cpuSeconds: number;
   peakRssBytes: number;
@@ -22,12 +22,15 @@ type Answer<R> =
   | { kind: 'error'; code?: string; message: string; stack?: string };
 
 /**
- * The index is read all over: with pages of 4 KB a third of that time goes into finding pages. glibc asks the kernel for
- * large ones when told so; elsewhere the variable does nothing. The rest of the environment is handed on unread.
+ * Look-ups read the index at random, and with memory pages of 4 KB a third of that time goes into finding pages. This
+ * variable makes glibc ask for large pages; other C libraries ignore it.
  */
 const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
-/** The heap holds the rows of a small register, twice in a re-baseline; an index of 18 million lies outside it, some 500 MB. */
+/**
+ * The heap holds the rows of a small register, twice in a re-baseline. An index of 18 million rows lies outside the
+ * heap.
+ */
 export const differenceProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),
   maxHeapMb: 512,
@@ -38,7 +41,7 @@ const ownProcess = inOwnProcess(differenceProgram);
 type Report<P> = (progress: P) => void;
 type Used<R> = Promise<R & { usage: ChildUsage }>;
 
-/** A comparison by the register's engine outside this process. Errors: the engine's, and `compare_crashed`. */
+/** Runs a comparison in another process. @throws CompareError the engine's errors, and `compare_crashed` */
 export function compareInChild(
   input: CompareInput,
   report: Report<Progress>,
@@ -48,7 +51,7 @@ export function compareInChild(
   return inChild({ kind: 'compare', input }, report, signal, run);
 }
 
-/** The same for a correction. */
+/** Runs a correction in another process. @throws CompareError as `compareInChild` */
 export function correctInChild(
   input: CorrectInput,
   report: Report<Progress>,
@@ -58,7 +61,7 @@ export function correctInChild(
   return inChild({ kind: 'correct', input }, report, signal, run);
 }
 
-/** The same for a rebuild of the register's working files. */
+/** Rebuilds a register's working files in another process. @throws CompareError as `compareInChild` */
 export function rebuildInChild(
   input: RebuildInput,
   report: Report<RebuildProgress>,
@@ -74,8 +77,8 @@ async function inChild<P, R>(
   signal: AbortSignal,
   run: RunJob,
 ): Used<R> {
-  const told = (message: JobMessage) => report((message as JobMessage & { progress: P }).progress);
-  const { answer, end, errorText } = await run(job, told, signal);
+  const onProgress = (message: JobMessage) => report((message as JobMessage & { progress: P }).progress);
+  const { answer, end, errorText } = await run(job, onProgress, signal);
   return resultIn(answer as Answer<R> | null, end, errorText);
 }
 

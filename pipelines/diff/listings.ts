@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { keptReasons, type ListedReason } from '../registers/module.ts';
 import type { LineProblem } from './large/scan.ts';
+import type { Conflict } from './types.ts';
 import { writeWhole } from './work-files.ts';
 
 export interface Listing {
@@ -11,10 +12,10 @@ export interface Listing {
 const entriesPerWrite = 1000;
 
 /**
- * Writes what an operator may want to read of an edition, one JSON object per line, and how many more there were. The file
- * has its name only when it is whole. Null when there is nothing to list.
+ * Writes entries for an operator, one JSON object per line, and how many more there were. The file gets its name only
+ * when it is whole. Null when there is nothing to list.
  */
-export function writeListing(
+function writeListing(
   folder: string,
   attempt: string,
   name: string,
@@ -34,7 +35,7 @@ function* textsOf(entries: readonly object[], omitted: number): Generator<string
   if (omitted > 0) yield `${JSON.stringify({ omitted })}\n`;
 }
 
-/** Texts hold bytes as the characters of that number; those that could steer a terminal are escaped, so nothing is lost. */
+/** A text has one character for each byte of the line. Characters that could steer a terminal are escaped. */
 function toJson(entry: object): string {
   return JSON.stringify(entry).replace(
     /[\u007f-\u009f]/g,
@@ -45,7 +46,7 @@ function toJson(entry: object): string {
 export type RejectReason = LineProblem | ListedReason;
 
 export interface RejectLimits {
-  /** Lines listed; all are counted. */
+  /** At most so many lines are listed; all are counted. */
   maxRejectLines: number;
   /** Bytes of each line that are kept. */
   maxRejectBytes: number;
@@ -58,8 +59,8 @@ interface RejectedLine {
 }
 
 /**
- * Lines that are no rows, lines that are rows after a repair, and repeats of a RUC (the last one counts; the repeat is
- * listed). The file is for an operator: it holds rows of natural persons and never goes to a log.
+ * Lists lines that are no rows, lines that became rows by a repair, and repeats of a RUC (its last line counts). Only
+ * operators may read the file: it holds rows of natural persons and never goes to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};
@@ -84,7 +85,7 @@ export class RejectList {
     return this.#total - this.duplicates - this.repaired;
   }
 
-  /** Lines listed that are rows all the same. */
+  /** Listed lines that count as rows after their repair. */
   get repaired(): number {
     return [...keptReasons].reduce((sum, reason) => sum + (this.counts[reason as ListedReason] ?? 0), 0);
   }
@@ -102,4 +103,29 @@ export class RejectList {
 
 function printable(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
+/**
+ * RUCs that a correction leaves as they are. Only operators may read it: RUCs name natural persons, so no log gets it.
+ */
+export class ConflictList {
+  readonly #edition: number;
+  readonly #maxListed: number;
+  readonly #listed: Conflict[] = [];
+  count = 0;
+
+  /** `edition` is the one to undo. At most `maxListed` conflicts are written; all are counted. */
+  constructor(edition: number, maxListed: number) {
+    this.#edition = edition;
+    this.#maxListed = maxListed;
+  }
+
+  add(ruc: string, reason: Conflict['reason']): void {
+    this.count += 1;
+    if (this.#listed.length < this.#maxListed) this.#listed.push({ edition: this.#edition, ruc, reason });
+  }
+
+  write(folder: string, attempt: string, name: string): Listing | null {
+    return writeListing(folder, attempt, name, this.#listed, this.count - this.#listed.length);
+  }
 }

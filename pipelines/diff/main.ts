@@ -4,10 +4,10 @@ import { registerNames } from '../../schemas/registers.ts';
 import { CompareError } from '../changes/errors.ts';
 import { engineOf } from './engine.ts';
 
-/**
- * The process of comparisons, corrections and rebuilds (deploy/runtime/job-process.ts), one after another: the parent sends the
- * next job once it has this one's answer. When standard input closes, what runs is given up and the process ends.
- */
+// This process runs comparisons, corrections and rebuilds for its parent (pipelines/runtime/job-process.ts). The parent
+// sends the next job once it has the answer to the last. When standard input closes, the running job is aborted and the
+// process ends.
+
 const path = z.string().min(1);
 const edition = z.number().int().positive();
 const register = z.enum(registerNames);
@@ -54,7 +54,7 @@ lines.on('line', async (line) => {
     const result = await run(jobSchema.parse(JSON.parse(line)));
     say({ kind: 'result', result, usage: usageSinceLast() });
   } catch (error) {
-    // A bug's message could quote anything; its text stays out of the answer and the stack's places are enough.
+    // The message of an unexpected error could quote a person's row, so the answer has only the places of its stack.
     const known = error instanceof CompareError;
     const message = known ? error.message : 'the comparison failed unexpectedly';
     const code = known ? error.code : (error as NodeJS.ErrnoException).code;

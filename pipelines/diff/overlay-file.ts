@@ -4,16 +4,16 @@ import { encodeWindows1252 } from '../registers/windows-1252.ts';
 import type { StoredRow } from './large/row-store.ts';
 import { slackBytes } from './large/scan.ts';
 
-/** A RUC whose state is not what the publication says; no row: it is not in the state. */
+/** A RUC whose row in the state is not the publication's. With no row, the state does not have the RUC. */
 export interface OverlayEntry {
   ruc: string;
   reason: OverlayReason;
   line: number | null;
-  /** By column, in the columns of the edition that wrote it. */
+  /** Cells by column, in the columns of the edition that wrote them. */
   row: Readonly<Record<string, string>> | null;
 }
 
-/** Goes through an overlay in RUC order, together with whatever the caller goes through in that order. */
+/** Reads an overlay in RUC order, in step with a caller that goes through other rows in that order. */
 export class OverlayReader {
   readonly #entries: AsyncGenerator<OverlayEntry> | null;
   #next: OverlayEntry | null = null;
@@ -22,26 +22,28 @@ export class OverlayReader {
     this.#entries = path === null ? null : decodeRecords<OverlayEntry>(path);
   }
 
-  /** `path`: null for an edition without overlay. Errors: `change_file_damaged`. `close` must be called. */
+  /**
+   * `path` is null for an edition without overlay. `close` must be called. @throws CompareError `change_file_damaged`
+   */
   static async open(path: string | null): Promise<OverlayReader> {
     const reader = new OverlayReader(path);
     await reader.#advance();
     return reader;
   }
 
-  /** Whether an entry below this RUC waits to be taken. */
+  /** Whether the next entry stands before this RUC. */
   hasBelow(ruc: string): boolean {
     return this.#next !== null && this.#next.ruc < ruc;
   }
 
-  /** The first entry, taken. */
+  /** Returns the next entry and moves on. */
   async take(): Promise<OverlayEntry> {
     const entry = this.#next!;
     await this.#advance();
     return entry;
   }
 
-  /** Whether the first entry is of this RUC. */
+  /** Whether the next entry is about this RUC. */
   isAt(ruc: string): boolean {
     return this.#next?.ruc === ruc;
   }
@@ -56,7 +58,7 @@ export class OverlayReader {
   }
 }
 
-/** A row of these cells, in the form of the row store. */
+/** Makes a row of these cells in the form of the row store. */
 export function rowOfCells(ruc: string, cells: readonly string[]): StoredRow {
   const text = encodeWindows1252(`${[ruc, ...cells].join('|')}|`);
   const bytes = new Uint8Array(text.length + slackBytes);

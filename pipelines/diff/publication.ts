@@ -7,7 +7,7 @@ import { checkHeader } from './large/pages.ts';
 import { openPlainText, openZipEntry, type PublicationLimits, type PublishedText } from './zip.ts';
 
 /**
- * Opens a publication's text. Nothing is written to disk, whatever a zip's entries are called.
+ * Opens a publication's text. A zip is never unpacked to the disk, so the names of its entries cannot harm.
  * @throws CompareError `zip_invalid`, `zip_entry`, `zip_size`, `zip_crc`, `text_invalid`, `empty`
  */
 export async function openPublication(
@@ -21,18 +21,18 @@ export async function openPublication(
 }
 
 /**
- * The largest text of a small register has 4 MB and 51,000 lines. One that is far larger is another file, and what is made of
- * its lines would not fit in the heap of the process that compares: it would die, be tried again, and die again.
+ * The largest text of a small register has 4 MB and 51,000 lines. A far larger one is another file, and its rows would
+ * not fit into the heap of the comparing process, which would die at each try.
  */
 const maxSmallTextBytes = 16 * 2 ** 20;
 const maxSmallLines = 200_000;
-/** A header and some rows. */
+/** The part of a small register's text that `checkPublication` reads as rows. */
 const headBytes = 64 * 1024;
 
 /**
- * All of a small register's text.
- * @throws CompareError as `openPublication`, also when size or CRC are not as declared; `text_invalid` for one that is in UTF-8
- *   (its cells would be read as other letters) or has too many lines
+ * Reads all of a small register's text. A text in UTF-8 is refused, since its cells would be read as other letters.
+ * @throws CompareError as `openPublication`, also when size or CRC are not as declared; `text_invalid` for UTF-8 or too
+ *   many lines
  */
 export async function readPublication(path: string, container: Container, limits: PublicationLimits): Promise<Buffer> {
   const maxTextBytes = Math.min(limits.maxTextBytes, maxSmallTextBytes);
@@ -56,8 +56,9 @@ function countOfLineEnds(text: Buffer): number {
 }
 
 /**
- * Opens a publication and reads its header: what can be said of it before it is compared. Of a small register all bytes are
- * read and the first lines understood. Errors: as `openPublication` and `readPublication`, and `header_changed`.
+ * Finds what is wrong with a publication before it is compared, by its container and its header. A small register's
+ * text is read whole, and its first lines are parsed.
+ * @throws CompareError as `openPublication` and `readPublication`, and `header_changed`
  */
 export async function checkPublication(register: RegisterName, path: string, limits: PublicationLimits): Promise<void> {
   const { source, format } = registerModules[register];

@@ -3,13 +3,15 @@ import type { RejectReason } from './listings.ts';
 import type { PublicationLimits } from './zip.ts';
 
 export interface CompareLimits extends PublicationLimits {
-  /** Text from which on inflating has a thread of its own; below, starting one takes longer than it saves. */
+  /**
+   * Texts of at least so many bytes are inflated by a thread of their own. For shorter ones starting it takes longer.
+   */
   minThreadTextBytes: number;
-  /** Lines listed in the reject file; all are counted. */
+  /** At most so many lines are listed in the reject file; all are counted. */
   maxRejectLines: number;
   /** Bytes of each rejected line that are kept. */
   maxRejectBytes: number;
-  /** Bytes of rows that one range of keys may bring: far above any real one, so only a file that repeats itself fails. */
+  /** Bytes of rows in one bucket of keys. Real buckets are far smaller, so only a file that repeats itself fails. */
   maxBucketBytes: number;
   /** Age after which a dead attempt's working files are removed. */
   maxAttemptAgeMs: number;
@@ -29,7 +31,7 @@ export interface CompareInput {
   register: RegisterName;
   /** A local file in the register's container. */
   publicationPath: string;
-  /** Folder of indexes and row stores: what can be rebuilt. */
+  /** Folder of indexes and row stores, which can be rebuilt. */
   workDir: string;
   /** The register's head, or null for a first edition. */
   base: { edition: number; changeFileSha256: string } | null;
@@ -40,15 +42,15 @@ export interface CompareInput {
   /** Folder that receives the change file, the overlay and the reject file. */
   outputDir: string;
   /**
-   * Re-baseline: the publication and overlay of the head, given when the head was read by another parser version or column
-   * list. Read again by today's parser they are what the new publication is compared with; every row is then written: `u`
-   * where a column that the head knew differs under one and the same parser, `c` and `d` as ever, `r` for all others.
+   * Makes a re-baseline: the head's publication and overlay, given when the head has another parser version or other
+   * columns. Today's parser reads them again, and the new publication is compared with that reading. Every row is
+   * written: `u` where a column that the head had differs, `c` and `d` as always, `r` for all others.
    */
   previous?: { publicationPath: string; overlayPath: string | null; knownColumns: readonly string[] } | null;
   limits?: Partial<CompareLimits>;
 }
 
-/** Undoes an edition: each of its RUCs that still has the row it gave gets the row from before; others are conflicts. */
+/** Undoes an edition: a RUC that still has that edition's row gets its earlier row back; any other is a conflict. */
 export interface CorrectInput {
   register: RegisterName;
   workDir: string;
@@ -57,10 +59,10 @@ export interface CorrectInput {
   /** base.edition + 1. */
   edition: number;
   detectedAt: number;
-  /** The edition to undo, and its change file. */
+  /** Number of the edition to undo. Its change file comes next. */
   corrects: number;
   correctedFile: string;
-  /** The head's overlay: what it lists and this correction leaves stays in the new overlay. */
+  /** The head's overlay. Its entries stay in the new overlay, except for RUCs that this correction rewrites. */
   overlayPath: string | null;
   outputDir: string;
   limits?: Partial<CompareLimits>;
@@ -71,17 +73,17 @@ export interface Conflict {
   /** The edition that was to be undone. */
   edition: number;
   ruc: string;
-  /** Its row has changed since; it is no longer in the state; it was gone and is in the state again. */
+  /** The row has changed since; or the RUC has left the state since; or it had left and is back. */
   reason: 'changed_again' | 'gone' | 'came_back';
 }
 
-/** `conflicts`: all of them; `conflictFile` lists them, one JSON object (`Conflict`) a line. */
+/** `conflicts` counts all of them. `conflictFile` lists them, one JSON object (`Conflict`) on each line. */
 export interface CorrectResult extends CompareResult {
   conflicts: number;
   conflictFile: { path: string; bytes: number } | null;
 }
 
-/** Change files to fold, oldest first: from edition 1 or the last edition that wrote every row (a re-baseline). */
+/** Change files to fold, oldest first, from edition 1 or from the last re-baseline, which wrote every row. */
 export interface RebuildInput {
   register: RegisterName;
   workDir: string;
@@ -89,7 +91,7 @@ export interface RebuildInput {
   maxAttemptAgeMs: number;
 }
 
-/** What a rebuild made; `indexName` as in a comparison's answer. */
+/** What a rebuild made. `indexName` means the same as in CompareResult. */
 export interface Rebuilt {
   edition: number;
   indexName: string;
@@ -102,7 +104,7 @@ export interface RebuildProgress {
   records: number;
 }
 
-/** What makes the differences of a register: one engine for large ones (index and row store), one in memory for small ones. */
+/** Large registers have an engine with index and row store, small ones an engine that holds all rows in memory. */
 export interface DifferenceEngine {
   compare(input: CompareInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CompareResult>;
   correct(input: CorrectInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CorrectResult>;
@@ -111,14 +113,14 @@ export interface DifferenceEngine {
 
 export interface Progress {
   phase: 'index' | 'scan' | 'merge' | 'finish';
-  /** Of `total`: bytes of text in `scan`, ranges of keys in `merge`. */
+  /** Part of `total` that is done: bytes of text in `scan`, buckets of keys in `merge`. */
   done: number;
   total: number;
   lines: number;
 }
 
 export interface KindCounts {
-  /** Rows of this kind in the new state. */
+  /** Rows of this kind of taxpayer in the new state. */
   rows: number;
   baseline: number;
   inserted: number;
@@ -131,15 +133,17 @@ export interface CompareResult {
   changeFile: { path: string; sha256: string; bytes: number };
   overlayFile: { path: string; sha256: string; bytes: number } | null;
   rejectFile: { path: string; bytes: number } | null;
-  /** Data lines of the publication; = rows + rejected + duplicates. */
+  /** Data lines of the publication: rows + rejected + duplicates. */
   lines: number;
   /** Distinct RUCs with a good line. */
   rows: number;
-  /** Rows of the new state; = rows + kept. */
+  /** Rows of the new state: rows + kept. */
   stateRows: number;
   rejected: number;
   rejectedByReason: Partial<Record<RejectReason, number>>;
-  /** Rows of lines that needed a repair (a control byte made a space): counted in `rows`, listed with the rejected lines. */
+  /**
+   * Rows whose line needed a repair, such as a control byte. They count in `rows` and are listed with rejected lines.
+   */
   repaired: number;
   duplicates: number;
   /** Good lines without a name. */
@@ -149,19 +153,19 @@ export interface CompareResult {
   deleted: number;
   /** Rows of a first edition. */
   baseline: number;
-  /** Known RUCs whose only lines were bad: their row stays. */
+  /** Known RUCs whose only lines were bad. Their row stays. */
   kept: number;
-  /** Known RUCs of which an empty cell kept its previous value. */
+  /** Rows in which an empty cell kept its previous value. */
   keptCells: number;
   unchanged: number;
   changedByColumn: Record<string, number>;
   changedByKind: { company: KindCounts; other: KindCounts };
-  /** Over the new state: cells that stand for nothing, by column. */
+  /** Empty cells of the new state, by column. */
   emptyByColumn: Record<string, number>;
-  /** Over the new state: rows by the RUC's first two digits. */
+  /** Rows of the new state, by the first two digits of the RUC. */
   rowsByKind: Record<string, number>;
   parserVersion: number;
   columns: string[];
-  /** What `base.changeFileSha256` will open next time. */
+  /** Name of the working files from which the next comparison starts. */
   indexName: string;
 }

@@ -1,12 +1,11 @@
-import { closeSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { moveIntoPlaceSync, writeWholeFileSync } from '../runtime/durable-files.ts';
-import { writeFully } from './large/spill.ts';
+import { AttemptFile } from '../runtime/durable-files.ts';
 
 /**
- * Files that can be rebuilt, in WORK_DIR: `<register>.<hash of the change file>.index` and `.rows`. An attempt writes
- * under a name of its own; the final name appears only when the bytes are on disk, so whatever has a final name is whole.
+ * The working files of WORK_DIR, `<register>.<hash of the change file>.index` and `.rows`, can be rebuilt. Each attempt
+ * writes under a name of its own. The final name appears only when the bytes are on the disk, so such a file is whole.
  */
 export type WorkFileKind = 'index' | 'rows';
 
@@ -18,12 +17,6 @@ export function attemptName(register: RegisterName, attempt: string, kind: strin
   return `${register}.attempt-${attempt}.${kind}`;
 }
 
-/** Closes a finished file, makes it durable and gives it its name. A death before the rename leaves a file to sweep. */
-export function finishFile(folder: string, from: string, to: string, file: number): void {
-  closeSync(file);
-  moveIntoPlaceSync(join(folder, from), join(folder, to));
-}
-
 /** Writes these pieces as one file: whole, durable and under its name, or not at all. Returns the file's bytes. */
 export function writeWhole(
   folder: string,
@@ -31,25 +24,19 @@ export function writeWhole(
   name: string,
   pieces: Iterable<string | Uint8Array>,
 ): number {
-  return writeWholeFileSync(join(folder, name), join(folder, attempt), (temporary) => {
-    const file = openSync(temporary, 'w');
-    let bytes = 0;
-    try {
-      for (const piece of pieces) {
-        const data = typeof piece === 'string' ? Buffer.from(piece, 'utf8') : piece;
-        writeFully(file, data, 0, data.length, bytes);
-        bytes += data.length;
-      }
-    } finally {
-      closeSync(file);
-    }
-    return bytes;
-  });
+  const file = new AttemptFile(folder, attempt);
+  try {
+    for (const piece of pieces) file.append(typeof piece === 'string' ? Buffer.from(piece, 'utf8') : piece);
+    file.finish(name);
+  } finally {
+    file.discard();
+  }
+  return file.bytes;
 }
 
 /**
- * Removes what dead attempts left, once it is older than `maxAttemptAgeMs`, and this register's finished working files
- * that are not in `keep` (null: no finished file is touched).
+ * Removes files that dead attempts left, once they are older than `maxAttemptAgeMs`, and this register's finished
+ * working files that are not in `keep`. With null, no finished file is removed.
  */
 export function sweepWorkFiles(
   folder: string,

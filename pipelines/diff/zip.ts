@@ -8,26 +8,26 @@ import { CompareError } from '../changes/errors.ts';
 export interface PublicationLimits {
   /** Largest text that a publication may declare or inflate to. */
   maxTextBytes: number;
-  /** Entries of a zip. */
+  /** Most entries of a zip. */
   maxEntries: number;
 }
 
-/** The text of a publication, as it stands in its container. */
+/** The text of a publication in its container. */
 export interface PublishedText {
   textBytes: number;
   crc32: number;
-  /** The text in pieces of at most `chunkBytes`; each stays valid. Ends with an error unless size and CRC are as declared. */
+  /** Gives the text in pieces of at most `chunkBytes`. @throws CompareError when size or CRC are not as declared */
   chunks(): AsyncGenerator<Buffer>;
 }
 
-/** zlib's default of 16 KB makes inflating three times as slow. */
+/** With zlib's default of 16 KB, inflating takes three times as long. */
 export const chunkBytes = 2 << 20;
 
 const readBytes = 1 << 20;
 const stored = 0;
 const deflated = 8;
 
-/** Opens the only entry of a zip whose name matches. */
+/** Opens the one entry of a zip whose name matches. @throws CompareError */
 export async function openZipEntry(path: string, name: RegExp, limits: PublicationLimits): Promise<PublishedText> {
   const zip = await openZip(path);
   try {
@@ -49,7 +49,7 @@ export async function openZipEntry(path: string, name: RegExp, limits: Publicati
 
 async function openZip(path: string): Promise<ZipFile> {
   try {
-    // Closed by hand: reading the last entry would otherwise close it before the local header is read.
+    // With autoClose, reading the last entry would close the zip before the local header is read.
     return await openPromise(path, { autoClose: false, validateEntrySizes: true, strictFileNames: true });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error;
@@ -101,9 +101,9 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
   const file = createReadStream(path, { start, end: start + entry.compressedSize - 1, highWaterMark: readBytes });
   let text: Readable = file;
   if (entry.compressionMethod === deflated) {
-    // One piece of read-ahead: the stream would join several into one by copying them.
-    // Inflates on a thread of libuv's pool while the caller works on the piece before. An error of either stream
-    // destroys both and reaches the loop below; leaving the loop early destroys both too.
+    // The stream reads one piece ahead, because it would join several by copying them. A thread of libuv's pool
+    // inflates it while the caller works on the piece before. An error of either stream destroys both and reaches the
+    // loop below, and leaving that loop early destroys both too.
     const options: ZlibOptions & TransformOptions = {
       chunkSize: chunkBytes,
       readableHighWaterMark: chunkBytes,
@@ -118,7 +118,7 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
       bytes += piece.length;
       if (bytes > entry.uncompressedSize) throw wrongSize('more than', entry);
       sum = crc32(piece, sum);
-      // The stream may join pieces.
+      // The stream may have joined pieces.
       for (let from = 0; from < piece.length; from += chunkBytes) yield piece.subarray(from, from + chunkBytes);
     }
   } catch (error) {
@@ -150,8 +150,8 @@ function messageOf(error: unknown): string {
 const longestStartBytes = 64;
 
 /**
- * Opens a publication that is the text itself. It says nothing of its own length or checksum, so all is read once to take
- * both; reading it again must give the same.
+ * Opens a publication that is plain text. It declares no checksum, so the file is read once to take one, and reading it
+ * again must give the same.
  */
 export async function openPlainText(path: string, limits: PublicationLimits): Promise<PublishedText> {
   const { size } = await stat(path);
@@ -178,7 +178,9 @@ function problemOfStart(start: string): string | null {
   return null;
 }
 
-/** Opens the file only when the first piece is asked for: a stream that nobody reads has nobody to tell its error to. */
+/**
+ * Opens the file only when the first piece is asked for. Nobody would handle the error of a stream that is not read.
+ */
 async function* unchanged(read: () => AsyncIterable<Buffer>, expected: number): AsyncGenerator<Buffer> {
   let sum = 0;
   for await (const piece of read()) {

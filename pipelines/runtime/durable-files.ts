@@ -1,6 +1,6 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 
 // write-file-atomic is not used: version 8 needs Node 22, and no version syncs the folder after the rename, so a power
 // cut can take back a name that the catalogue already mentions. It also takes the content as one string or buffer.
@@ -82,4 +82,55 @@ export async function makeDurableFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncToDisk(dirname(made));
+}
+
+/**
+ * A file that is written piece by piece under an attempt's name and gets its own name once it is whole. If the process
+ * dies before `finish`, the attempt's file is left for its owner to sweep.
+ */
+export class AttemptFile {
+  /** Bytes appended so far. */
+  bytes = 0;
+  readonly #folder: string;
+  readonly #path: string;
+  readonly #file: number;
+  #state: 'open' | 'closed' | 'finished' = 'open';
+
+  constructor(folder: string, attempt: string) {
+    this.#folder = folder;
+    this.#path = join(folder, attempt);
+    this.#file = openSync(this.#path, 'w');
+  }
+
+  append(piece: Uint8Array): void {
+    this.writeAt(piece, this.bytes);
+    this.bytes += piece.length;
+  }
+
+  writeAt(piece: Uint8Array, position: number): void {
+    for (let done = 0; done < piece.length; ) {
+      done += writeSync(this.#file, piece, done, piece.length - done, position + done);
+    }
+  }
+
+  /** Makes the file durable under its own name and returns its path. */
+  finish(name: string): string {
+    const path = join(this.#folder, name);
+    this.#close();
+    moveIntoPlaceSync(this.#path, path);
+    this.#state = 'finished';
+    return path;
+  }
+
+  /** Closes and removes the attempt's file. Does nothing after `finish`. */
+  discard(): void {
+    if (this.#state === 'finished') return;
+    this.#close();
+    rmSync(this.#path, { force: true });
+  }
+
+  #close(): void {
+    if (this.#state === 'open') closeSync(this.#file);
+    this.#state = 'closed';
+  }
 }

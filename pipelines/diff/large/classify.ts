@@ -1,17 +1,18 @@
+import type { HashSeed } from '../../changes/change-file.ts';
 import { keyAt, noKey } from '../../registers/ruc-key.ts';
 import type { RejectList } from '../listings.ts';
 import type { EditionIndex } from './edition-index.ts';
 import type { Page } from './pages.ts';
-import { blankControlBytes, type HashSeed, hashOfRow, problemOfLine } from './scan.ts';
+import { blankControlBytes, hashOfRow, problemOfLine } from './scan.ts';
 import type { Spill } from './spill.ts';
 
-/** Rows looked at together: enough to overlap cache misses, few enough to stay in the second-level cache. */
+/** Rows looked up together: enough to overlap cache misses, few enough to stay in the second-level cache. */
 const rowsPerBatch = 1024;
 
-export interface ClassifierParts {
-  /** Rows that equal this index's need no second look; null: every row gets one. */
+export interface ClassifierDependencies {
+  /** Rows that equal this index's rows are not compared cell by cell. With null, every row goes to the merge. */
   base: EditionIndex | null;
-  /** RUCs whose bad lines are remembered, so that their row can stay. */
+  /** RUCs of this index keep their row when their only lines are bad. */
   known: EditionIndex | null;
   spill: Spill;
   rejects: RejectList;
@@ -21,35 +22,35 @@ export interface ClassifierParts {
 }
 
 /**
- * First pass over a publication: every row is either the same as in the base, or goes to the spill to be looked at.
- * Which RUCs were seen is one bit per rank of the base.
+ * First pass over a publication. A row that is the same as in the base only sets the bit of its rank in `seen`; any
+ * other row goes to the spill, for the merge to compare.
  */
 export class Classifier {
-  /** Data lines so far. */
+  /** Data lines read so far. */
   lines = 0;
   emptyNames = 0;
-  /** By rank of the base. */
+  /** One bit for each rank of the base. */
   readonly seen: Int32Array;
-  /** By rank of `known`: RUCs that had a line which is no row. */
+  /** One bit for each rank of `known`: set for a RUC that had a bad line. */
   readonly seenBad: Int32Array;
-  readonly #parts: ClassifierParts;
+  readonly #dependencies: ClassifierDependencies;
   readonly #hash = new Int32Array(2);
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
-  /** Zero for a row that needs no second look. */
+  /** Zero for a row that is the same as in the base. */
   readonly #differs = new Int32Array(rowsPerBatch).fill(-1);
-  /** Zero for the first line of a known RUC, and for RUCs that are not known. */
+  /** Not zero for a line of a known RUC that had a line before. */
   readonly #repeats = new Int32Array(rowsPerBatch);
 
-  constructor(parts: ClassifierParts) {
-    this.#parts = parts;
-    this.seen = bitsFor(parts.base);
-    this.seenBad = bitsFor(parts.known);
+  constructor(dependencies: ClassifierDependencies) {
+    this.#dependencies = dependencies;
+    this.seen = bitsFor(dependencies.base);
+    this.seenBad = bitsFor(dependencies.known);
   }
 
-  /** Takes a page's rows; the first row ever is line 2 of the publication. */
+  /** Takes a page's rows. The first row of the first page is line 2 of the publication. */
   add(page: Page): void {
     const { rows } = page;
-    const { base } = this.#parts;
+    const { base } = this.#dependencies;
     this.emptyNames += rows.emptyNames;
     if (rows.repairables > 0) this.#repair(page);
     for (let from = 0; from < rows.count; from += rowsPerBatch) {
@@ -64,9 +65,9 @@ export class Classifier {
     }
   }
 
-  /** Lists rows with control bytes as they came and then reads those bytes as spaces, so that the same bytes give the same row. */
+  /** Lists rows with control bytes as they came, then replaces those bytes by spaces and hashes the rows. */
   #repair({ bytes, view, rows }: Page): void {
-    const { rejects, seed } = this.#parts;
+    const { rejects, seed } = this.#dependencies;
     for (let at = 0; at < rows.repairables; at += 1) {
       const row = rows.repairable[at]!;
       const start = rows.starts[row]!;
@@ -81,7 +82,7 @@ export class Classifier {
 
   #sort({ bytes, view, rows }: Page, from: number, to: number): void {
     const { keys, starts, ends } = rows;
-    const { spill, rejects } = this.#parts;
+    const { spill, rejects } = this.#dependencies;
     const differs = this.#differs;
     const lineOfFirst = this.lines + 2;
     for (let at = 0; at < to - from; at += 1) {
@@ -100,11 +101,12 @@ export class Classifier {
   }
 
   #reject(bytes: Uint8Array, start: number, end: number, line: number): void {
-    const { rejects, known, cells } = this.#parts;
+    const { rejects, known, cells } = this.#dependencies;
     const reason = problemOfLine(bytes, start, end, cells);
     if (reason === null) throw new Error(`line ${line} is a row for the slow reader and none for the fast one`);
     rejects.add(reason, line, bytes, start, end);
-    // Ten digits name a RUC even when the eleventh is wrong: better to keep a row than to announce a false end.
+    // Ten digits name a RUC even when the check digit is wrong. A row kept for no reason is harmless, a false end is
+    // not.
     const key = keyAt(bytes, start, end);
     const rank = key === noKey ? -1 : (known?.rankOf(key) ?? -1);
     if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);
@@ -117,9 +119,9 @@ function bitsFor(index: EditionIndex | null): Int32Array {
 }
 
 /**
- * Marks the ranks of a batch as seen, and completes `differs`: a row without a rank is looked at. So is a repeat, even
- * when it equals the base: the last line of a RUC counts, an earlier one may have gone to the spill, and the merge takes
- * the last that it finds there. A loop of its own for the same reason as in the index.
+ * Marks the ranks of a batch as seen and completes `differs`: rows without a rank go to the merge, and so do repeats,
+ * even those that equal the base. The last line of a RUC counts, and the merge knows only the lines that it finds in
+ * the spill. This is a loop of its own, without branches, for the same reason as `EditionIndex.lookUp`.
  */
 function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
   for (let row = 0; row < count; row += 1) {

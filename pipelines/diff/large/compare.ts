@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Column, type RegisterName, registers } from '../../../schemas/registers.ts';
-import type { ChangeFileFacts } from '../../changes/change-file.ts';
+import type { ChangeFileFacts, HashSeed } from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { namedBytes } from '../../changes/schema.ts';
 import { RejectList } from '../listings.ts';
@@ -17,15 +17,14 @@ import type { IndexHeader } from './index-format.ts';
 import { eachBucket, Merge } from './merge.ts';
 import { readCounts, resultOf } from './result.ts';
 import { BaseRows } from './row-store.ts';
-import type { HashSeed } from './scan.ts';
 import { classifyPages, type LargeModule, largeModule, Reading } from './scan-thread.ts';
 import { Spill } from './spill.ts';
 
 /**
  * Compares a publication with the register's head and writes the edition's change file, overlay, reject file, index
- * and row store. Repeatable: the same input gives the same bytes, and nothing has its final name before it is whole.
+ * and row store. The same input gives the same bytes, and no file gets its final name before it is whole.
  *
- * Uses up to some 500 MB beside the heap at 18 million rows. Errors: `CompareError`; the signal's reason when aborted.
+ * At 18 million rows it uses some 500 MB beside the heap. @throws CompareError; the signal's reason when aborted
  */
 export async function compareEdition(
   input: CompareInput,
@@ -41,7 +40,7 @@ export async function compareEdition(
   let work: Work | null = null;
   try {
     const seed = isFull(input) ? newSeed(input, reading.text) : seedOfBase(input);
-    // Started before the index is read, so that both happen at once.
+    // The thread reads the publication while this one reads the index.
     const pages = reading.start(seed);
     const base = input.base === null ? null : openBase(input, input.base);
     if (base !== null && !isFull(input)) requireSameParser(input.register, base.header);
@@ -49,10 +48,10 @@ export async function compareEdition(
     await classifyPages(pages, reading.text.textBytes, work.classifier, report, signal);
     requireRows(work);
     if (base !== null && input.previous != null) {
-      // A rare job: an ordinary comparison starts without its code.
+      // A re-baseline is rare, and an ordinary comparison starts faster without its code.
       const { writeRebaseline } = await import('./rebaseline.ts');
-      const parts = { ...work, baseRows: work.baseRows!, previous: input.previous, module, limits };
-      await writeRebaseline(parts, input.workDir, report, signal);
+      const dependencies = { ...work, baseRows: work.baseRows!, previous: input.previous, module, limits };
+      await writeRebaseline(dependencies, input.workDir, report, signal);
     } else await mergeWithBase(work, report, signal);
     report({ phase: 'finish', done: 0, total: 1, lines: work.classifier.lines });
     return finish(input, base, work, limits);
@@ -62,7 +61,7 @@ export async function compareEdition(
   }
 }
 
-/** Every row is written: there is no base, or the base's rows were read in another way. */
+/** True when every row is written: there is no base, or another parser read the base's rows. */
 function isFull(input: CompareInput): boolean {
   return input.base === null || input.previous != null;
 }
@@ -75,7 +74,7 @@ function requireSameParser(name: RegisterName, header: IndexHeader): void {
   }
 }
 
-/** A publication without a single row is no publication, whatever its lines are: nothing of the register ends by it. */
+/** Refuses a publication without a single row: no register is empty, and every RUC would end. */
 function requireRows({ classifier, rejects }: Work): void {
   const { lines } = classifier;
   if (lines > rejects.rejected) return;
@@ -83,12 +82,14 @@ function requireRows({ classifier, rejects }: Work): void {
   throw new CompareError('empty', `The publication holds ${what}.`);
 }
 
-/** Known before the index itself is read. */
+/** The seed stands in the index's header, which is read in a millisecond, before the index itself. */
 function seedOfBase({ workDir, register, base }: CompareInput): HashSeed {
   return openIndexHeader(workDir, register, base!.changeFileSha256).hashSeed;
 }
 
-/** The source cannot foresee `detectedAt`, so it cannot prepare rows that collide; a repeat of the run gets the same. */
+/**
+ * The source cannot foresee `detectedAt`, so it cannot prepare rows that collide. A repeated run gets the same seed.
+ */
 function newSeed(input: CompareInput, text: PublishedText): HashSeed {
   const bytes = namedBytes(8, 'seed', input.register, input.detectedAt, text.crc32, text.textBytes);
   return { first: bytes.readUInt32LE(0), second: bytes.readUInt32LE(4) };
@@ -139,14 +140,14 @@ async function mergeWithBase(work: Work, report: (progress: Progress) => void, s
   await eachBucket((bucket) => merge.add(bucket), lines, report, signal);
 }
 
-/** The answer comes last: dying before it leaves whole files that a repeat writes again, byte for byte. */
+/** If the process dies before it answers, its files are whole, and a repeat writes the same bytes again. */
 function finish(input: CompareInput, base: EditionIndex | null, work: Work, limits: CompareLimits): CompareResult {
   const { workDir, register, outputDir } = input;
   const { facts, rejects, writer } = work;
   const written = writer.finish();
   const rejectName = editionFileName(facts, 'rejects', written.changeFile.sha256, 'ndjson');
   const rejectFile = rejects.write(outputDir, attemptName(register, work.attempt, 'rejects'), rejectName);
-  // The last two editions stay: a comparison that an operator refuses is followed by another from the same base.
+  // The base's files stay: when an operator refuses this comparison, another one starts from the same base.
   const needed = neededFiles(register, [base?.header ?? null, written.index]);
   sweepWorkFiles(workDir, register, needed, limits.maxAttemptAgeMs);
   sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);

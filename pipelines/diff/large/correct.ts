@@ -11,7 +11,7 @@ import {
 import { CompareError } from '../../changes/errors.ts';
 import { baseline } from '../../changes/record-bytes.ts';
 import { keyAt } from '../../registers/ruc-key.ts';
-import { ConflictList } from '../conflict-list.ts';
+import { ConflictList } from '../listings.ts';
 import { type OverlayEntry, OverlayReader, rowOfCells } from '../overlay-file.ts';
 import { type CompareLimits, type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
 import { attemptName, sweepWorkFiles } from '../work-files.ts';
@@ -24,8 +24,8 @@ import { BaseRows, type StoredRow } from './row-store.ts';
 import { RowDecoder } from './rows.ts';
 import { largeModule } from './scan-thread.ts';
 
-export interface CorrectionParts {
-  /** The head's. */
+interface CorrectionDependencies {
+  /** The head's rows. */
   rows: BaseRows;
   overlay: OverlayReader;
   writer: EditionWriter;
@@ -34,24 +34,24 @@ export interface CorrectionParts {
 }
 
 /**
- * Goes through an edition's changes in RUC order and undoes each that still stands. The head's overlay goes along: what it
- * says of other RUCs stays true.
+ * Goes through an edition's changes in RUC order and undoes each one that still stands. The head's overlay is read in
+ * step, because its entries of all other RUCs stand in the new overlay too.
  */
 class Correction {
-  readonly #parts: CorrectionParts;
+  readonly #dependencies: CorrectionDependencies;
   readonly #changes: RowDecoder;
   readonly #comparer: RowComparer;
   #bucket = 0;
 
-  constructor(parts: CorrectionParts) {
-    this.#parts = parts;
-    this.#changes = new RowDecoder(parts.columns.length);
-    // An empty cell of the old row is what it was: nothing is kept.
-    this.#comparer = new RowComparer(parts.columns.map(() => false));
+  constructor(dependencies: CorrectionDependencies) {
+    this.#dependencies = dependencies;
+    this.#changes = new RowDecoder(dependencies.columns.length);
+    // Both rows are stored rows, so an empty cell is really empty and keeps no earlier value.
+    this.#comparer = new RowComparer(dependencies.columns.map(() => false));
   }
 
   async add(block: ChangeBlock): Promise<void> {
-    const { overlay } = this.#parts;
+    const { overlay } = this.#dependencies;
     for (const record of recordsOf(block)) {
       if (record.op === baseline)
         throw new CompareError('not_correctable', 'The edition holds first rows: there is nothing before.');
@@ -66,14 +66,14 @@ class Correction {
   }
 
   async end(): Promise<void> {
-    const { overlay } = this.#parts;
+    const { overlay } = this.#dependencies;
     while (overlay.hasBelow('~')) this.#carry(await overlay.take());
     this.#endBucketsBelow(bucketCount);
   }
 
-  /** True when the RUC got its row from before; false when it is a conflict. */
+  /** True when the RUC got its earlier row back, false when it is a conflict. */
   #undo(key: number, ruc: string, before: StoredRow | null, after: StoredRow | null): boolean {
-    const { rows, writer, conflicts } = this.#parts;
+    const { rows, writer, conflicts } = this.#dependencies;
     const current = rows.find(key);
     if (after === null && current !== null) conflicts.add(ruc, 'came_back');
     else if (after !== null && current === null) conflicts.add(ruc, 'gone');
@@ -93,7 +93,7 @@ class Correction {
   }
 
   #carry({ ruc, reason, line, row }: OverlayEntry): void {
-    const { writer, columns } = this.#parts;
+    const { writer, columns } = this.#dependencies;
     const cells = columns.map((column) => row?.[column] ?? '');
     const bytes = rowOfCells(ruc, cells);
     if (row === null) writer.overlay.writeAbsent(bytes, reason, line);
@@ -101,16 +101,15 @@ class Correction {
   }
 
   #endBucketsBelow(bucket: number): void {
-    for (; this.#bucket < bucket; this.#bucket += 1) this.#parts.writer.endBucket();
+    for (; this.#bucket < bucket; this.#bucket += 1) this.#dependencies.writer.endBucket();
   }
 }
 
 /**
- * Undoes an edition: makes the next one, in which each RUC that still has the row which the undone edition gave gets the
- * row from before. Repeatable as a comparison is, and as exact a base for the next.
- *
- * Errors: `CompareError` (`not_correctable`, `change_file_damaged`, `index_missing`, `index_damaged`, `parser_changed`); the
- * signal's reason when aborted.
+ * Makes the edition that undoes an earlier one: each RUC that still has the row of that edition gets its earlier row
+ * back. The same input gives the same bytes, and the next comparison starts from this edition as from any other.
+ * @throws CompareError `not_correctable`, `change_file_damaged`, `index_missing`, `index_damaged`, `parser_changed`;
+ *   the signal's reason when aborted
  */
 export async function correctEdition(
   input: CorrectInput,
@@ -155,7 +154,7 @@ export async function correctEdition(
   }
 }
 
-/** Nothing is parsed, so the new edition is in the head's parser version. */
+/** A correction parses nothing, so its edition has the head's parser version. */
 function factsOf(input: CorrectInput, base: IndexHeader): ChangeFileFacts {
   const { register, edition, detectedAt, corrects } = input;
   const columns = registers[register].columns.map(({ name }) => name);

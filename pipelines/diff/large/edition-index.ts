@@ -21,19 +21,21 @@ import { readFully } from './spill.ts';
 export const bytesPerEntry = 12;
 
 /**
- * The index of one edition in memory: which RUCs it has, and for each its row's hash and place in the row store. A
- * bitmap with ranks over all possible RUCs is a perfect hash without a table: membership and position in one cache line.
- * Some 290 MB for 18.34 million rows.
+ * The index of one edition in memory: which RUCs it has, and each one's row hash and place in the row store. A bitmap
+ * with ranks over all possible RUCs is a perfect hash: it gives membership and position from one cache line. It takes
+ * some 290 MB for 18.34 million rows.
  */
 export class EditionIndex {
   readonly header: IndexHeader;
-  /** Pairs (32 bits of the bitmap, rank of the first); pair block 0 is the range without rows. */
+  /**
+   * Pairs of 32 bits of the bitmap and the rank of the first. The first block of pairs stands for ranges without rows.
+   */
   readonly table: Uint32Array;
-  /** Range of keys → its first pair; 0 for those without rows and for what is no range. */
+  /** First pair of each range of keys; 0 for a range without rows and for `noKey`. */
   readonly firstPair: Int32Array;
-  /** Range of keys → rank of its first row; one more at the end. */
+  /** Rank of the first row of each range of keys, and the count of rows at the end. */
   readonly firstRank: Int32Array;
-  /** By rank: hash lane 1, hash lane 2, position in the row store. */
+  /** Three numbers for each rank: hash lane 1, hash lane 2, position in the row store. */
   readonly entries: Int32Array;
 
   constructor(header: IndexHeader) {
@@ -70,17 +72,19 @@ export class EditionIndex {
   /** How many rows have a smaller key. */
   rankBelow(key: number): number {
     const bucket = key >>> bucketBits;
-    // The block of ranges without rows has no ranks of its own.
+    // The pairs of ranges without rows are shared, so they hold no ranks.
     if (this.firstPair[bucket] === 0) return this.firstRank[bucket]!;
     const pair = (this.firstPair[bucket]! + ((key >>> 5) & (wordsPerBucket - 1))) * 2;
     return this.table[pair + 1]! + popCount(this.table[pair]! & ((1 << (key & 31)) - 1));
   }
 
   /**
-   * Ranks of the keys of rows `[from, to)` into `ranks` (from 0 on), -1 where there is none; `noKey` falls into the block
-   * of ranges without rows. Here and in `compareHashes`, what counts is how few instructions stand between two cache
-   * misses, so that many are in flight at once: no branches, no module's names (each is checked again when read), and
-   * four rows at a time, which share the engine's checks of the arrays. Up to three rows past `to` are read in vain.
+   * Writes the ranks of rows `[from, to)` to `ranks`, from 0 on; -1 where the index has no such key. `noKey` falls into
+   * the pairs of ranges without rows.
+   *
+   * This loop and `compareHashes` wait for memory, so many cache misses must be in flight at once. Few instructions may
+   * stand between two of them: there are no branches, no imported names (V8 checks each at every use), and four rows
+   * share V8's checks of the arrays. Up to three rows past `to` are read in vain.
    */
   lookUp(batch: RowBatch, from: number, to: number, ranks: Int32Array): void {
     const { table, firstPair } = this;
@@ -109,11 +113,11 @@ export class EditionIndex {
     }
   }
 
-  /** Zero in `differs` where a known key's hash is the batch's. For an absent key it says nothing. */
+  /** Writes zero to `differs` where a known key has the row's hash. For absent keys the value means nothing. */
   compareHashes(batch: RowBatch, from: number, to: number, ranks: Int32Array, differs: Int32Array): void {
     const { entries } = this;
     const { hash1, hash2 } = batch;
-    // An empty base knows no key and has no entry 0 to read.
+    // An index without rows has no entry 0, which absent keys read.
     if (entries.length === 0) return;
     for (let row = from; row < to; row += 4) {
       const at = row - from;
@@ -144,7 +148,7 @@ export class EditionIndex {
   }
 }
 
-/** Rank of a key among the 32 of its word, or -1 (all bits set) when its bit is not. */
+/** The rank of a key from the 32 bits of its word, or -1 when its bit is not set. */
 function rankIn(bits: number, key: number, rankOfWord: number): number {
   let below = bits & ((1 << (key & 31)) - 1);
   below -= (below >>> 1) & 0x55555555;
@@ -166,12 +170,12 @@ function allSeen(seen: Int32Array, from: number, to: number): boolean {
   return true;
 }
 
-/** Opens the index named by register and change-file hash. Errors: `index_missing`, `index_damaged`. */
+/** Opens the index of a register's edition. @throws CompareError `index_missing`, `index_damaged` */
 export function openIndex(folder: string, register: RegisterName, changeFileSha256: string): EditionIndex {
   return withIndexFile(folder, register, changeFileSha256, readIndex);
 }
 
-/** Its header alone, in a millisecond. Errors: the same. */
+/** Reads the header alone. @throws CompareError `index_missing`, `index_damaged` */
 export function openIndexHeader(folder: string, register: RegisterName, changeFileSha256: string): IndexHeader {
   return withIndexFile(folder, register, changeFileSha256, readHeader);
 }
@@ -222,7 +226,7 @@ function readIndex(file: number, name: string, changeFileSha256: string): Editio
   return index;
 }
 
-/** Reads bitmap and entries of each used range; returns the checksum of all bytes read. */
+/** Reads the bitmap and the entries of each range that has rows. Returns the checksum of all bytes read. */
 function readBody(file: number, index: EditionIndex): number {
   const { table, firstPair, firstRank, header } = index;
   const words = new Uint32Array(wordsPerBucket);
@@ -248,7 +252,10 @@ function readBody(file: number, index: EditionIndex): number {
   return sum;
 }
 
-/** The index of the head, proved to be the one before the new edition. Errors: `index_missing`, `index_damaged`. */
+/**
+ * Opens the head's index and checks that the new edition follows it. @throws CompareError `index_missing`,
+ * `index_damaged`
+ */
 export function openBase(
   input: { workDir: string; register: RegisterName; edition: number },
   base: { edition: number; changeFileSha256: string },

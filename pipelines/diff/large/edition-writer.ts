@@ -18,13 +18,13 @@ export interface EditionFiles {
   segment: SegmentWriter;
   builder: IndexBuilder;
   tally: Tally;
-  /** Change of the counts of empty cells, by column. */
+  /** By how much each column's count of empty cells changes. */
   empty: Float64Array;
 }
 
 /**
- * Gives an edition's row segment and index their names, the rows before the index that points at them. The one place
- * that composes an index header, so that a rebuilt index equals the first one bit for bit.
+ * Gives an edition's row segment and index their names, the rows first, since the index points at them. Comparison,
+ * correction and rebuild all make their index header here, so a rebuilt index equals the first one bit for bit.
  */
 export function finishEdition(files: EditionFiles): IndexHeader {
   const { facts, changeFileSha256, base, segment, builder, tally } = files;
@@ -60,11 +60,11 @@ export function neededFiles(register: RegisterName, headers: readonly (IndexHead
 
 export interface EditionPlan {
   facts: ChangeFileFacts;
-  /** What the new index is made from; null for a full edition. */
+  /** The index that the new one is made from; null for a full edition. */
   base: EditionIndex | null;
   workDir: string;
   outputDir: string;
-  /** Tells this attempt's working files from those of another. */
+  /** Part of the names of this attempt's files. */
   attempt: string;
   emptyMarkers: readonly string[];
 }
@@ -76,8 +76,8 @@ export interface WrittenEdition {
 }
 
 /**
- * All that an edition writes, side by side: change file, overlay, row store, index and counts. Rows come in RUC order, and
- * `endBucket` is called after each range of keys.
+ * Writes all files of an edition side by side: change file, overlay, row store and index. Callers give rows in RUC
+ * order and call `endBucket` after each range of keys.
  */
 export class EditionWriter {
   readonly tally: Tally;
@@ -100,14 +100,14 @@ export class EditionWriter {
     this.#builder = new IndexBuilder(workDir, name('index'), base);
   }
 
-  /** A row that was not there, or that a full edition states anew. */
+  /** Writes a row that was not there, or that a full edition repeats. */
   insert(op: 'r' | 'c', key: number, row: StoredRow, line: number | null): void {
     this.#store(key, row);
     this.#changes.write(op, null, row, line);
     this.tally.count(key, op === 'r' ? 'baseline' : 'inserted', 0);
   }
 
-  /** `changed`: bit c for column c. */
+  /** Bit c of `changed` is set when column c differs. */
   update(key: number, before: RowAt, after: StoredRow, line: number | null, changed: number): void {
     this.#store(key, after);
     this.#changes.write('u', before, after, line);
@@ -125,7 +125,7 @@ export class EditionWriter {
     this.#edits.clear();
   }
 
-  /** Order of the writes: the change file gives the name; rows before the index that points at them. */
+  /** Finishes the change file first, since the hash of its bytes is part of every other name. */
   finish(): WrittenEdition {
     const { facts, base } = this.#plan;
     const name = (kind: string, sha256: string) => editionFileName(facts, kind, sha256, 'avro');
@@ -143,7 +143,7 @@ export class EditionWriter {
     return { changeFile, overlayFile, index };
   }
 
-  /** Gives up what is not finished. */
+  /** Removes the files that are not finished. */
   discard(): void {
     for (const writer of [this.#changes, this.overlay, this.#segment, this.#builder]) writer.discard();
   }
@@ -167,14 +167,14 @@ const keysPerPrefix = 100_000_000;
 const kindOfPrefix = (prefix: string): Kind => (prefix === '20' ? 'company' : 'other');
 
 /**
- * Counts of one comparison, by kind of taxpayer: gates judge companies apart from natural persons. Kept as plain numbers
- * by prefix, since a first edition counts every row of the register.
+ * Counts of one comparison by kind of taxpayer, since gates judge companies apart from natural persons. The counts are
+ * plain numbers by prefix, because a first edition counts every row of the register.
  */
 export class Tally {
   readonly #columns: readonly string[];
-  /** Rows of the base by prefix; null for a full edition, which is counted from nothing. */
+  /** Rows of the base by prefix; null for a full edition, whose counts start from nothing. */
   readonly #baseRows: Record<string, number> | null;
-  /** By prefix, then outcome. */
+  /** One number for each prefix and outcome. */
   readonly #counts = new Float64Array(rucPrefixes.length * outcomes.length);
   readonly #changed: Record<Kind, Float64Array>;
   kept = 0;
@@ -186,7 +186,7 @@ export class Tally {
     this.#changed = { company: new Float64Array(columns.length), other: new Float64Array(columns.length) };
   }
 
-  /** `changedColumns` is of an update: bit c for column c. */
+  /** Bit c of `changedColumns` is set when an update changed column c. */
   count(key: number, what: Outcome, changedColumns: number): void {
     const prefix = Math.floor(key / keysPerPrefix);
     this.#counts[prefix * outcomes.length + outcomes.indexOf(what)]! += 1;
@@ -208,7 +208,7 @@ export class Tally {
     return this.#byColumn((column) => company[column]! + other[column]!);
   }
 
-  /** In the order of the prefixes, so that equal states give equal bytes. */
+  /** Rows by prefix, in a fixed order so that equal states give equal index bytes. */
   get rowsByKind(): Record<string, number> {
     const kinds = rucPrefixes.map((prefix) => [prefix, this.#rows(prefix)] as const);
     return Object.fromEntries(kinds.filter(([, rows]) => rows > 0));

@@ -1,7 +1,5 @@
-import { closeSync, openSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { finishFile } from '../work-files.ts';
+import { AttemptFile } from '../../runtime/durable-files.ts';
 import { bytesPerEntry, type EditionIndex } from './edition-index.ts';
 import {
   bucketCount,
@@ -11,12 +9,11 @@ import {
   keysPerBucket,
   wordsPerBucket,
 } from './index-format.ts';
-import { writeFully } from './spill.ts';
 
-/** What happens to the rows of one range of keys, in key order. */
+/** New and removed index entries of one range of keys, in key order. */
 export class BucketEdits {
   keys = new Uint32Array(1024);
-  /** 1 where the key gets a new entry, 0 where it goes. */
+  /** 1 where the key gets a new entry, 0 where its entry is removed. */
   sets = new Uint8Array(1024);
   entries = new Int32Array(3 * 1024);
   count = 0;
@@ -55,30 +52,26 @@ export class BucketEdits {
 }
 
 /**
- * Writes an index range by range from the base's and the edits: hashes are in RUC order, so a deletion or an insertion
- * only shifts what follows, and unchanged stretches are copied whole.
+ * Writes an index range by range from the base's index and the edits. Entries are in RUC order, so a deletion or an
+ * insertion only shifts what follows it, and unchanged stretches are copied whole.
  */
 export class IndexBuilder {
   readonly #base: EditionIndex | null;
-  readonly #folder: string;
-  readonly #attempt: string;
-  readonly #file: number;
+  readonly #file: AttemptFile;
   readonly #buckets: number[] = [];
-  #closed = false;
-  #position = headerBytes;
   #crc32 = 0;
   #rows = 0;
   #words = new Uint32Array(wordsPerBucket);
   #entries = new Int32Array(0);
 
   constructor(folder: string, attempt: string, base: EditionIndex | null) {
-    this.#folder = folder;
-    this.#attempt = attempt;
     this.#base = base;
-    this.#file = openSync(join(folder, attempt), 'w');
+    this.#file = new AttemptFile(folder, attempt);
+    // Room for the header, which is written last.
+    this.#file.append(new Uint8Array(headerBytes));
   }
 
-  /** The next range; must be called once for each, in order. */
+  /** Adds the next range. Must be called once for each range, in order. */
   addBucket(edits: BucketEdits): void {
     const bucket = this.#buckets.length;
     const base = this.#base;
@@ -104,7 +97,7 @@ export class IndexBuilder {
     this.#write(new Uint8Array(this.#entries.buffer, 0, rows * bytesPerEntry));
   }
 
-  /** Makes the index durable under its final name; `header` is completed with what the builder counted. */
+  /** Completes `header` with what the builder counted, and makes the index durable under its final name. */
   finish(
     name: string,
     header: Omit<IndexHeader, 'format' | 'rows' | 'buckets' | 'bodyBytes' | 'bodyCrc32'>,
@@ -115,21 +108,17 @@ export class IndexBuilder {
       ...header,
       rows: this.#rows,
       buckets: this.#buckets,
-      bodyBytes: this.#position - headerBytes,
+      bodyBytes: this.#file.bytes - headerBytes,
       bodyCrc32: this.#crc32,
     };
-    writeFully(this.#file, encodeHeader(whole), 0, headerBytes, 0);
-    this.#closed = true;
-    finishFile(this.#folder, this.#attempt, name, this.#file);
+    this.#file.writeAt(encodeHeader(whole), 0);
+    this.#file.finish(name);
     return whole;
   }
 
-  /** Gives up: closes and removes the attempt's file. Harmless after `finish`. */
+  /** Removes the file unless it is finished. */
   discard(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    closeSync(this.#file);
-    rmSync(join(this.#folder, this.#attempt), { force: true });
+    this.#file.discard();
   }
 
   #merge(edits: BucketEdits, from: number, to: number, firstKey: number): number {
@@ -163,8 +152,7 @@ export class IndexBuilder {
   }
 
   #write(bytes: Uint8Array): void {
-    writeFully(this.#file, bytes, 0, bytes.length, this.#position);
-    this.#position += bytes.length;
+    this.#file.append(bytes);
     this.#crc32 = crc32(bytes, this.#crc32);
   }
 }

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { keyLimit } from '../../registers/ruc-key.ts';
 
 /**
- * The key space in ranges of 2¹⁹ keys. Index, spilled rows and merge go range by range, so that nothing of the
- * register's size is ever sorted and what is held at once stays small.
+ * Keys are divided into ranges of 2¹⁹, called buckets. Index, spill and merge go bucket by bucket, so that nothing of
+ * the register's size is sorted and little is held at once.
  */
 export const bucketBits = 19;
 export const keysPerBucket = 1 << bucketBits;
 export const bucketCount = Math.ceil(keyLimit / keysPerBucket);
-/** `bucketCount` rounded up to a power of two. */
+/** `bucketCount` rounded up to a power of two, so that a mask keeps an index within it. */
 export const maxBuckets = 1024;
 export const wordsPerBucket = keysPerBucket >>> 5;
 
@@ -22,9 +22,10 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.number().int().nonnegative();
 
 /**
- * First `headerBytes` of an index file: the length of this JSON (4 bytes, little-endian), the JSON, zeros. Then, for
- * each range of keys that has rows, its bitmap (64 KB) and its entries: 12 bytes per RUC in RUC order, the two lanes
- * of the row's hash and the row's position in the row store. No times in it: the same edition gives the same bytes.
+ * An index file begins with `headerBytes`: the length of the header's JSON (4 bytes, little-endian), the JSON, zeros.
+ * For each bucket that has rows, its bitmap (64 KB) and its entries follow: 12 bytes per RUC in RUC order, the two
+ * lanes of the row's hash and the row's position in the row store. The file holds no times, so an edition always gives
+ * the same bytes.
  */
 export const headerBytes = 64 * 1024;
 
@@ -39,9 +40,9 @@ const indexHeaderSchema = z.object({
   rows: count,
   rowsByKind: z.record(z.string(), count),
   emptyByColumn: z.record(z.string(), count),
-  /** The row store: one file of rows per edition that has any, joined end to end in this order. */
+  /** The row store: one file for each edition that has rows, joined end to end in this order. */
   segments: z.array(z.object({ changeFileSha256: sha256, bytes: count })),
-  /** Rows in each range of keys. */
+  /** Rows in each bucket. */
   buckets: z.array(count).length(bucketCount),
   bodyBytes: count,
   bodyCrc32: count,

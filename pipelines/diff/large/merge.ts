@@ -9,7 +9,7 @@ import type { Spill, SpilledBucket } from './spill.ts';
 
 const pauseEveryMs = 500;
 
-/** Goes through the ranges of keys in order; lets a cancellation in and reports twice a second. */
+/** Calls `add` for each bucket in order. Twice a second it reports and lets a cancellation in. */
 export async function eachBucket(
   add: (bucket: number) => void | Promise<void>,
   lines: number,
@@ -28,10 +28,10 @@ export async function eachBucket(
   }
 }
 
-/** The spilled rows of one range of keys at a time, the last line of each RUC. */
+/** Gives the spilled rows of one bucket at a time, and of each RUC only its last line. */
 export class LastLines {
   readonly #spill: Spill;
-  /** Low bits of a key → its last spilled entry + 1. */
+  /** By the low bits of a key: its last spilled entry + 1, or 0. */
   readonly #slots = new Int32Array(keysPerBucket);
   #keys = new Uint32Array(1024);
   #found = new Uint32Array(0);
@@ -42,8 +42,8 @@ export class LastLines {
   }
 
   /**
-   * Distinct keys of a range in order, valid until the next call. `onRepeat` is told of each entry that is not the first of
-   * its RUC.
+   * The distinct keys of a bucket in order, valid until the next call. Calls `onRepeat` for each repeated line of a
+   * RUC.
    */
   take(bucket: number, onRepeat: (key: number, spilled: SpilledBucket, entry: number) => void): Uint32Array {
     this.#forget();
@@ -73,7 +73,7 @@ export class LastLines {
     return this.#slots[key & (keysPerBucket - 1)] !== 0;
   }
 
-  /** The row of a key of the range in the form that is stored; `into` is filled. Returns its line. */
+  /** Fills `into` with the row of a key, in the form in which it is stored. Returns its line. */
   read(key: number, into: StoredRow): number {
     const spilled = this.#spilled!;
     const entry = this.#slots[key & (keysPerBucket - 1)]! - 1;
@@ -93,10 +93,10 @@ export class LastLines {
   }
 }
 
-export interface MergeParts {
+interface MergeDependencies {
   /** Null for a first edition. */
   base: BaseRows | null;
-  /** Bits by rank of the base, from the first pass. */
+  /** Bits by rank of the base, as the first pass left them. */
   seen: Int32Array;
   seenBad: Int32Array;
   spill: Spill;
@@ -106,21 +106,21 @@ export interface MergeParts {
 }
 
 /**
- * Second pass, one range of keys at a time and within it in RUC order: rows that may differ are compared cell by cell
- * with the base's, RUCs without a row end or are kept.
+ * Second pass, bucket by bucket and in RUC order. Spilled rows are compared with the base's rows cell by cell. A RUC of
+ * the base without a row in the publication ends, or is kept when it had a bad line.
  */
 export class Merge {
-  readonly #parts: MergeParts;
+  readonly #dependencies: MergeDependencies;
   readonly #lines: LastLines;
   readonly #row = emptyRow(0);
 
-  constructor(parts: MergeParts) {
-    this.#parts = parts;
-    this.#lines = new LastLines(parts.spill);
+  constructor(dependencies: MergeDependencies) {
+    this.#dependencies = dependencies;
+    this.#lines = new LastLines(dependencies.spill);
   }
 
   add(bucket: number): void {
-    const { base, seen, writer } = this.#parts;
+    const { base, seen, writer } = this.#dependencies;
     const gone = base?.index.unseenKeys(bucket, seen) ?? [];
     const keys = this.#lines.take(bucket, (key, spilled, entry) => this.#listRepeat(key, spilled, entry));
     base?.expect(keys.length + gone.length, base.index.rowsIn(bucket));
@@ -133,15 +133,15 @@ export class Merge {
     writer.endBucket();
   }
 
-  /** Repeats of a known RUC were listed in the first pass, where its first line may have gone no further. */
+  /** Lists repeats of RUCs that the base does not have; the first pass has listed those of known RUCs. */
   #listRepeat(key: number, { bytes, starts, ends, lines }: SpilledBucket, entry: number): void {
-    const { base, rejects } = this.#parts;
+    const { base, rejects } = this.#dependencies;
     if (base !== null && base.index.rankOf(key) >= 0) return;
     rejects.add('duplicate', lines[entry]!, bytes, starts[entry]!, ends[entry]!);
   }
 
   #compare(key: number): void {
-    const { base, comparer, writer } = this.#parts;
+    const { base, comparer, writer } = this.#dependencies;
     const row = this.#row;
     const line = this.#lines.read(key, row);
     const before = base?.find(key) ?? null;
@@ -158,7 +158,7 @@ export class Merge {
   }
 
   #end(key: number): void {
-    const { base, seenBad, writer } = this.#parts;
+    const { base, seenBad, writer } = this.#dependencies;
     const rank = base!.index.rankOf(key);
     const before = base!.read(key, rank);
     if ((seenBad[rank >>> 5]! >>> (rank & 31)) & 1) {

@@ -1,29 +1,23 @@
+import type { HashSeed } from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
 import type { LargeFormat } from '../../registers/module.ts';
 import { chunkBytes } from '../zip.ts';
-import {
-  endOfLine,
-  type HashSeed,
-  type LineRegion,
-  maxCarryBytes,
-  type RowBatch,
-  regionsOf,
-  scanRows,
-  slackBytes,
-} from './scan.ts';
+import { endOfLine, lineFeed, type RowBatch, scanRows, slackBytes } from './scan.ts';
 
-/** Some megabytes of whole lines and what was read in them, in one piece of memory that threads can share. */
+/** Some megabytes of whole lines and the rows read from them, in one piece of memory that threads can share. */
 export interface Page {
   bytes: Buffer;
   view: DataView;
-  /** Text in use, from the start of `bytes`. */
+  /** Length of the text at the start of `bytes`. */
   textBytes: number;
   rows: RowBatch;
 }
 
-/** One piece of text and the longest line that can stand before it. */
+/** A longer line is cut here. It is far past every accepted length, so it is refused anyway. */
+export const maxCarryBytes = 1 << 20;
+/** Room for one piece of text and the longest line that can stand before it. */
 const maxTextBytes = chunkBytes + maxCarryBytes;
-/** Twice the lines that a piece of text has on average; a page of shorter lines ends early. */
+/** Twice the lines that a piece of text has on average. A page of shorter lines ends early. */
 const maxRows = 48 * 1024;
 const columnBytes = maxRows * 4;
 const pageBytes = maxTextBytes + slackBytes + 6 * columnBytes;
@@ -32,7 +26,7 @@ export function newPageMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(pageBytes);
 }
 
-/** The page in memory that `newPageMemory` made; each thread has its own view of it. */
+/** A thread's own view of the page in memory that `newPageMemory` made. */
 export function pageIn(memory: SharedArrayBuffer): Page {
   const column = (index: number) => maxTextBytes + slackBytes + index * columnBytes;
   return {
@@ -54,8 +48,9 @@ export function pageIn(memory: SharedArrayBuffer): Page {
 }
 
 /**
- * Reads a publication's text into pages that `freePage` gives; each is the reader's until it gives it back. The header
- * line is checked and left out: the first row is line 2. Errors: `header_changed`, and those of `chunks`.
+ * Reads a publication's text into pages that `freePage` gives. A page belongs to the reader until it gives it back. The
+ * header line is checked and left out, so the first row is line 2. @throws CompareError `header_changed`, `empty`, and
+ * the errors of `chunks`
  */
 export async function* pagesOf(
   chunks: AsyncIterable<Buffer>,
@@ -68,7 +63,7 @@ export async function* pagesOf(
     while (region.from < region.limit) {
       page ??= emptied(await freePage());
       readInto(page, region, seed, format.cells);
-      // The line that was cut between two pieces shares the next piece's page.
+      // A region may be the one line that was cut between two pieces: it shares the page of the next piece.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
       page = null;
@@ -77,7 +72,7 @@ export async function* pagesOf(
   if (page !== null) yield page;
 }
 
-/** The lines after the header, in the form that the scanner reads. */
+/** The lines after the header, in the form that `scanRows` reads. */
 async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat): AsyncGenerator<LineRegion> {
   let headerSeen = false;
   for await (const region of regionsOf(format.canonical === undefined ? chunks : piecesOf(format.canonical(chunks)))) {
@@ -88,12 +83,12 @@ async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat)
   if (!headerSeen) throw new CompareError('empty', 'The publication is empty: it has not even a header.');
 }
 
-/** Reads no further than where a header must have ended. Errors: as `pagesOf`. */
+/** Checks the header and reads no further. @throws CompareError as `pagesOf` */
 export async function checkHeader(chunks: AsyncIterable<Buffer>, format: LargeFormat): Promise<void> {
   for await (const _ of rowRegionsOf(startOf(chunks, maxHeaderBytes), format)) return;
 }
 
-/** A first line that is longer is no header: without this a text of gigabytes in one line would be read to its end. */
+/** A longer first line is no header. Without this limit, a text of gigabytes in one line would be read to its end. */
 const maxHeaderBytes = 64 * 1024;
 
 async function* startOf(chunks: AsyncIterable<Buffer>, atLeastBytes: number): AsyncGenerator<Buffer> {
@@ -105,7 +100,7 @@ async function* startOf(chunks: AsyncIterable<Buffer>, atLeastBytes: number): As
   }
 }
 
-/** A format's text in pieces that fit a page. */
+/** Cuts text into pieces that fit a page. */
 async function* piecesOf(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of text) {
     for (let from = 0; from < piece.length; from += chunkBytes) yield piece.subarray(from, from + chunkBytes);
@@ -120,11 +115,11 @@ function emptied(page: Page): Page {
   return page;
 }
 
-/** Moves as many of a region's lines to the page as fit; the first region of a page always fits in bytes. */
+/** Moves as many of a region's lines to the page as fit. The first region of a page always fits in bytes. */
 function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number): void {
   const text = region.bytes.subarray(region.from, region.limit);
   if (page.textBytes + text.length > maxTextBytes) return;
-  // `set` copies into shared memory word by word, twelve times slower.
+  // `set` would copy into shared memory word by word, twelve times slower.
   page.bytes.fill(text, page.textBytes, page.textBytes + text.length);
   const stop = scanRows(page.bytes, page.view, page.textBytes, page.textBytes + text.length, page.rows, seed, cells);
   region.from += stop - page.textBytes;
@@ -136,4 +131,47 @@ function skipHeader(region: LineRegion, format: LargeFormat): void {
   const problem = format.problemOfHeader(region.bytes.subarray(region.from, end));
   if (problem !== null) throw new CompareError('header_changed', `The header is not the known one: ${problem}.`);
   region.from = region.bytes.indexOf(0x0a, end) + 1;
+}
+
+/** Whole lines in one piece of memory. `[from, limit)` ends with a line end, and `slackBytes` after it can be read. */
+export interface LineRegion {
+  bytes: Uint8Array;
+  view: DataView;
+  from: number;
+  limit: number;
+}
+
+/** Cuts pieces of text into regions of whole lines. Only a line that lies across two pieces is copied. */
+export async function* regionsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineRegion> {
+  const carry = new Uint8Array(maxCarryBytes + slackBytes);
+  const carryView = new DataView(carry.buffer);
+  let carried = 0;
+  const keep = (piece: Uint8Array) => {
+    // One byte stays free for the line end.
+    const kept = piece.subarray(0, Math.max(0, maxCarryBytes - 1 - carried));
+    carry.set(kept, carried);
+    carried += kept.length;
+  };
+  for await (const chunk of chunks) {
+    let from = 0;
+    if (carried > 0) {
+      const lineEnd = chunk.indexOf(lineFeed);
+      keep(lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd));
+      if (lineEnd < 0) continue;
+      carry[carried] = lineFeed;
+      yield { bytes: carry, view: carryView, from: 0, limit: carried + 1 };
+      carried = 0;
+      from = lineEnd + 1;
+    }
+    const last = chunk.length > slackBytes ? chunk.lastIndexOf(lineFeed, chunk.length - slackBytes - 1) : -1;
+    const limit = Math.max(from, last + 1);
+    if (limit > from) {
+      yield { bytes: chunk, view: new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength), from, limit };
+    }
+    keep(chunk.subarray(limit));
+  }
+  if (carried === 0) return;
+  // A last line without line end counts.
+  if (carry[carried - 1] !== lineFeed) carry[carried++] = lineFeed;
+  yield { bytes: carry, view: carryView, from: 0, limit: carried };
 }

@@ -17,15 +17,15 @@ import { cellEnds } from './scan.ts';
 import { classifyPages, type LargeModule, Reading } from './scan-thread.ts';
 import { Spill } from './spill.ts';
 
-export interface RebaselineParts {
+interface RebaselineDependencies {
   previous: NonNullable<CompareInput['previous']>;
   module: LargeModule;
   limits: CompareLimits;
   attempt: string;
   facts: ChangeFileFacts;
-  /** The head: which RUCs have a row, and what is left of it where nobody else has it. */
+  /** The head's rows: which RUCs are known, and their cells where no reading of a publication has them. */
   baseRows: BaseRows;
-  /** The new publication, after its first pass: every row, and the known RUCs that had a bad line. */
+  /** The new publication after its first pass: every row, and the known RUCs that had a bad line. */
   spill: Spill;
   classifier: Classifier;
   rejects: RejectList;
@@ -34,24 +34,24 @@ export interface RebaselineParts {
 }
 
 /**
- * Second pass of a re-baseline. The head's publication is read again by today's parser; with the head's overlay it is what
- * the new publication is compared with, so that a difference is the world's and not the parser's. Every row is written.
+ * Second pass of a re-baseline. Today's parser reads the head's publication again. The new publication is compared with
+ * that reading and the head's overlay, so that a new parser alone makes no change. Every row is written.
  * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay); the signal's reason when aborted
  */
 export async function writeRebaseline(
-  parts: RebaselineParts,
+  dependencies: RebaselineDependencies,
   workDir: string,
   report: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { module, limits, facts } = parts;
-  const { publicationPath, overlayPath, knownColumns } = parts.previous;
-  const file = join(workDir, attemptName(facts.register, parts.attempt, 'previous'));
+  const { module, limits, facts } = dependencies;
+  const { publicationPath, overlayPath, knownColumns } = dependencies.previous;
+  const file = join(workDir, attemptName(facts.register, dependencies.attempt, 'previous'));
   const spill = new Spill(file, limits.maxBucketBytes);
   const reading = await readingPrevious(() => Reading.open(module, publicationPath, limits));
   const overlay = await OverlayReader.open(overlayPath);
   try {
-    // What is wrong with the head's publication was listed when it was new.
+    // The bad lines of the head's publication were listed when it was new.
     const rejects = new RejectList({ maxRejectLines: 0, maxRejectBytes: 0 });
     const { cells } = module.format;
     const seed = facts.hashSeed;
@@ -59,8 +59,8 @@ export async function writeRebaseline(
     const pages = reading.start(seed);
     await readingPrevious(() => classifyPages(pages, reading.text.textBytes, previous, report, signal));
     const known = facts.columns.map((name) => knownColumns.includes(name));
-    const rebaseline = new Rebaseline(parts, new LastLines(spill), overlay, known);
-    await eachBucket((bucket) => rebaseline.add(bucket), parts.classifier.lines, report, signal);
+    const rebaseline = new Rebaseline(dependencies, new LastLines(spill), overlay, known);
+    await eachBucket((bucket) => rebaseline.add(bucket), dependencies.classifier.lines, report, signal);
   } finally {
     await overlay.close();
     await reading.close();
@@ -69,22 +69,27 @@ export async function writeRebaseline(
 }
 
 class Rebaseline {
-  readonly #parts: RebaselineParts;
+  readonly #dependencies: RebaselineDependencies;
   readonly #base: BaseRows;
   readonly #lines: LastLines;
   readonly #previous: LastLines;
   readonly #overlay: OverlayReader;
-  /** Bit c: column c was known to the head. */
+  /** Bit c is set when the head had column c. */
   readonly #knownColumns: number;
   readonly #row = emptyRow(0);
   readonly #previousRow = emptyRow(0);
   readonly #nothingSeen: Int32Array;
   #entries = new Map<string, OverlayEntry>();
 
-  constructor(parts: RebaselineParts, previous: LastLines, overlay: OverlayReader, known: readonly boolean[]) {
-    this.#parts = parts;
-    this.#base = parts.baseRows;
-    this.#lines = new LastLines(parts.spill);
+  constructor(
+    dependencies: RebaselineDependencies,
+    previous: LastLines,
+    overlay: OverlayReader,
+    known: readonly boolean[],
+  ) {
+    this.#dependencies = dependencies;
+    this.#base = dependencies.baseRows;
+    this.#lines = new LastLines(dependencies.spill);
     this.#previous = previous;
     this.#overlay = overlay;
     this.#knownColumns = known.reduce((bits, isKnown, column) => (isKnown ? bits | (1 << column) : bits), 0);
@@ -93,7 +98,7 @@ class Rebaseline {
 
   async add(bucket: number): Promise<void> {
     await this.#takeEntries(bucket);
-    const { rejects, writer } = this.#parts;
+    const { rejects, writer } = this.#dependencies;
     const keys = this.#lines.take(bucket, (_, { bytes, starts, ends, lines }, entry) =>
       rejects.add('duplicate', lines[entry]!, bytes, starts[entry]!, ends[entry]!),
     );
@@ -111,7 +116,7 @@ class Rebaseline {
     writer.endBucket();
   }
 
-  /** The overlay's entries of a range of keys. */
+  /** Reads the overlay's entries of a bucket. */
   async #takeEntries(bucket: number): Promise<void> {
     this.#entries = new Map();
     const next = (bucket + 1) * keysPerBucket;
@@ -122,9 +127,9 @@ class Rebaseline {
     }
   }
 
-  /** In both, in the eyes of one parser: what changed is a change, the rest is said again. */
+  /** Handles a known RUC that has a row: an update where one parser reads two different rows, else a repeated row. */
   #compare(key: number): void {
-    const { comparer, writer } = this.#parts;
+    const { comparer, writer } = this.#dependencies;
     const line = this.#lines.read(key, this.#row);
     const before = this.#before(key);
     const { changed, after, merged } = comparer.compare(before, this.#row);
@@ -132,22 +137,25 @@ class Rebaseline {
       writer.overlay.write(after, 'empty_cell', line);
       writer.tally.keptCells += 1;
     }
-    // A row that today's parser no longer finds in the head's publication was never read by one and the same parser.
+    // Without a row of the head's publication in today's reading, two parsers would be compared.
     const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
     const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
     if (changedInWorld === 0) writer.insert('r', key, after, line);
     else writer.update(key, before, after, line, changedInWorld);
   }
 
-  /** The state lacks it. If the head's publication has it, only the parser is new; unless a correction took it out. */
+  /**
+   * Handles a row whose RUC the state lacks. If the head's publication has it, only the parser is new, and the row is
+   * no change, unless a correction had removed it.
+   */
   #appear(key: number): void {
     const line = this.#lines.read(key, this.#row);
     const wasPublished = this.#previous.has(key) && this.#entries.get(rucOfKey(key))?.row !== null;
-    this.#parts.writer.insert(wasPublished ? 'r' : 'c', key, this.#row, line);
+    this.#dependencies.writer.insert(wasPublished ? 'r' : 'c', key, this.#row, line);
   }
 
   #end(key: number): void {
-    const { classifier, writer } = this.#parts;
+    const { classifier, writer } = this.#dependencies;
     const rank = this.#base.index.rankOf(key);
     const before = this.#before(key);
     if ((classifier.seenBad[rank >>> 5]! >>> (rank & 31)) & 1) {
@@ -157,14 +165,16 @@ class Rebaseline {
     } else writer.remove(key, before);
   }
 
-  /** A known row in today's columns: the overlay's cells, then the publication's, then what the head's own row has. */
+  /**
+   * A known row in today's columns: cells of the overlay, else of the head's publication, else of the head's own row.
+   */
   #before(key: number): StoredRow {
     const ruc = rucOfKey(key);
     const kept = this.#entries.get(ruc)?.row ?? null;
     const isPublished = this.#previous.has(key);
     if (isPublished) this.#previous.read(key, this.#previousRow);
     if (kept === null && isPublished) return this.#previousRow;
-    const { columns } = this.#parts.facts;
+    const { columns } = this.#dependencies.facts;
     const published = isPublished ? cellsByColumn(this.#previousRow, columns) : {};
     const own = kept ?? cellsByColumn(this.#base.find(key)!, this.#base.index.header.columns);
     return rowOfCells(

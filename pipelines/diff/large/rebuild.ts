@@ -24,10 +24,11 @@ import { hashOfRow } from './scan.ts';
 import { largeModule } from './scan-thread.ts';
 
 /**
- * Makes index and row store of the last given edition again by folding change files into each other, from a full edition
- * on. Every step writes what the comparison or correction of that edition wrote, bit for bit; the last two editions stay. Dying loses only the steps
- * of this run. Takes some seconds for a first edition of 18 million rows and half a second for each later one.
- * Errors: `change_file_damaged`; the signal's reason when aborted.
+ * Makes the index and row store of the last given edition again by folding change files, from a full edition on. Each
+ * step writes what the comparison or correction of that edition wrote, bit for bit, and the files of the last two
+ * editions stay. If the process dies, only the steps of this run are lost. A first edition of 18 million rows takes
+ * some seconds, each later one half a second. @throws CompareError `change_file_damaged`; the signal's reason when
+ * aborted
  */
 export async function rebuildIndex(
   input: RebuildInput,
@@ -166,7 +167,7 @@ class Folding {
   }
 }
 
-/** As the file says: an edition from before a re-baseline has another parser version, and may have other columns. */
+/** The file's own facts: an edition before a re-baseline has another parser version and may have other columns. */
 function factsOf(file: ChangeFile, register: RegisterName): ChangeFileFacts {
   const { metadata: _, hashSeed, ...header } = file.header;
   if (hashSeed === null) throw new CompareError('change_file_damaged', 'A change file does not name its hash seed.');

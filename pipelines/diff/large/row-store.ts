@@ -1,15 +1,16 @@
-import { closeSync, openSync, rmSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { keyAt } from '../../registers/ruc-key.ts';
-import { finishFile, workFileName } from '../work-files.ts';
+import { AttemptFile } from '../../runtime/durable-files.ts';
+import { workFileName } from '../work-files.ts';
 import type { EditionIndex } from './edition-index.ts';
 import type { IndexHeader } from './index-format.ts';
 import { hashOfRow, lineFeed, maxLineBytes, slackBytes } from './scan.ts';
-import { readFully, writeFully } from './spill.ts';
+import { readFully } from './spill.ts';
 
-/** The rows of an edition by key, out of its row store, each proved to be the one that its index means. */
+/** Reads an edition's rows by key from its row store, and proves of each that it is the row of its index entry. */
 export class BaseRows {
   readonly index: EditionIndex;
   readonly #store: RowStore;
@@ -21,7 +22,7 @@ export class BaseRows {
     this.#store = new RowStore(folder, register, index.header.segments);
   }
 
-  /** How many of the rows that lie close together will be read: many are read by the megabyte, few by themselves. */
+  /** Announces how many of some neighbouring rows will be read: many are read by the megabyte, few one by one. */
   expect(rows: number, of: number): void {
     this.#store.expect(rows * 20 > of ? 'many' : 'few');
   }
@@ -49,7 +50,9 @@ export class BaseRows {
   }
 }
 
-/** Positions are stored in 32 bits. At 2.5 MB of changed rows a day that is some three years after a first load. */
+/**
+ * Positions are stored in 32 bits. At 2.5 MB of changed rows a day, the store is full three years after a first load.
+ */
 const maxRowStoreBytes = 2 ** 32 - 1;
 
 /** One row of the store: `[start, end)` of `bytes`, without its line end; valid until the next read. */
@@ -60,7 +63,7 @@ export interface StoredRow {
   end: number;
 }
 
-/** A row to fill: with memory of its own of so many bytes, or with another's. */
+/** A row to fill. With 0 bytes it has no memory of its own and is pointed at another's. */
 export function emptyRow(memoryBytes: number): StoredRow {
   const bytes = new Uint8Array(memoryBytes);
   return { bytes, view: new DataView(bytes.buffer), start: 0, end: 0 };
@@ -69,7 +72,7 @@ export function emptyRow(memoryBytes: number): StoredRow {
 const widestWindowBytes = 1 << 20;
 const narrowWindowBytes = maxLineBytes + 1;
 
-/** Reads rows of an edition back: its segments joined end to end, each one immutable file of lines in RUC order. */
+/** Reads rows back from an edition's segments, joined end to end. Each is an immutable file of lines in RUC order. */
 class RowStore {
   readonly #segments: { from: number; bytes: number; file: number; name: string }[] = [];
   readonly #memory = new Uint8Array(widestWindowBytes + slackBytes);
@@ -94,7 +97,6 @@ class RowStore {
     }
   }
 
-  /** Many rows that lie close together are read by the megabyte, single ones by themselves. */
   expect(density: 'many' | 'few'): void {
     this.#windowBytes = density === 'many' ? widestWindowBytes : narrowWindowBytes;
   }
@@ -141,26 +143,20 @@ class RowStore {
 
 /** Writes one edition's new segment. */
 export class SegmentWriter {
-  readonly #folder: string;
-  readonly #attempt: string;
-  readonly #file: number;
+  readonly #file: AttemptFile;
   readonly #buffer = new Uint8Array(widestWindowBytes + slackBytes);
   readonly #view = new DataView(this.#buffer.buffer);
   /** Position of the segment in the joined store. */
   readonly #from: number;
-  #written = 0;
   #used = 0;
-  #closed = false;
 
   constructor(folder: string, attempt: string, segments: IndexHeader['segments']) {
-    this.#folder = folder;
-    this.#attempt = attempt;
     this.#from = segments.reduce((sum, { bytes }) => sum + bytes, 0);
-    this.#file = openSync(join(folder, attempt), 'w');
+    this.#file = new AttemptFile(folder, attempt);
   }
 
   get bytes(): number {
-    return this.#written + this.#used;
+    return this.#file.bytes + this.#used;
   }
 
   /** Appends a row and its line end; returns its position. Error: `row_store_full`. */
@@ -182,23 +178,18 @@ export class SegmentWriter {
     return position;
   }
 
-  /** Makes the segment durable. It must be so before an index names it. */
+  /** Makes the segment durable. This comes before the index that names it. */
   finish(name: string): void {
     this.#flush();
-    this.#closed = true;
-    finishFile(this.#folder, this.#attempt, name, this.#file);
+    this.#file.finish(name);
   }
 
   discard(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    closeSync(this.#file);
-    rmSync(join(this.#folder, this.#attempt), { force: true });
+    this.#file.discard();
   }
 
   #flush(): void {
-    writeFully(this.#file, this.#buffer, 0, this.#used, this.#written);
-    this.#written += this.#used;
+    this.#file.append(this.#buffer.subarray(0, this.#used));
     this.#used = 0;
   }
 }

@@ -7,19 +7,19 @@ import { maxLineBytes, pipe, slackBytes } from './scan.ts';
 
 const memoryBytes = maxLineBytes * 2 + slackBytes;
 
-/** Turns the rows of an Avro change back into the register's bytes: the reverse of `encodeRow`, equally without strings. */
+/** Turns the rows of a change back into the register's bytes. It reverses `encodeRow` and makes no strings either. */
 export class RowDecoder {
   readonly #before = emptyRow(memoryBytes);
   readonly #after = emptyRow(memoryBytes);
   readonly #cells = new AvroCursor();
   readonly #columns: number;
 
-  /** `columns`: cells of a row after the RUC. */
+  /** `columns` counts the cells of a row after the RUC. */
   constructor(columns: number) {
     this.#columns = columns;
   }
 
-  /** The rows of the record at which the cursor stands; valid until the next call. */
+  /** The rows of the cursor's record, valid until the next call. */
   read(record: BlockCursor): { before: StoredRow | null; after: StoredRow | null } {
     return {
       before: this.#row(record, record.beforeAt, this.#before),
@@ -45,7 +45,7 @@ export class RowDecoder {
     return into;
   }
 
-  /** One UTF-8 character as its Windows-1252 byte. The writer makes one to three bytes of each, never four. */
+  /** Reads one UTF-8 character as its Windows-1252 byte. `encodeRow` makes one to three bytes of each, never four. */
   #character(bytes: Buffer): number {
     const cells = this.#cells;
     const first = bytes[cells.at++]!;
@@ -59,14 +59,14 @@ export class RowDecoder {
 
 const dash = 0x2d;
 
-/** Counts cells that stand for nothing, by column. `markers`: the texts that do, of the register's format. */
+/** Counts empty cells by column. A cell is empty when its text is one of the markers of the register's format. */
 export class EmptyCells {
   readonly byColumn: Float64Array;
-  /** Bytes of the longest marker; -1 when there is none. */
+  /** Bytes of the longest marker; -1 when there are no markers. */
   readonly longest: number;
-  /** 1 where a single dash is a marker: three cells in four of the large registers are one. */
+  /** 1 where a single dash is a marker. Three cells in four of the large registers are a single dash. */
   readonly dashes: 0 | 1;
-  /** By length. */
+  /** Markers by their length. */
   readonly #markers: Uint8Array[][];
 
   constructor(columns: number, markers: readonly string[]) {
@@ -79,7 +79,7 @@ export class EmptyCells {
     );
   }
 
-  /** Whether the cell `[first, end)`, of at most `longest` bytes, is a marker. */
+  /** Whether the cell `[first, end)` is a marker. It must have at most `longest` bytes. */
   isMarker(bytes: Uint8Array, first: number, end: number): boolean {
     const markers = this.#markers[end - first]!;
     for (let index = 0; index < markers.length; index += 1) if (isAt(bytes, first, markers[index]!)) return true;
@@ -93,9 +93,9 @@ function isAt(bytes: Uint8Array, first: number, marker: Uint8Array): boolean {
 }
 
 /**
- * Writes the cells after the RUC of the good row at `start`, as many as `empty` has columns, as an Avro record of strings,
- * Windows-1252 → UTF-8, without making a string; returns where it ends. Adds `sign` to the count of each cell that stands
- * for nothing.
+ * Writes the cells after the RUC of the good row at `start` as Avro strings, from Windows-1252 to UTF-8, without making
+ * a string. There are as many cells as `empty` has columns, and `sign` is added to the count of each that is empty.
+ * Returns where the cells end.
  */
 export function encodeRow(
   to: Uint8Array,
@@ -105,7 +105,7 @@ export function encodeRow(
   empty: EmptyCells,
   sign: number,
 ): number {
-  // An imported name is checked at each use.
+  // V8 checks an imported name at each use, a local one never.
   const cellEnd = pipe;
   const { byColumn, longest } = empty;
   const columns = byColumn.length;
@@ -113,7 +113,6 @@ export function encodeRow(
   let at = position;
   let from = start + 12;
   for (let column = 0; column < columns; column += 1) {
-    // Three cells in four are a single dash.
     if (bytes[from] === dash && bytes[from + 1] === cellEnd) {
       to[at] = 1 << 1;
       to[at + 1] = dash;
@@ -142,7 +141,7 @@ export function encodeRow(
   return at;
 }
 
-/** Adds `sign` to the count of each cell of the good row at `start` that stands for nothing. */
+/** Adds `sign` to the counts of the empty cells of the good row at `start`. */
 export function countEmptyCells(bytes: Uint8Array, start: number, empty: EmptyCells, sign: number): void {
   const { byColumn, longest } = empty;
   let from = start + 12;

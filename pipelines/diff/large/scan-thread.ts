@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { RegisterName } from '../../../schemas/registers.ts';
+import type { HashSeed } from '../../changes/change-file.ts';
 import { CompareError, type CompareErrorCode } from '../../changes/errors.ts';
 import type { LargeFormat, RegisterModule } from '../../registers/module.ts';
 import { registerModules } from '../../registers/modules.ts';
@@ -8,11 +9,10 @@ import type { CompareLimits, Progress } from '../types.ts';
 import type { PublicationLimits, PublishedText } from '../zip.ts';
 import type { Classifier } from './classify.ts';
 import { newPageMemory, type Page, pageIn, pagesOf } from './pages.ts';
-import type { HashSeed } from './scan.ts';
 
 export type LargeModule = RegisterModule & { format: LargeFormat };
 
-/** A register that this engine compares; asking for a small one is a bug. */
+/** The module of a large register. Asking for a small one is a bug. */
 export function largeModule(register: RegisterName): LargeModule {
   const { source, format } = registerModules[register];
   if (format.size !== 'large') throw new Error(`${register} is a small register: another engine compares it`);
@@ -32,14 +32,14 @@ export type FromThread =
   | { kind: 'end' }
   | { kind: 'fault'; code: CompareErrorCode; message: string };
 
-/** How far reading may run ahead: some 25 MB. */
-const pages = 6;
+/** Reading may run ahead by so many pages, some 25 MB. */
+const maxPages = 6;
 
 /**
- * Inflates, checks and reads a publication on a thread of its own, from the moment it is made, into pages that are handed
- * over and back. They are shared, not moved: once any memory was moved, V8 checks at each access whether it still is there,
- * which costs the look-ups a fifth more. Waiting is by messages, never by blocking: a thread that dies ends `pages` with an error instead of
- * leaving it waiting, and an abort comes through. `close` must be called.
+ * Inflates, checks and reads a publication on a thread of its own, from its construction on, into pages that are handed
+ * over and back. Pages are shared and not moved: once a process has moved any memory, V8 checks at each access whether
+ * the memory is still there, and look-ups cost a fifth more. The threads wait for messages and never block, so a thread
+ * that dies ends `pages` with an error, and an abort comes through. `close` must be called.
  */
 export class ScanThread {
   readonly #pages: Page[];
@@ -49,7 +49,7 @@ export class ScanThread {
   #wake = () => {};
 
   constructor(register: RegisterName, path: string, limits: PublicationLimits, seed: HashSeed) {
-    const memory = Array.from({ length: pages }, newPageMemory);
+    const memory = Array.from({ length: maxPages }, newPageMemory);
     this.#pages = memory.map(pageIn);
     const job: ScanJob = { register, path, limits, seed, pages: memory };
     this.#thread = startThread(new URL('./scan.worker.ts', import.meta.url), job);
@@ -61,7 +61,7 @@ export class ScanThread {
     this.#thread.on('exit', () => this.#fail(new Error('the reading thread ended early')));
   }
 
-  /** The publication's pages in order, once; each is valid until the next one is asked for. */
+  /** The publication's pages in order, once. Each is valid until the next one is asked for. */
   async *pages(): AsyncGenerator<Page> {
     for (;;) {
       const message = this.#messages.shift();
@@ -89,7 +89,7 @@ export class ScanThread {
   }
 
   #fail(error: unknown): void {
-    // All that was said before comes first: `pages` looks here only when no message waits.
+    // Earlier messages come first: `pages` looks at the failure only when no message waits.
     this.#failure ??= error instanceof Error ? error : new Error('the reading thread failed');
     this.#wake();
   }
@@ -97,7 +97,7 @@ export class ScanThread {
 
 const progressEveryMs = 500;
 
-/** A publication that is being read into pages: from `start` on by a thread of its own, where its text is long enough. */
+/** A publication that is read into pages. A long text gets a thread of its own; a short one is read by this thread. */
 export class Reading {
   readonly text: PublishedText;
   readonly #module: LargeModule;
@@ -112,12 +112,12 @@ export class Reading {
     this.text = text;
   }
 
-  /** Opens the publication; nothing is read yet. Errors: as `openPublication`. */
+  /** Opens the publication and reads nothing yet. @throws CompareError as `openPublication` */
   static async open(module: LargeModule, path: string, limits: CompareLimits): Promise<Reading> {
     return new Reading(module, path, limits, await openPublication(path, module.source.container, limits));
   }
 
-  /** Begins to read ahead, so that the caller can do other things meanwhile. `close` must be called. */
+  /** Starts the thread, which reads ahead while the caller does other things. `close` must be called. */
   start(seed: HashSeed): AsyncIterable<Page> {
     if (this.text.textBytes < this.#limits.minThreadTextBytes) {
       const page = pageIn(newPageMemory());
@@ -132,7 +132,7 @@ export class Reading {
   }
 }
 
-/** First pass over a publication. Errors: those of its pages; the signal's reason when aborted. */
+/** Runs the first pass over a publication. @throws the errors of its pages; the signal's reason when aborted */
 export async function classifyPages(
   pages: AsyncIterable<Page>,
   textBytes: number,
@@ -153,8 +153,8 @@ export async function classifyPages(
 }
 
 /**
- * Starts a TypeScript module as a thread. On Node 20 a worker does not take over the loader that `--import tsx` set up
- * for its parent, whatever its `execArgv` says, so the thread registers it for itself and then imports the module.
+ * Starts a TypeScript module as a thread. On Node 20 a worker does not inherit the loader that `--import tsx` set up
+ * for its parent, whatever its `execArgv` says, so the thread registers the loader itself and then imports the module.
  */
 function startThread(module: URL, workerData: unknown): Worker {
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'));

@@ -1,15 +1,16 @@
+import type { HashSeed } from '../../changes/change-file.ts';
 import { checkDigitOfSum, keyAt, keyOfPrefix, noKey, rucOfKey } from '../../registers/ruc-key.ts';
 
-/**
- * The form in which the engine reads every large register: one line per row, cells each closed by a pipe, the RUC first,
- * LF (or CR LF), Windows-1252, no quoting.
- */
+// Every large register is read in one form: Windows-1252, one line per row, LF or CR LF, the RUC first, each cell
+// closed by a pipe, no quoting.
 export const pipe = 0x7c;
 export const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 
-/** Longest line read; the widest official cells add up to some 250 bytes. The pipe count in scan.ts relies on ≤ 1,000. */
+/**
+ * Longest line that is read. The widest official cells add up to some 250 bytes; counting pipes in bytes needs ≤ 1,000.
+ */
 export const maxLineBytes = 1000;
 
 export type LineProblem =
@@ -21,8 +22,9 @@ export type LineProblem =
   | 'text_after_last_cell';
 
 /**
- * Why a line is no row of `cells` cells, or null when it is one. The plain statement of the rule that scan.ts applies fast.
- * `end` excludes the line end. Control bytes are no reason: they are read as spaces.
+ * Why a line is no row of `cells` cells, or null when it is one. This is the plain form of the rule that `scanRows`
+ * applies fast. `end` excludes the line end. Control bytes are no reason to refuse a line, since they are read as
+ * spaces.
  */
 export function problemOfLine(bytes: Uint8Array, start: number, end: number, cells: number): LineProblem | null {
   if (end - start > maxLineBytes) return 'too_long';
@@ -39,12 +41,12 @@ export function problemOfLine(bytes: Uint8Array, start: number, end: number, cel
   return bytes[end - 1] === pipe ? null : 'text_after_last_cell';
 }
 
-/** Makes a space of every control byte, in place. */
+/** Replaces every control byte by a space, in place. */
 export function blankControlBytes(bytes: Uint8Array, start: number, end: number): void {
   for (let at = start; at < end; at += 1) if (bytes[at]! < space) bytes[at] = space;
 }
 
-/** Ends of the cells (the positions of their pipes) of a good row at `start`, as many as `ends` has room for. */
+/** Fills `ends` with the positions of the pipes of the good row at `start`. */
 export function cellEnds(bytes: Uint8Array, start: number, ends: Int32Array): void {
   let at = start;
   for (let cell = 0; cell < ends.length; cell += 1) {
@@ -60,36 +62,24 @@ export function endOfLine(bytes: Uint8Array, start: number): number {
   return lineEnd > start && bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
 }
 
-/**
- * The fast reading of lines: four bytes at a time, no string and no object per row. It accepts exactly what
- * `problemOfLine` accepts (a test compares them line by line) unless a control byte stands in it: such a line is a row, is
- * named in `repairable` and is hashed when its control bytes are gone. Any other line gets `noKey` and is looked at slowly.
- *
- * The hash has two lanes of 32 bits over the bytes after the RUC. Each step is a bijection of the word and of the lane,
- * so two rows of the same length that differ within one aligned word never collide; otherwise the chance is 2⁻⁶⁴.
- */
+/** Lines that `scanRows` has read, one element of each array per line. */
 export interface RowBatch {
-  /** `noKey` marks a bad line. */
+  /** `noKey` for a bad line. */
   keys: Uint32Array;
-  /** Byte range of each line, without its line end. */
+  /** Byte ranges without line ends. */
   starts: Int32Array;
   ends: Int32Array;
   hash1: Int32Array;
   hash2: Int32Array;
   count: number;
-  /** Good lines without a name among them. */
+  /** How many good lines have no name. */
   emptyNames: number;
-  /** Which of the rows hold control bytes, and how many: they have a key and no hash yet. */
+  /** The first `repairables` elements name rows with control bytes. Such a row has a key but no hash yet. */
   repairable: Int32Array;
   repairables: number;
 }
 
-export interface HashSeed {
-  first: number;
-  second: number;
-}
-
-/** Bytes that must be readable after the last line end handed to `scanRows` or after a row handed to `hashOfRow`. */
+/** Bytes that must be readable after the last line of `scanRows` and after the row of `hashOfRow`. */
 export const slackBytes = 16;
 
 export function makeBatch(maxRows: number): RowBatch {
@@ -110,8 +100,15 @@ const multiplier1 = 0x9e3779b1 | 0;
 const multiplier2 = 0x85ebca77 | 0;
 
 /**
- * Adds lines of `cells` cells from `position` on to the batch until it is full or `limit` (just after a line end) is
- * reached; returns where it stopped. `bytes` and `view` are the same memory and go on for at least `slackBytes` after `limit`.
+ * Adds lines of `cells` cells from `position` on to the batch, until it is full or `limit` (just after a line end) is
+ * reached. Returns where it stopped. `bytes` and `view` are the same memory, with `slackBytes` more after `limit`.
+ *
+ * It reads four bytes at a time and makes no string and no object. It accepts exactly the lines that `problemOfLine`
+ * accepts; a test compares the two. A row with control bytes is listed in `repairable` and is hashed when they are
+ * gone.
+ *
+ * The hash has two lanes of 32 bits over the bytes after the RUC. Each step is a bijection of the word and of the lane,
+ * so two rows of one length that differ within one aligned word never collide. For others the chance is 2⁻⁶⁴.
  */
 export function scanRows(
   bytes: Uint8Array,
@@ -126,7 +123,7 @@ export function scanRows(
   const maxRows = keys.length;
   const seed1 = seed.first | 0;
   const seed2 = seed.second | 0;
-  // The RUC's own pipe is read with it.
+  // The first pipe is read together with the RUC.
   const pipesAfterKey = (cells - 1) | 0;
   let start = position;
   let row = batch.count;
@@ -139,7 +136,7 @@ export function scanRows(
       let lane2 = seed2;
       let pipes = 0;
       let word = view.getInt32(at, true);
-      // A byte below 0x20 sets its top bit here; the lowest set one is exact.
+      // A byte below 0x20 sets its top bit here. Only the lowest bit that is set is exact.
       let control = (word - 0x20202020) & ~word & 0x80808080;
       while (control === 0) {
         const different = word ^ 0x7c7c7c7c;
@@ -180,7 +177,10 @@ export function scanRows(
   return start;
 }
 
-/** Any other line, apart from the loop so that it stays small: no row, or one to repair. Returns where the next line starts. */
+/**
+ * Reads a line that is no row, or a row to repair. It stands outside the loop of `scanRows` to keep that loop small.
+ * Returns where the next line starts.
+ */
 function readSlowly(
   bytes: Uint8Array,
   start: number,
@@ -210,7 +210,7 @@ function mix2(lane: number, word: number): number {
   return Math.imul((mixed << 19) | (mixed >>> 13), multiplier2);
 }
 
-/** Key of eleven good digits and a pipe in three little-endian words, or -1. */
+/** The key of three little-endian words that hold the eleven digits of a good RUC and a pipe, or -1. */
 function readKey(word1: number, word2: number, word3: number): number {
   const shape =
     ((word1 & 0xf0f0f0f0) ^ 0x30303030) |
@@ -223,7 +223,7 @@ function readKey(word1: number, word2: number, word3: number): number {
   const digits1 = word1 & 0x0f0f0f0f;
   const digits2 = word2 & 0x0f0f0f0f;
   const digits3 = word3 & 0x000f0f0f;
-  // The top byte of each product is the weighted sum of the four digits; no lower byte can overflow into it.
+  // The top byte of each product is the weighted sum of its four digits. No lower byte can overflow into it.
   const sum =
     (Math.imul(digits1, 0x05040302) >>> 24) +
     (Math.imul(digits2, 0x07060504) >>> 24) +
@@ -239,7 +239,7 @@ function readKey(word1: number, word2: number, word3: number): number {
   );
 }
 
-/** The same hash for one row `[start, end)`; writes both lanes to `into`. Reads up to `slackBytes` past `end`. */
+/** Writes the two lanes of the hash of row `[start, end)` to `into`. Reads up to `slackBytes` past `end`. */
 export function hashOfRow(view: DataView, start: number, end: number, seed: HashSeed, into: Int32Array): void {
   let lane1 = seed.first | 0;
   let lane2 = seed.second | 0;
@@ -252,50 +252,4 @@ export function hashOfRow(view: DataView, start: number, end: number, seed: Hash
   const rest = view.getInt32(at, true) & ((1 << ((end - at) << 3)) - 1);
   into[0] = mix1(lane1, rest);
   into[1] = mix2(lane2, rest);
-}
-
-/** Whole lines in one piece of memory: `[from, limit)` ends with a line end and `slackBytes` more can be read. */
-export interface LineRegion {
-  bytes: Uint8Array;
-  view: DataView;
-  from: number;
-  limit: number;
-}
-
-/** A line that is longer than this is cut here; it is far past every accepted length, so it is refused either way. */
-export const maxCarryBytes = 1 << 20;
-
-/** Cuts pieces of text into regions of whole lines. A line across two pieces is copied, all others stay in place. */
-export async function* regionsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<LineRegion> {
-  const carry = new Uint8Array(maxCarryBytes + slackBytes);
-  const carryView = new DataView(carry.buffer);
-  let carried = 0;
-  const keep = (piece: Uint8Array) => {
-    // One byte stays free for the line end.
-    const kept = piece.subarray(0, Math.max(0, maxCarryBytes - 1 - carried));
-    carry.set(kept, carried);
-    carried += kept.length;
-  };
-  for await (const chunk of chunks) {
-    let from = 0;
-    if (carried > 0) {
-      const lineEnd = chunk.indexOf(lineFeed);
-      keep(lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd));
-      if (lineEnd < 0) continue;
-      carry[carried] = lineFeed;
-      yield { bytes: carry, view: carryView, from: 0, limit: carried + 1 };
-      carried = 0;
-      from = lineEnd + 1;
-    }
-    const last = chunk.length > slackBytes ? chunk.lastIndexOf(lineFeed, chunk.length - slackBytes - 1) : -1;
-    const limit = Math.max(from, last + 1);
-    if (limit > from) {
-      yield { bytes: chunk, view: new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength), from, limit };
-    }
-    keep(chunk.subarray(limit));
-  }
-  if (carried === 0) return;
-  // A last line without line end counts.
-  if (carry[carried - 1] !== lineFeed) carry[carried++] = lineFeed;
-  yield { bytes: carry, view: carryView, from: 0, limit: carried };
 }

@@ -4,13 +4,13 @@ import { openPublication } from '../publication.ts';
 import { type Page, pageIn, pagesOf } from './pages.ts';
 import { type FromThread, largeModule, type ScanJob } from './scan-thread.ts';
 
-// Reads a publication into pages: takes a free one, fills it, hands it over; the other side hands it back.
+// Reads a publication into pages: takes a free page, fills it and hands it over, until the main thread hands it back.
 const job = workerData as ScanJob;
 const pages = job.pages.map(pageIn);
 const free = [...pages];
 let wake: (() => void) | null = null;
 
-const tell = (message: FromThread) => parentPort!.postMessage(message);
+const post = (message: FromThread) => parentPort!.postMessage(message);
 parentPort!.on('message', (page: number) => {
   free.push(pages[page]!);
   wake?.();
@@ -31,13 +31,13 @@ try {
   for await (const page of pagesOf(publication.chunks(), format, job.seed, freePage)) {
     const { textBytes, rows } = page;
     const { count, emptyNames, repairables } = rows;
-    tell({ kind: 'page', page: pages.indexOf(page), textBytes, rows: count, emptyNames, repairables });
+    post({ kind: 'page', page: pages.indexOf(page), textBytes, rows: count, emptyNames, repairables });
   }
-  tell({ kind: 'end' });
+  post({ kind: 'end' });
 } catch (error) {
-  // An error's code is lost on its way between threads, so a typed one is taken apart here and put together there.
+  // An error's code would be lost between threads, so code and message travel apart and the other side joins them.
   if (!(error instanceof CompareError)) throw error;
-  tell({ kind: 'fault', code: error.code, message: error.message });
+  post({ kind: 'fault', code: error.code, message: error.message });
 } finally {
   parentPort!.close();
 }

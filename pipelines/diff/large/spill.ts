@@ -3,14 +3,8 @@ import { CompareError } from '../../changes/errors.ts';
 import { bucketBits, bucketCount } from './index-format.ts';
 import { slackBytes } from './scan.ts';
 
-/**
- * Rows that wait for the merge, by range of keys, in file order within a range. On a normal day all of them stay in the
- * arena's first pages; a first edition, or a day on which every row differs, goes through one temporary file instead
- * of through memory.
- *
- * An entry is key (4 bytes), line (4), length (2), bytes of the row without line end.
- */
 const blockBytes = 64 * 1024;
+/** An entry begins with key (4 bytes), line (4) and length (2); the row's bytes without line end follow. */
 const headerBytes = 10;
 
 export interface SpilledBucket {
@@ -24,6 +18,11 @@ export interface SpilledBucket {
   count: number;
 }
 
+/**
+ * Holds rows for the merge by range of keys, in file order within a range. On a normal day all of them fit into one
+ * block of memory for each range. A first edition, or a day on which every row differs, goes through a temporary file
+ * instead.
+ */
 export class Spill {
   readonly #path: string;
   readonly #maxBucketBytes: number;
@@ -55,7 +54,7 @@ export class Spill {
     to.setUint32(target + 4, line, true);
     to.setUint16(target + 8, length, true);
     target += headerBytes;
-    // Four bytes at a time: a call into the engine per row costs more than the row. Both sides have slack at the end.
+    // Four bytes at a time, because a call of `set` costs more than the row. Both sides have slack at the end.
     for (let from = start; from < end; from += 4, target += 4) to.setInt32(target, view.getInt32(from, true), true);
     this.#used[bucket] = at + headerBytes + length;
     this.#counts[bucket]! += 1;
@@ -65,7 +64,7 @@ export class Spill {
     return this.#counts[bucket]!;
   }
 
-  /** The rows of one range; valid until the next call. */
+  /** The rows of one range, valid until the next call. @throws CompareError `zip_size` when they are too many */
   read(bucket: number): SpilledBucket {
     const count = this.#counts[bucket]!;
     const blocks = this.#blocks[bucket]!;
@@ -105,11 +104,13 @@ export class Spill {
   }
 
   #flush(bucket: number): void {
-    // Dying leaves a temporary file of this attempt, which a later comparison sweeps.
+    // If the process dies, this attempt's temporary file is left and a later comparison sweeps it.
     this.#file ??= openSync(this.#path, 'w+');
     const bytes = this.#used[bucket]!;
     const from = bucket * blockBytes;
-    writeFully(this.#file, this.#arena, from, bytes, this.#fileBytes);
+    for (let done = 0; done < bytes; ) {
+      done += writeSync(this.#file, this.#arena, from + done, bytes - done, this.#fileBytes + done);
+    }
     this.#blocks[bucket]!.push({ position: this.#fileBytes, bytes });
     this.#fileBytes += bytes;
     this.#used[bucket] = 0;
@@ -129,11 +130,7 @@ function emptyBucket(bytes: number, entries: number): SpilledBucket {
   };
 }
 
-export function writeFully(file: number, bytes: Uint8Array, from: number, length: number, position: number): void {
-  for (let done = 0; done < length; ) done += writeSync(file, bytes, from + done, length - done, position + done);
-}
-
-/** Reads exactly `length` bytes, or throws: a short file is a damaged one. */
+/** Reads exactly `length` bytes. @throws CompareError `index_damaged` where the file is shorter */
 export function readFully(file: number, into: Uint8Array, at: number, length: number, position: number): number {
   for (let done = 0; done < length; ) {
     const read = readSync(file, into, at + done, length - done, position + done);

@@ -18,8 +18,8 @@ import { EditionOutputs } from './outputs.ts';
 import { columnsOf, finishState, inTodaysColumns, openBase, requireSameParser, type SmallChange } from './state.ts';
 
 /**
- * Compares a publication with the register's head, or makes its first edition. Repeatable: the same input gives the same
- * bytes, and nothing has its final name before it is whole.
+ * Compares a publication with the register's head, or makes its first edition. The same input gives the same bytes, and
+ * no file gets its final name before it is whole.
  * @throws CompareError; the signal's reason when aborted
  */
 export async function compareSmall(
@@ -42,7 +42,7 @@ export async function compareSmall(
 interface Decided {
   next: NextState;
   changes: SmallChange[];
-  /** By column: whether a difference in it counts as a change. */
+  /** For each column, whether a difference in it counts as a change. */
   compared: readonly boolean[];
 }
 
@@ -63,7 +63,7 @@ async function decide(input: CompareInput, text: SmallText, limits: CompareLimit
   return { next, changes: differences(head?.rows ?? null, next.rows), compared: all };
 }
 
-/** Order of the writes: the change file gives the name; the state that it stands for comes last. */
+/** Writes the change file first, since all other names hold its hash, and the state last. */
 function write(input: CompareInput, text: SmallText, decided: Decided, limits: CompareLimits): CompareResult {
   const { register, edition, detectedAt, outputDir, workDir } = input;
   const { changes, compared } = decided;

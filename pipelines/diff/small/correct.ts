@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { CompareError } from '../../changes/errors.ts';
-import { ConflictList } from '../conflict-list.ts';
 import { nothingRead } from '../large/result.ts';
+import { ConflictList } from '../listings.ts';
 import {
   type CompareLimits,
   type Conflict,
@@ -25,9 +25,9 @@ import {
 } from './state.ts';
 
 /**
- * Makes the edition that undoes an earlier one. Repeatable: the same input gives the same bytes.
- * @throws CompareError `not_correctable`, `parser_changed`, `change_file_damaged`, `index_missing`, `index_damaged`; the
- * signal's reason when aborted
+ * Makes the edition that undoes an earlier one. The same input gives the same bytes.
+ * @throws CompareError `not_correctable`, `parser_changed`, `change_file_damaged`, `index_missing`, `index_damaged`;
+ *   the signal's reason when aborted
  */
 export async function correctSmall(
   input: CorrectInput,
@@ -71,7 +71,7 @@ async function headOverlay(path: string | null, columns: readonly string[]): Pro
   });
 }
 
-/** Order of the writes: as in a comparison. Nothing is parsed, so the new edition is in the head's parser version. */
+/** Writes in the order of a comparison. A correction parses nothing, so its edition has the head's parser version. */
 function write(
   input: CorrectInput,
   head: SmallState,
@@ -100,8 +100,8 @@ function write(
 }
 
 /**
- * Undoes an edition's changes (which come in the order of keys) on the rows of the head: where the row is what the edition
- * gave, it becomes what it was before; else undoing the edition would undo something later, and the row stays.
+ * Undoes an edition's changes, which come in the order of keys. A row of the head that is still the edition's row
+ * becomes the earlier row. Any other row stays, because a later change would be undone with it.
  */
 function undo(
   head: ReadonlyMap<string, Cells>,
@@ -121,7 +121,7 @@ function undo(
   return { changes, conflicts };
 }
 
-/** The head's overlay carried on: what the correction rewrites stands in it as it is now. */
+/** The head's overlay with the rows that the correction rewrote. */
 function correctedOverlay(head: readonly OverlayRow[], changes: readonly SmallChange[]): OverlayRow[] {
   const rows = new Map(head.map((row) => [row.key, row]));
   for (const { key, after } of changes) rows.set(key, { key, reason: 'correction', line: null, row: after });

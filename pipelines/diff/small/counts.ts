@@ -20,18 +20,18 @@ type Counted = Pick<
 export interface CountedEdition {
   columns: readonly string[];
   changes: readonly SmallChange[];
-  /** Of the new state. */
+  /** Rows of the new state. */
   rows: ReadonlyMap<string, Cells>;
   kept: number;
-  /** Every row is among the changes. */
+  /** True when every row is among the changes. */
   isFull: boolean;
-  /** By column, whether a difference in it counts; left out: all do. */
+  /** For each column, whether a difference in it counts. By default all do. */
   compared?: readonly boolean[];
 }
 
 const outcomes = { r: 'baseline', c: 'inserted', u: 'updated', d: 'deleted' } as const;
 
-/** Counts of an edition, by kind of taxpayer as the gates judge them. */
+/** Counts of an edition, by the kinds of taxpayer that the gates judge apart. */
 export function countsOf({ columns, changes, rows, kept, isFull, compared }: CountedEdition): Counted {
   const kinds = { company: newCounts(columns), other: newCounts(columns) };
   for (const { op, key, before, after } of changes) {
@@ -79,7 +79,10 @@ function emptyByColumn(columns: readonly string[], rows: ReadonlyMap<string, Cel
   return Object.fromEntries(columns.map((name, column) => [name, counts[column]!]));
 }
 
-/** By a RUC's first two digits; ids that are no RUC by what they are. In order, so that equal states give equal counts. */
+/**
+ * Rows by the first two digits of a RUC, or by the kind of any other id. Sorted, so that equal states give equal
+ * counts.
+ */
 function rowsByKind(keys: Iterable<string>): Record<string, number> {
   const counts = new Map<string, number>();
   for (const key of keys) {

@@ -9,26 +9,26 @@ import { readOverlay } from './outputs.ts';
 import { type Cells, columnsOf, inOrder, type OverlayRow, type SmallChange, sameCells } from './state.ts';
 
 interface KeepingRules {
-  /** One row is made of several lines, so a bad one leaves it incomplete. */
+  /** True when several lines make one row, so that a bad line leaves its row incomplete. */
   severalLinesPerRow: boolean;
-  /** By column: an empty cell of a known row keeps its value. */
+  /** For each column, whether an empty cell of a known row keeps its value. */
   keepsPrevious: readonly boolean[];
 }
 
-/** What a publication makes of the rows known before it. */
+/** The state after a publication. */
 export interface NextState {
   rows: Map<string, { cells: Cells; line: number | null }>;
   overlay: OverlayRow[];
-  /** Rows that stay because the lines about them cannot be read. */
+  /** Rows that stay because their lines cannot be read. */
   kept: number;
-  /** Rows of which an empty cell kept its value. */
+  /** Rows in which an empty cell kept its value. */
   keptCells: number;
 }
 
 /**
- * The state after a publication: its rows, and those known rows that it must not end or empty. A bad line that names a known key
- * keeps that row as it is: a kept row is listed and harmless, a false end is a notice to a customer, and a supplier whose
- * bar stands in the unreadable line would look free of it.
+ * Makes the next state from a publication's rows and the known rows that it must not end or empty. A bad line that
+ * names a known key keeps that row as it is. A kept row is listed and harmless, but a false end would be sent to
+ * customers, and a supplier whose bar stands in the unreadable line would look free of it.
  */
 export function nextState(known: ReadonlyMap<string, Cells> | null, text: SmallText, rules: KeepingRules): NextState {
   const bad = new Set(text.listed.map(({ key }) => key).filter((key) => key !== null));
@@ -51,14 +51,16 @@ export function nextState(known: ReadonlyMap<string, Cells> | null, text: SmallT
   return next;
 }
 
-/** The same cells when nothing had to be kept. */
+/**
+ * The found cells, with previous values where an empty cell keeps them. Returns `cells` itself when nothing is kept.
+ */
 function filled(cells: Cells, before: Cells, keepsPrevious: readonly boolean[]): Cells {
   const keeps = (cell: string, column: number) =>
     cell === '' && keepsPrevious[column] === true && before[column] !== '';
   return cells.some(keeps) ? cells.map((cell, column) => (keeps(cell, column) ? before[column]! : cell)) : cells;
 }
 
-/** What differs between the base (null: there is none yet) and the next state, in the order of keys. */
+/** The differences between the base and the next state, in the order of keys. `base` is null for a first edition. */
 export function differences(base: ReadonlyMap<string, Cells> | null, next: NextState['rows']): SmallChange[] {
   const changes: SmallChange[] = [];
   for (const key of inOrder(base?.keys() ?? [], next.keys())) {
@@ -71,17 +73,17 @@ export function differences(base: ReadonlyMap<string, Cells> | null, next: NextS
   return changes;
 }
 
-/** The base's publication as today's parser reads it, and what of its columns the head knew. */
+/** The head's publication as today's parser reads it. */
 interface PreviousReading {
   rows: ReadonlyMap<string, Cells>;
-  /** By column. */
+  /** For each column, whether the head had it. */
   known: readonly boolean[];
 }
 
 /**
- * Every row of the next state after the parser or the columns changed: `u` only where a column that the head knew differs under
- * one and the same parser, `c` for keys that are really new, `r` (silent) for all others. `base` has the head's rows in
- * today's columns; a row of it that neither reading has any more ends.
+ * The changes of a re-baseline, which name every row. A row is `u` only where one parser reads two different values in
+ * a column that the head had, `c` only where its key is really new, and `r`, which is no event, otherwise. `base` has
+ * the head's rows in today's columns; those that the next state lacks end.
  */
 export function rebaseline(
   base: ReadonlyMap<string, Cells>,
@@ -108,15 +110,16 @@ export function rebaseline(
 }
 
 /**
- * A row goes twice into a record of Kafka (8 MB at most) and as JSON, which makes at most three bytes of a character, into
- * ClickHouse (2 MB at most): there one that does not fit would stand in the way of every later edition. The longest real one,
- * of a supplier with many sanctions, has some 60,000.
+ * A row stands twice in a Kafka record (8 MB at most), and once in ClickHouse as JSON (2 MB at most, up to three bytes
+ * a character). A row that did not fit there would block every later edition. The longest real row, of a supplier with
+ * many sanctions, has some 60,000 characters.
  */
 const maxRowCharacters = 512 * 1024;
 
 /**
- * A small register's publication, read whole.
- * @throws CompareError the publication's faults; `empty` when no line of it is a row, `text_invalid` for a row that is too long
+ * Reads a small register's publication whole.
+ * @throws CompareError the publication's faults; `empty` when no line is a row, `text_invalid` for a row that is too
+ *   long
  */
 export async function readText(register: RegisterName, path: string, limits: PublicationLimits): Promise<SmallText> {
   const { source, format } = registerModules[register];
@@ -132,8 +135,8 @@ export async function readText(register: RegisterName, path: string, limits: Pub
 }
 
 /**
- * What the head would be had today's parser read it: its publication, and over it the rows in which the state differs from
- * that. Of an overlay's row, columns that the head did not know come from the publication.
+ * Reads the head's publication with today's parser and lays the head's overlay over it. Columns that the head did not
+ * have come from the publication.
  * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay)
  */
 export async function readPrevious(

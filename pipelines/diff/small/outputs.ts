@@ -13,13 +13,14 @@ import {
 import { type ContainerFile, ContainerWriter } from '../../changes/container-writer.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { changeSchema, namedBytes, overlaySchema } from '../../changes/schema.ts';
-import type { ConflictList } from '../conflict-list.ts';
-import type { Listing, RejectList } from '../listings.ts';
+import type { ConflictList, Listing, RejectList } from '../listings.ts';
 import type { OverlayEntry } from '../overlay-file.ts';
 import { attemptName } from '../work-files.ts';
 import type { Cells, OverlayRow, SmallChange } from './state.ts';
 
-/** Writes an edition's files: each under an attempt's name until it is whole and durable; equal input gives equal bytes. */
+/**
+ * Writes an edition's files, each under an attempt's name until it is whole and durable. Equal input gives equal bytes.
+ */
 export class EditionOutputs {
   readonly #folder: string;
   readonly #facts: EditionFacts;
@@ -37,7 +38,7 @@ export class EditionOutputs {
     return this.#container('changes', this.#codec.changeSchema, metadataOf(this.#facts), records);
   }
 
-  /** Null when the state is what the publication says. */
+  /** Null when the state is the publication's. */
   overlay(rows: readonly OverlayRow[]): ContainerFile | null {
     if (rows.length === 0) return null;
     const { register, edition } = this.#facts;
@@ -83,7 +84,7 @@ export class EditionOutputs {
 
 type NamedRow = Record<string, string>;
 
-/** A small register's rows as Avro records and back. Cells may be of any length. */
+/** Encodes changes and overlay rows by their Avro schemas. Cells may have any length. */
 class RecordCodec {
   readonly changeSchema: unknown;
   readonly overlaySchema: unknown;
@@ -117,12 +118,12 @@ class RecordCodec {
   }
 }
 
-/** A change file read whole, its changes with the cells in the order of its own columns. */
+/** A change file read whole. Cells stand in the order of the file's own columns. */
 export interface ReadChangeFile extends ChangeFileHeader {
   changes: SmallChange[];
 }
 
-/** @throws CompareError `change_file_damaged`; with `sha256`, also when the file is another */
+/** @throws CompareError `change_file_damaged`, also when `sha256` is given and is not the file's */
 export async function readChangeFile(path: string, sha256: string | null): Promise<ReadChangeFile> {
   if (sha256 !== null && hashOf(await readFile(path)) !== sha256) {
     throw new CompareError('change_file_damaged', 'A change file is not what its name says.');
@@ -142,7 +143,9 @@ function hashOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** An overlay's rows by the names of its own columns, which may be those of an older column list; none without a file. */
+/**
+ * An overlay's rows by the names of its own columns, which may be older than today's. Without a file there are none.
+ */
 export async function readOverlay(path: string | null): Promise<OverlayEntry[]> {
   const entries: OverlayEntry[] = [];
   if (path !== null) for await (const entry of decodeRecords<OverlayEntry>(path)) entries.push(entry);

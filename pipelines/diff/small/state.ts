@@ -11,17 +11,17 @@ import { attemptName, sweepWorkFiles, workFileName, writeWhole } from '../work-f
 /** A row's cells after its key, in the order of the columns. */
 export type Cells = readonly string[];
 
-/** A register as of one edition, whole in memory. */
+/** A register's rows at one edition, all in memory. */
 export interface SmallState {
   edition: number;
   changeFileSha256: string;
   parserVersion: number;
   columns: readonly string[];
-  /** By key: a RUC, or a supplier's id. */
+  /** Rows by key, which is a RUC or a supplier's id. */
   rows: ReadonlyMap<string, Cells>;
 }
 
-/** One difference between two states; `line` of the publication, null where no line says it. */
+/** One difference between two states. `line` is that of the publication, or null where there is none. */
 export interface SmallChange {
   op: Operation;
   key: string;
@@ -34,11 +34,11 @@ export interface OverlayRow {
   key: string;
   reason: 'bad_line' | 'empty_cell' | 'correction';
   line: number | null;
-  /** Null: the publication has the key, the state has not. */
+  /** Null when the publication has the key and the state does not. */
   row: Cells | null;
 }
 
-/** Keys in the order of every file: that of their bytes, since no character of theirs lies beyond the basic plane. */
+/** Keys in the order of every file. It is the order of their bytes: no key has a character beyond the basic plane. */
 export function inOrder(...keys: readonly Iterable<string>[]): string[] {
   return [...new Set(keys.flatMap((some) => [...some]))].sort();
 }
@@ -56,7 +56,7 @@ interface NextEdition {
 }
 
 /**
- * The state of the register's head, whatever parser read it.
+ * Reads the state of the register's head, whatever parser made it.
  * @throws CompareError `index_missing`, `index_damaged`: rebuild it
  */
 export function openBase({ register, workDir, base, edition }: NextEdition): SmallState {
@@ -78,7 +78,7 @@ export function columnsOf(register: RegisterName): string[] {
   return registers[register].columns.map(({ name }) => name);
 }
 
-/** The state's rows in today's columns; a column that it did not know is empty. */
+/** The state's rows in today's columns. A column that the state does not have is empty. */
 export function inTodaysColumns(register: RegisterName, { columns, rows }: SmallState): ReadonlyMap<string, Cells> {
   const places = columnsOf(register).map((name) => columns.indexOf(name));
   const row = (cells: Cells) => places.map((place) => cells[place] ?? '');
@@ -86,8 +86,9 @@ export function inTodaysColumns(register: RegisterName, { columns, rows }: Small
 }
 
 /**
- * Makes the new state durable in WORK_DIR and removes older ones. The last two stay: a comparison that an operator refuses is
- * followed by another from the same base. Dying before this loses nothing that a repeat does not make again.
+ * Makes the new state durable in WORK_DIR and removes all states but the last two: when an operator refuses this
+ * edition, another comparison starts from the same base. If the process dies before this, a repeat makes everything
+ * again.
  */
 export function finishState(
   workDir: string,
@@ -102,7 +103,7 @@ export function finishState(
   return { indexName: `${register}.${state.changeFileSha256}` };
 }
 
-/** First line of a state file; one line per row follows, `[key, cell, …]` in the order of keys. */
+/** First line of a state file. One line per row follows, `[key, cell, …]`, in the order of keys. */
 const headerSchema = z.object({
   register: z.string(),
   edition: z.number().int().positive(),
@@ -110,12 +111,12 @@ const headerSchema = z.object({
   parserVersion: z.number().int(),
   columns: z.array(z.string()),
   rows: z.number().int(),
-  /** CRC-32 of all bytes after this line. */
+  /** CRC-32 of all bytes after the first line. */
   crc32: z.number().int(),
 });
 const rowSchema = z.tuple([z.string()], z.string());
 
-/** Makes a state durable in WORK_DIR under its change file's hash. It can be rebuilt; the same state gives the same bytes. */
+/** Makes a state durable in WORK_DIR under its change file's hash. The same state gives the same bytes. */
 function writeState(workDir: string, register: RegisterName, state: SmallState): void {
   const { edition, changeFileSha256, parserVersion, columns, rows } = state;
   const lines = [...rows]
