@@ -68,15 +68,6 @@ export interface CorrectInput {
   limits?: Partial<CompareLimits>;
 }
 
-/** A RUC that a correction leaves as it is. */
-export interface Conflict {
-  /** The edition that was to be undone. */
-  edition: number;
-  ruc: string;
-  /** The row has changed since; or the RUC has left the state since; or it had left and is back. */
-  reason: 'changed_again' | 'gone' | 'came_back';
-}
-
 /** `conflicts` counts all of them. `conflictFile` lists them, one JSON object (`Conflict`) on each line. */
 export interface CorrectResult extends CompareResult {
   conflicts: number;
