@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { keptReasons, type ListedReason } from '../registers/module.ts';
 import type { LineProblem } from './large/scan.ts';
-import type { Conflict } from './types.ts';
 import { writeWhole } from './work-files.ts';
 
 export interface Listing {
@@ -103,6 +102,15 @@ export class RejectList {
 
 function printable(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
+/** A RUC that a correction leaves as it is. */
+export interface Conflict {
+  /** The edition that was to be undone. */
+  edition: number;
+  ruc: string;
+  /** The row has changed since; or the RUC has left the state since; or it had left and is back. */
+  reason: 'changed_again' | 'gone' | 'came_back';
 }
 
 /**

@@ -1,15 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { CompareError } from '../../changes/errors.ts';
 import { nothingRead } from '../large/result.ts';
-import { ConflictList } from '../listings.ts';
-import {
-  type CompareLimits,
-  type Conflict,
-  type CorrectInput,
-  type CorrectResult,
-  compareLimits,
-  type Progress,
-} from '../types.ts';
+import { type Conflict, ConflictList } from '../listings.ts';
+import { type CompareLimits, type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
 import { sweepWorkFiles } from '../work-files.ts';
 import { countsOf } from './counts.ts';
 import { EditionOutputs, type ReadChangeFile, readChangeFile, readOverlay } from './outputs.ts';

@@ -68,13 +68,13 @@ describe('a publication that is a zip', () => {
       code: 'zip_size',
       message: 'The text declares 4294967280 bytes; the limit is 10000000.',
     });
-    // Within the limit, it is still not believed.
+    // A declared size within the limit is checked all the same.
     const wide = { ...limits, maxTextBytes: 2 ** 33 };
     await expect(readPublication(path, daily, wide)).rejects.toMatchObject({ code: 'zip_size', message: /less than/ });
   });
 });
 
-describe('a publication that is the text itself', () => {
+describe('a publication that is plain text', () => {
   it('is read in pieces, with its size and checksum', async () => {
     const long = Buffer.alloc(chunkBytes + 10, 'A|B\r\n');
     writeFileSync(path, long);
@@ -121,7 +121,7 @@ describe('checking a publication before it is compared', () => {
     });
   });
 
-  it('gives a text of one endless line up where a header must have ended', async () => {
+  it('gives up a text of one endless line where a header must have ended', async () => {
     let read = 0;
     async function* endless(): AsyncGenerator<Buffer> {
       for (; read < 1_000; read += 1) yield Buffer.alloc(16 * 1024, 'X');

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it('writes pieces of text and bytes as one file and says how long it is', () => {
+it('writes pieces of text and bytes as one file and returns its length', () => {
   expect(writeWhole(folder, 'attempt', 'whole', ['ñ\n', Buffer.from('b')])).toBe(4);
   expect(readdirSync(folder)).toEqual(['whole']);
   expect(readFileSync(join(folder, 'whole'), 'utf8')).toBe('ñ\nb');

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { entryName, joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
 import { type DecodedChange, decodeChanges } from '../../../../../pipelines/changes/change-file.ts';
-import type { CompareResult, Conflict } from '../../../../../pipelines/diff/types.ts';
+import type { Conflict } from '../../../../../pipelines/diff/listings.ts';
+import type { CompareResult } from '../../../../../pipelines/diff/types.ts';
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
@@ -40,7 +41,7 @@ const badLine = fc.tuple(goodLine, fc.constantFrom('pipe', 'digit', 'tail', 'con
   return new Uint8Array(Buffer.from(broken!, 'latin1'));
 });
 const line = fc.oneof({ weight: 6, arbitrary: goodLine }, { weight: 1, arbitrary: badLine });
-// A publication without a row is refused, so there is always one.
+// There is always a good row, since a publication without one is refused.
 const lines = fc.tuple(goodLine, fc.array(line, { maxLength: 13 })).map(([one, others]) => [one, ...others]);
 const publication = fc.record({ lines, lineEnd: fc.constantFrom('\n', '\r\n'), lastLineEnd: fc.boolean() });
 type Publication = typeof publication extends fc.Arbitrary<infer P> ? P : never;
@@ -49,7 +50,7 @@ const columns = fc.subarray(['nombre', 'estado', 'condicion', 'ubigeo', 'tipo_vi
 const step = fc.oneof(
   { weight: 4, arbitrary: publication.map((text) => ({ kind: 'compare' as const, text })) },
   { weight: 3, arbitrary: fc.nat(3).map((back) => ({ kind: 'correct' as const, back })) },
-  // Any text may be what another parser made the head of.
+  // Another parser may have made the head from any text.
   {
     weight: 1,
     arbitrary: fc.tuple(publication, lines, columns).map(([text, previous, known]) => ({
@@ -63,12 +64,12 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 const strip = ({ op, ruc, before, after, line }: DecodedChange) => ({ op, ruc, before, after, line });
 const emptyMarkers = ['', '-', '--', '----', '-.-'];
 
-/** The engine and the model side by side. */
+/** Runs the engine and the model side by side. */
 class Chain {
   readonly harness = new Harness();
   state: State | null = null;
   overlay: ModelOverlay[] = [];
-  /** By edition. */
+  /** One element per edition. */
   readonly changes: ModelChange[][] = [];
   lastFull = 1;
 
@@ -150,7 +151,7 @@ class Chain {
   }
 }
 
-/** As avsc alone reads a row that may be null. */
+/** A nullable row in the form in which avsc reads it. */
 function withoutBranches(overlay: readonly ModelOverlay[]): unknown {
   return JSON.parse(JSON.stringify(overlay));
 }
@@ -168,7 +169,7 @@ it('any chain of editions agrees with plain maps, and can be rebuilt bit for bit
         const last = harness.editions.length;
         for (const from of new Set([1, chain.lastFull])) {
           const rebuilt = harness.workFiles(await harness.rebuild(from));
-          // From the last full edition on, the index before it is not made.
+          // A rebuild from the last full edition on does not make the index of the edition before.
           if (from === 1 || from < last) expect(rebuilt).toEqual(files);
           else expect(files).toMatchObject(rebuilt);
         }

@@ -52,7 +52,7 @@ describe('a first edition', () => {
     expect(bytes.length).toBe(result.changeFile.bytes);
   });
 
-  it('counts cells that stand for nothing, by column, without changing them', async () => {
+  it('counts empty cells by column, without changing them', async () => {
     const result = await harness.publish(examples);
     const cells = examples.map((line) => line.split('|').slice(1, 15));
     const empty = (column: number) =>
@@ -61,7 +61,7 @@ describe('a first edition', () => {
     expect(result.emptyByColumn).toMatchObject({ nombre: 1, tipo_zona: 5, nombre_zona: 5 });
   });
 
-  it('counts rows by reading them: a file of short lines is not taken for fewer', async () => {
+  it('counts rows by reading them, so that a file of short lines does not count for fewer', async () => {
     const lines = Array.from(
       { length: 5_000 },
       (_, index) => `${rucOfKey(400_000_000 + index * 7)}|N|A|H|${'|'.repeat(11)}`,
@@ -73,7 +73,7 @@ describe('a first edition', () => {
 });
 
 describe('a later edition', () => {
-  it('holds what appears, differs and disappears, exactly', async () => {
+  it('holds exactly the rows that appear, differ and disappear', async () => {
     await harness.publish([person, company, other]);
     const changed = withCell(company, 2, 'BAJA DE OFICIO');
     const result = await harness.publish([examples[4]!, changed, person]);
@@ -168,7 +168,7 @@ describe('a later edition', () => {
     expect(forth).toMatchObject({ updated: 1, duplicates: 1 });
   });
 
-  it('keeps a line with control bytes, as spaces, lists it, and sees no change in it the next day', async () => {
+  it('reads control bytes as spaces, lists the line, and sees no change in it the next day', async () => {
     await harness.publish([person, company]);
     const raw = withCell(company, 1, 'COMERCIAL\tPRUEBA\0UNO S.A.C.');
     const clean = withCell(company, 1, 'COMERCIAL PRUEBA UNO S.A.C.');
@@ -184,7 +184,7 @@ describe('a later edition', () => {
     expect(change).toMatchObject({ op: 'c', ruc: '20990000027', after: { nombre: '  ', ubigeo: ' ' } });
     expect(await harness.publish([fresh, person, raw])).toMatchObject({ repaired: 2, unchanged: 3, updated: 0 });
     expect(await harness.publish([person, clean, fresh])).toMatchObject({ repaired: 1, unchanged: 3, updated: 0 });
-    // A repeat counts as one wherever the repair stands, and the last line wins.
+    // A repeat is a repeat whichever line was repaired, and the last line counts.
     const renamed = withCell(company, 1, 'OTRO\tNOMBRE');
     const last = await harness.publish([renamed, person, clean, fresh]);
     expect(last).toMatchObject({ duplicates: 1, repaired: 2, updated: 0, unchanged: 3 });
@@ -223,7 +223,7 @@ describe('a run', () => {
     expect(readdirSync(harness.outputDir).filter((name) => name.includes('attempt'))).toEqual([]);
   });
 
-  it('refuses an index or a row that is not what it should be', async () => {
+  it('refuses a damaged index and a damaged row', async () => {
     await harness.publish(examples);
     const { sha256 } = harness.editions[0]!.changeFile;
     const index = join(harness.workDir, `padron_reducido.${sha256}.index`);
@@ -250,11 +250,11 @@ describe('a run', () => {
     expect(readdirSync(harness.workDir).filter((name) => name.includes('attempt'))).toEqual([]);
   });
 
-  it('ends when it is told to and leaves nothing half done', async () => {
+  it('ends when it is aborted and leaves no unfinished file', async () => {
     await harness.publish(examples);
     const stop = new AbortController();
-    const run = compareEdition(harness.next(), () => stop.abort(new Error('told to stop')), stop.signal);
-    await expect(run).rejects.toThrow('told to stop');
+    const run = compareEdition(harness.next(), () => stop.abort(new Error('asked to stop')), stop.signal);
+    await expect(run).rejects.toThrow('asked to stop');
     expect(readdirSync(harness.workDir)).toHaveLength(2);
   });
 });

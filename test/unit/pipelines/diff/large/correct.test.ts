@@ -19,14 +19,14 @@ const row = (line: string) => rowOf(encodeWindows1252(line));
 const rucOf = (line: string) => line.slice(0, 11);
 const changesOf = (result: { changeFile: { path: string } }) => readContainer<DecodedChange>(result.changeFile.path);
 
-/** Edition 2: one row appears, one changes, one disappears. */
+/** Publishes two editions. In the second one row appears, one changes and one disappears. */
 async function publishTwo(): Promise<void> {
   await harness.publish([person, company, other]);
   await harness.publish([person, renamed, acme]);
 }
 
 describe('a correction', () => {
-  it('gives every row of the undone edition what it was before, and says of which edition', async () => {
+  it('gives every RUC of the undone edition its earlier row, and names that edition', async () => {
     await publishTwo();
     const result = await harness.correct(2);
     expect(result).toMatchObject({ inserted: 1, updated: 1, deleted: 1, baseline: 0, stateRows: 3, conflicts: 0 });
@@ -38,7 +38,7 @@ describe('a correction', () => {
       { op: 'c', ruc: rucOf(other), before: null, after: row(other), line: null, corrects: 2 },
       { op: 'd', ruc: rucOf(acme), before: row(acme), after: null, line: null, corrects: 2 },
     ]);
-    // The publication has the row that is gone, and lacks the one that is back.
+    // The publication has the row that the correction removed, and lacks the row that it brought back.
     expect(await readContainer(result.overlayFile!.path)).toEqual([
       { ruc: rucOf(company), reason: 'correction', line: null, row: row(company) },
       { ruc: rucOf(other), reason: 'correction', line: null, row: row(other) },
@@ -46,7 +46,7 @@ describe('a correction', () => {
     ]);
   });
 
-  it('is an exact base: the next publication differs from the corrected state and from nothing else', async () => {
+  it('is an exact base: the next publication is compared with the corrected state', async () => {
     await publishTwo();
     await harness.correct(2);
     const same = await harness.publish([other, company, person]);
@@ -56,7 +56,7 @@ describe('a correction', () => {
     expect(harness.workFiles(await harness.rebuild())).toEqual(harness.workFiles());
   });
 
-  it('leaves what changed since, and lists it: changed again, gone, come back', async () => {
+  it('leaves rows that changed since, and lists them: changed again, gone, come back', async () => {
     await publishTwo();
     const twice = renamed.replace('OTRO', 'TERCER');
     await harness.publish([person, twice, other]);

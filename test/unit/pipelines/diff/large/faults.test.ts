@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => harness.remove());
 
-// A company first: it is the row that suffers.
+// The faults change the first row, which is a company here.
 const rows = [...officialExampleLines.slice(1, 7), officialExampleLines[0]];
 const publishFault = async (fault: Fault) => {
   await harness.publish(rows);
@@ -44,7 +44,7 @@ describe('a publication that cannot be compared', () => {
     expect(failure).toMatchObject({ code, isPublicationFault: true, retryable: false });
     expect((failure as CompareError).message).toMatch(message);
     for (const row of rows) expect((failure as CompareError).message).not.toContain(row.split('|')[1]!);
-    // The base is as it was: index and rows of edition 1, nothing else.
+    // WORK_DIR holds index and rows of edition 1 and nothing else.
     expect(readdirSync(harness.workDir).sort()).toEqual(
       ['index', 'rows'].map((kind) => `${harness.editions[0]!.indexName}.${kind}`),
     );
@@ -148,7 +148,7 @@ describe('with inflating on a thread of its own', () => {
 describe('in a child process', () => {
   const quiet = new AbortController().signal;
 
-  it('answers as in this one, with its progress and what it used', async () => {
+  it('gives the same answer as this process, with progress and usage', async () => {
     const here = await harness.publish(rows);
     const phases: string[] = [];
     const input = harness.next({ base: null, edition: 1, detectedAt: 1_790_000_000_001 });
@@ -168,12 +168,12 @@ describe('in a child process', () => {
   it('is killed on abort, and has ended when the promise rejects', async () => {
     await harness.publish(rows);
     const stop = new AbortController();
-    const run = compareInChild(harness.next(), () => stop.abort(new Error('told to stop')), stop.signal);
-    await expect(run).rejects.toThrow('told to stop');
-    await expect(compareInChild(harness.next(), () => {}, stop.signal)).rejects.toThrow('told to stop');
+    const run = compareInChild(harness.next(), () => stop.abort(new Error('asked to stop')), stop.signal);
+    await expect(run).rejects.toThrow('asked to stop');
+    await expect(compareInChild(harness.next(), () => {}, stop.signal)).rejects.toThrow('asked to stop');
   });
 
-  it('tells a crash from a fault: an unusable folder is not the publication’s', async () => {
+  it('distinguishes a crash from a fault: an unusable folder is not the publication’s fault', async () => {
     await harness.publish(rows);
     const input = harness.next({ outputDir: `${harness.publicationPath}/not-a-folder` });
     const failure = await compareInChild(input, () => {}, quiet).catch((error: unknown) => error);

@@ -23,7 +23,7 @@ export class Harness {
     this.register = register;
   }
 
-  /** The input of the next edition. */
+  /** Input for the comparison that makes the next edition. */
   next(changes: Partial<CompareInput> = {}): CompareInput {
     const last = this.editions.at(-1);
     const edition = this.editions.length + 1;
@@ -45,7 +45,7 @@ export class Harness {
     return result;
   }
 
-  /** Publishes these lines (header added) and compares them as the next edition. */
+  /** Publishes these lines under a header and compares them as the next edition. */
   async publish(
     lines: readonly (string | Uint8Array)[],
     lineEnd = '\n',
@@ -55,12 +55,12 @@ export class Harness {
     return this.compare(changes);
   }
 
-  /** The publication of these lines, without comparing it. */
+  /** Writes the publication of these lines without comparing it. */
   async write(lines: readonly (string | Uint8Array)[], lineEnd = '\n'): Promise<void> {
     await writeLines(this.publicationPath, [header, ...lines], lineEnd);
   }
 
-  /** Makes the next edition, which undoes edition `corrects`. `overlayPath`: the head's own when not given. */
+  /** Makes the next edition, which undoes edition `corrects`. By default `overlayPath` is the head's overlay. */
   async correct(corrects: number, changes: Partial<CorrectInput> = {}): Promise<CorrectResult> {
     const { register, workDir, outputDir, base, edition, detectedAt } = this.next();
     const input: CorrectInput = {
@@ -74,14 +74,14 @@ export class Harness {
     return result;
   }
 
-  /** The publication that lies there now, for a re-baseline that reads it again. */
+  /** The last publication, for a re-baseline that reads it again. */
   keepPublication(): string {
     const kept = join(this.folder, `previous-${this.editions.length}.zip`);
     cpSync(this.publicationPath, kept);
     return kept;
   }
 
-  /** Makes working files anew in a folder of their own, from edition `from` on; returns the folder. */
+  /** Rebuilds the working files in another folder, from edition `from` on. Returns the folder. */
   async rebuild(from = 1): Promise<string> {
     const workDir = join(this.folder, `rebuilt-${from}`);
     const changeFiles = this.editions
@@ -96,7 +96,7 @@ export class Harness {
     return workDir;
   }
 
-  /** Working files by name: what must be equal when a rebuild or a second run made them. */
+  /** Contents of the working files by name. A rebuild or a second run must make equal ones. */
   workFiles(workDir = this.workDir): Record<string, string> {
     mkdirSync(workDir, { recursive: true });
     const names = readdirSync(workDir).sort();
@@ -114,7 +114,7 @@ export class Harness {
   }
 }
 
-/** Every record of a container file, by avsc alone: none of our own reading code. */
+/** Decodes every record of a container file with avsc alone, without our own reader. */
 export async function readContainer<T>(path: string): Promise<T[]> {
   const records: T[] = [];
   const decoder = avro.createFileDecoder(path);

@@ -1,11 +1,11 @@
 import type { OverlayReason } from '../../../../../pipelines/changes/schema.ts';
 import { blankControlBytes, problemOfLine } from '../../../../../pipelines/diff/large/scan.ts';
-import type { Conflict } from '../../../../../pipelines/diff/types.ts';
+import type { Conflict } from '../../../../../pipelines/diff/listings.ts';
 import { keyAt, noKey, rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { decodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../../schemas/registers.ts';
 
-/** The editions as one would make them for a thousand rows: maps of decoded text. The real ones must agree with it. */
+/** Makes editions in the simplest way, from maps of decoded text. The engine's editions must equal them. */
 export type Row = Record<string, string>;
 export type State = ReadonlyMap<string, Row>;
 
@@ -50,7 +50,7 @@ interface Text {
   rejected: { line: number; reason: string }[];
 }
 
-/** `lines`: the data lines of the publication, without line ends. */
+/** `lines` are the publication's data lines without line ends. */
 function read(lines: readonly Uint8Array[]): Text {
   const text: Text = { last: new Map(), bad: new Set(), rejected: [] };
   for (const [index, raw] of lines.entries()) {
@@ -72,7 +72,7 @@ function read(lines: readonly Uint8Array[]): Text {
   return text;
 }
 
-/** The new row with the old one's cells where it must not be empty. */
+/** The new row, with the old row's cells in columns that must not become empty. */
 function merge(before: Row, found: Row): { after: Row; merged: boolean } {
   const kept = names.filter((name) => keepsPrevious.has(name) && found[name] === '' && before[name] !== '');
   return {
@@ -85,7 +85,7 @@ const differs = (one: Row, other: Row, columns: readonly string[] = names) =>
   columns.some((name) => one[name] !== other[name]);
 const ordered = (...lists: Iterable<string>[]) => [...new Set(lists.flatMap((list) => [...list]))].sort();
 
-/** `base`: null for a first edition. */
+/** `base` is null for a first edition. */
 export function compareInModel(base: State | null, lines: readonly Uint8Array[]): ModelResult {
   const { last, bad, rejected } = read(lines);
   const result: ModelResult = { state: new Map(base ?? []), changes: [], overlay: [], rejected, kept: 0 };
@@ -123,7 +123,7 @@ function end(result: ModelResult, ruc: string, before: Row, isBad: boolean): voi
   } else set(result, 'd', ruc, before, null, null);
 }
 
-/** `known`: columns that the head knew. `previous`: what the head's publication holds in the eyes of today's parser. */
+/** `known` are the head's columns. `previous` is the head's publication as today's parser reads it. */
 export function rebaselineInModel(
   base: State,
   previous: readonly Uint8Array[],
@@ -148,7 +148,7 @@ export function rebaselineInModel(
       const before = rowBefore(ruc);
       const { after, merged } = merge(before, found.row);
       if (merged) result.overlay.push({ ruc, reason: 'empty_cell', line: found.line, row: after });
-      // What today's parser does not find in the head's publication was never read by one and the same parser.
+      // A row that today's parser does not find in the head's publication was never read twice by one parser.
       const isComparable = entries.has(ruc) || published.has(ruc);
       if (isComparable && differs(before, after, known)) set(result, 'u', ruc, before, after, found.line);
       else set(result, 'r', ruc, null, after, found.line);
@@ -157,7 +157,7 @@ export function rebaselineInModel(
   return result;
 }
 
-/** Undoes the changes of an edition; `overlay`: the head's. */
+/** Undoes the changes of an edition. `overlay` is the head's. */
 export function correctInModel(
   base: State,
   undone: readonly ModelChange[],

@@ -56,7 +56,7 @@ describe('the monthly register', () => {
     expect(row!.after).toMatchObject({ ciiu3_principal: 'NO DISPONIBLE' });
     const october: Month = { period: '202610', rows: [two, one], delimiter: '|', encode: encodeWindows1252 };
     expect(await publish(october)).toMatchObject({ unchanged: 2, updated: 0, deleted: 0 });
-    // On a thread of its own the text is rewritten there.
+    // With a reading thread, that thread rewrites the text.
     const november: Month = {
       ...october,
       period: '202611',
@@ -67,12 +67,12 @@ describe('the monthly register', () => {
     expect(harness.workFiles(await harness.rebuild())).toEqual(harness.workFiles());
   });
 
-  it('counts as empty what stands for nothing in it: NO DISPONIBLE does, 0 workers do not', async () => {
+  it('counts NO DISPONIBLE as empty, but not 0 workers', async () => {
     const { emptyByColumn } = await publish({ period: '202609', rows: [one, two] });
     expect(emptyByColumn).toMatchObject({ nro_trabajadores: 1, ciiu3_principal: 2, estado: 0 });
   });
 
-  it('keeps the row of a line that is none, and is corrected like any other', async () => {
+  it('keeps the row of a RUC whose line is bad, and is corrected like any other register', async () => {
     await publish({ period: '202609', rows: [one, two] });
     const result = await publish({
       period: '202610',

@@ -35,7 +35,7 @@ const opsOf = async (result: { changeFile: { path: string } }) =>
   }));
 
 describe('under another parser version', () => {
-  /** The head was read by the parser before today's. */
+  /** Makes the head look as if an older parser had read it. */
   async function publishAsBefore(lines: readonly string[]): Promise<void> {
     register.parserVersion = today - 1;
     await harness.publish(lines);
@@ -51,7 +51,7 @@ describe('under another parser version', () => {
     });
   });
 
-  it('every row is said again, and only what changed in the world is a change', async () => {
+  it('every row is repeated, and only a real difference is a change', async () => {
     await publishAsBefore([person, company, other]);
     const publicationPath = harness.keepPublication();
     const renamed = company.replace('COMERCIAL', 'INDUSTRIAL');
@@ -70,29 +70,29 @@ describe('under another parser version', () => {
     const file = await openChangeFile(result.changeFile.path);
     expect(file.header).toMatchObject({ isFull: true, baseSha256: harness.editions[0]!.changeFile.sha256 });
     await file.close();
-    // An ordinary edition follows, and both can be folded without what came before.
+    // An ordinary edition follows, and both can be rebuilt without the editions before.
     expect(await harness.publish([person, company, acme])).toMatchObject({ updated: 1, unchanged: 2 });
     expect(harness.workFiles(await harness.rebuild(2))).toEqual(harness.workFiles());
     await expect(harness.rebuild(3)).rejects.toMatchObject({ code: 'change_file_damaged' });
   });
 
-  it('a new column is filled in silence; a known one that changed with it is told', async () => {
+  it('a new column is filled without an event; a known one that changed with it is an update', async () => {
     await publishAsBefore([company, other]);
     const publicationPath = harness.keepPublication();
     const knownColumns = columns.filter((name) => name !== 'kilometro');
     const previous = { publicationPath, overlayPath: null, knownColumns };
     const longer = (line: string) => line.replace(/-\|$/, '12.5|');
     await harness.publish([longer(company), longer(other).replace('NO HABIDO', 'HABIDO')], '\n', { previous });
-    const [silent, told] = await opsOf(harness.editions[1]!);
+    const [silent, updated] = await opsOf(harness.editions[1]!);
     expect(silent).toMatchObject({ op: 'r', after: { kilometro: '12.5' } });
-    expect(told).toMatchObject({ op: 'u', before: { kilometro: '-', condicion: 'NO HABIDO' } });
+    expect(updated).toMatchObject({ op: 'u', before: { kilometro: '-', condicion: 'NO HABIDO' } });
     expect(harness.editions[1]!.changedByColumn).toMatchObject({ condicion: 1, kilometro: 0 });
   });
 
-  it('rows that the head kept are what the new publication is compared with', async () => {
+  it('the new publication is compared with the rows that the head kept', async () => {
     register.parserVersion = today - 1;
     await harness.publish([person, company, other]);
-    // A bad line, an empty cell, and a row that a correction took out: the state is not the publication.
+    // State and publication differ by a bad line, an empty cell and a row that a correction removed.
     await harness.publish([person.replace('HABIDO', 'HA|BIDO'), company.replace(/\|COM[^|]*\|/, '||'), other]);
     await harness.publish([person.replace('HABIDO', 'HA|BIDO'), company.replace(/\|COM[^|]*\|/, '||'), other, acme]);
     const publicationPath = harness.keepPublication();
@@ -108,7 +108,7 @@ describe('under another parser version', () => {
     ]);
   });
 
-  it('a known RUC with a bad line keeps its row, which is said again', async () => {
+  it('a known RUC with a bad line keeps its row, which is repeated', async () => {
     await publishAsBefore([person, company]);
     const previous = { publicationPath: harness.keepPublication(), overlayPath: null, knownColumns: columns };
     await harness.publish([person, company.replace('HABIDO', 'HA|BIDO')], '\n', { previous });
@@ -120,7 +120,7 @@ describe('under another parser version', () => {
     ]);
   });
 
-  it("what is wrong with the head's publication is not said of the new one", async () => {
+  it("faults of the head's publication are not reported as the new one's", async () => {
     await publishAsBefore([person, company]);
     const publicationPath = join(harness.folder, 'unknown-header.zip');
     await writeLines(publicationPath, [header.replace('|UBIGEO|', '|DISTRITO|'), person, company], '\n');
@@ -135,7 +135,7 @@ describe('under another parser version', () => {
       ...refused,
       message: expect.stringContaining('It is not a zip'),
     });
-    // The new one's own fault stays its own.
+    // A fault of the new publication is still reported as its own.
     writeFileSync(harness.publicationPath, 'no zip');
     await expect(harness.compare({ previous })).rejects.toMatchObject({
       code: 'zip_invalid',
@@ -143,9 +143,9 @@ describe('under another parser version', () => {
     });
   });
 
-  it('what only the other parser took or refused is no event', async () => {
+  it('a row that only the other parser took or refused is no event', async () => {
     await publishAsBefore([person, company]);
-    // As if the parser before today's had refused the row of `other` in the same publication.
+    // The older parser seems to have refused the row of `other` in the same publication.
     await harness.write([person, company, other]);
     const previous = { publicationPath: harness.keepPublication(), overlayPath: null, knownColumns: columns };
     await harness.publish([person, company, other, acme], '\n', { previous });
@@ -158,8 +158,8 @@ describe('under another parser version', () => {
   });
 });
 
-it('a head with other columns is read by their names', async () => {
-  // Edition 1 as a program wrote it that knew neither `kilometro` nor `manzana`, but a column that is gone since.
+it('columns of a head with other columns are found by name', async () => {
+  // The program that wrote edition 1 had no `kilometro` and no `manzana`, but a column that no longer exists.
   const old = [...columns.slice(0, -2), 'correo'];
   const cut = (line: string) => ({ ...row(line), correo: 'A@B.PE' });
   const file = writeOldEdition(old, [cut(person), cut(company)], [rucOf(person), rucOf(company)]);
@@ -168,7 +168,7 @@ it('a head with other columns is read by their names', async () => {
   const rebuilding = { register: 'padron_reducido', workDir, changeFiles, maxAttemptAgeMs: 1e9 } as const;
   await rebuildIndex(rebuilding, () => {}, new AbortController().signal);
   const base = { edition: 1, changeFileSha256: file.sha256 };
-  // The head's publication has no line of `person` that today's parser takes: what its row was says the index alone.
+  // Today's parser refuses the line of `person` in the head's publication, so only the index has that row.
   await harness.write([company]);
   const previous = { publicationPath: harness.keepPublication(), overlayPath: null, knownColumns: old };
   await harness.write([company.replace('ACTIVO', 'BAJA DEFINITIVA')]);
@@ -185,7 +185,7 @@ it('a head with other columns is read by their names', async () => {
   ]);
 });
 
-/** A first edition's change file with rows of these columns. */
+/** Writes a first edition's change file with rows of these columns. */
 function writeOldEdition(names: readonly string[], rows: readonly Record<string, string>[], rucs: readonly string[]) {
   const schema = JSON.parse(JSON.stringify(changeSchema('padron_reducido'))) as { fields: { type: unknown }[] };
   const rowSchema = (schema.fields[4]!.type as [string, { fields: unknown }])[1];

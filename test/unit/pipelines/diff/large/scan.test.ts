@@ -20,14 +20,14 @@ const cells = 1 + padronReducido.columns.length;
 const problem = (line: Uint8Array) => problemOfLine(line, 0, line.length, cells);
 const hasControlByte = (line: Uint8Array) => line.some((byte) => byte < 32);
 
-/** The cells of a good row, the RUC first. */
+/** All cells of a good row. The first is the RUC. */
 function cellsOf(row: Uint8Array): string[] {
   const ends = new Int32Array(cells);
   cellEnds(row, 0, ends);
   return Array.from(ends, (end, cell) => decodeWindows1252(row, cell === 0 ? 0 : ends[cell - 1]! + 1, end));
 }
 
-/** Each line as the fast reader sees it: key (or null), and its text. */
+/** Reads lines with `scanRows`: the key (or null) and the text of each. */
 function scanned(lines: readonly Uint8Array[], lineEnd = '\n', rowsPerBatch = 3) {
   const text = Buffer.concat([...lines.flatMap((line) => [line, Buffer.from(lineEnd)]), Buffer.alloc(slackBytes)]);
   const bytes = new Uint8Array(text);
@@ -119,7 +119,7 @@ describe('lines of the daily register', () => {
     expect(scanned([bytesOf(line)]).map(({ key }) => key)).toEqual([null]);
   });
 
-  it('keeps a line with control bytes inside and names it as one to repair', () => {
+  it('keeps a line with control bytes and lists it as repairable', () => {
     const clean = bytesOf('20990000019|X|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|');
     for (const inside of ['\0', '\t', '\r', 'A\0\0B\tC']) {
       const raw = bytesOf(`20990000019|X${inside}Y|ACTIVO|HABIDO|-|-|-|-|-|-|-|-|-|-|-|`);
@@ -144,7 +144,7 @@ describe('lines of the daily register', () => {
     );
   });
 
-  it('reads fast what it reads slowly, whatever the bytes', () => {
+  it('the fast reader accepts exactly the lines of the plain rule, whatever the bytes', () => {
     const good = fc.constantFrom(...officialExampleLines).map((line) => encodeWindows1252(line));
     const changes = fc.array(
       fc.tuple(fc.nat(200), fc.constantFrom(0, 9, 13, 31, 32, 48, 57, 124, 0x80, 0x81, 0xa0, 0xff)),
@@ -158,7 +158,7 @@ describe('lines of the daily register', () => {
     });
     fc.assert(
       fc.property(fc.array(line, { minLength: 1, maxLength: 8 }), fc.constantFrom('\n', '\r\n'), (lines, lineEnd) => {
-        // A carriage return that ends up last belongs to the line end.
+        // A carriage return at the end of the line is part of the line end.
         const clean = lines.map((one) => (one.at(-1) === 13 ? one.slice(0, -1) : one));
         const found = scanned(clean, lineEnd);
         expect(found.map(({ line: text }) => Buffer.from(text).toString('latin1'))).toEqual(

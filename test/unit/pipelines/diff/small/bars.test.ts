@@ -15,7 +15,7 @@ const bar = (id: string, resolution: string, motive = 'TEXTO') =>
 const resolutions = (cells: readonly string[] | null) => sanctionsOf(cells![1]!).map(({ resolucion }) => resolucion);
 
 describe('an edition of bars', () => {
-  it('is refused when one supplier would get a row that fits into no store', async () => {
+  it("is refused when a supplier's row would be too long for Kafka and ClickHouse", async () => {
     const lines = Array.from({ length: 5_000 }, (_, number) => bar('20990000019', String(number)));
     await expect(harness.publish([header, bar('20990000027', '1'), ...lines])).rejects.toMatchObject({
       code: 'text_invalid',
@@ -26,7 +26,7 @@ describe('an edition of bars', () => {
     expect(await harness.publish([header, ...lines.slice(0, 1_000)])).toMatchObject({ stateRows: 1 });
   });
 
-  it('has one change per supplier, in the order of ids as text, by whatever id', async () => {
+  it('has one change per supplier, in the order of ids as text, whatever the kind of id', async () => {
     const lines = [
       bar('20990000019', '1'),
       bar('A-7', '2'),
@@ -80,7 +80,7 @@ describe('an edition of bars', () => {
     expect(resolutions(kept!.row)).toEqual(['1', '2']);
   });
 
-  it('is none of a web page or an empty file', async () => {
+  it('is not made from a web page or an empty file', async () => {
     await expect(harness.publish(['<html><body>404</body></html>'])).rejects.toMatchObject({
       code: 'text_invalid',
       message: /web page/,

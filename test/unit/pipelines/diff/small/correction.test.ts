@@ -19,14 +19,14 @@ const [ana, stays, changes, goes, comes] = [
   '20990000060',
 ] as const;
 
-/** Edition 2 changes one row, ends one and brings one. */
+/** Publishes two editions. The second changes one row, ends one and adds one. */
 async function twoEditions(): Promise<void> {
   await harness.publish([listHeader, line(stays, 'S'), line(changes, 'A'), line(goes, 'G')]);
   await harness.publish([listHeader, line(stays, 'S'), line(changes, 'B'), line(comes, 'C')]);
 }
 
 describe('a correction', () => {
-  it('gives back what an edition changed, ended and brought, and says which edition it undoes', async () => {
+  it('restores the rows that an edition changed, ended and added, and names that edition', async () => {
     await twoEditions();
     const result = await harness.correct(2);
     expect(await changesOf(result)).toEqual([

@@ -21,7 +21,7 @@ const rowOfDos = ['D´PRUEBA & CIA S.R.L.', '2012-06-01', 'RS R.S. 096-2012'];
 const rowOfAna = ['ÑAHUIS QUISPE ÁNGEL', '2020-01-01', 'RS R.S.001-2020'];
 
 describe('an edition of a list', () => {
-  it('is a baseline first, and then what appears, differs and disappears', async () => {
+  it('is a baseline first, and later has the rows that appear, differ and disappear', async () => {
     const first = await harness.publish([listHeader, uno, dos]);
     expect(first).toMatchObject({ lines: 2, rows: 2, baseline: 2, stateRows: 2, unchanged: 0 });
     expect(await changesOf(first)).toEqual([
@@ -30,7 +30,7 @@ describe('an edition of a list', () => {
     ]);
     const changed = uno.replace('186-2023', '187-2023');
     const second = await harness.publish([listHeader, ana, changed]);
-    // Who is on the list no more has left it
+    // A RUC that is no longer on the list has left it.
     expect(await changesOf(second)).toEqual([
       { op: 'c', key: '10990000013', before: null, after: rowOfAna, line: 2 },
       { op: 'u', key: '20990000019', before: rowOfUno, after: [...rowOfUno.slice(0, 2), 'RS R.S.187-2023'], line: 3 },
@@ -74,7 +74,7 @@ describe('an edition of a list', () => {
     expect(await harness.publish([listHeader, uno])).toMatchObject({ unchanged: 1, updated: 0 });
   });
 
-  it('is none when no line is a row', async () => {
+  it('is not made when no line is a row', async () => {
     await harness.publish([listHeader, uno]);
     for (const lines of [[listHeader], [listHeader, 'X|Y|']]) {
       await expect(harness.publish(lines)).rejects.toMatchObject({ code: 'empty', isPublicationFault: true });
@@ -82,7 +82,7 @@ describe('an edition of a list', () => {
     expect(harness.editions).toHaveLength(1);
   });
 
-  it('is none of a web page, a zip without the list, and damaged bytes; the head stays', async () => {
+  it('is not made from a web page, a zip without the list or damaged bytes; the head stays', async () => {
     await harness.publish([listHeader, uno]);
     const publicationPath = await harness.write([listHeader, uno, dos]);
     const good = readFileSync(publicationPath);
@@ -145,7 +145,7 @@ describe('over any chain of publications and corrections', () => {
               editions.push(expected);
               continue;
             }
-            // One row is always there: a publication without any is refused.
+            // There is always one row, since a publication without rows is refused.
             const all = [...published, '20990000043|SIEMPRE|2020-01-01|RS 1|'];
             const result = await chain.publish([listHeader, ...all]);
             const expected = compareInModel(head?.state ?? null, all);
@@ -213,17 +213,17 @@ describe('a run', () => {
     expect(await harness.publish([listHeader, uno])).toMatchObject({ deleted: 1, unchanged: 1 });
   });
 
-  it('ends when it is told to and leaves nothing half done', async () => {
+  it('ends when it is aborted and leaves no unfinished file', async () => {
     await harness.publish([listHeader, uno]);
     const stop = new AbortController();
     const publicationPath = await harness.write([listHeader, dos]);
     const input = { ...harness.next(), publicationPath };
     const run = smallEngine.compare(
       input,
-      ({ phase }) => phase === 'merge' && stop.abort(new Error('told to stop')),
+      ({ phase }) => phase === 'merge' && stop.abort(new Error('asked to stop')),
       stop.signal,
     );
-    await expect(run).rejects.toThrow('told to stop');
+    await expect(run).rejects.toThrow('asked to stop');
     expect(readdirSync(harness.workDir)).toHaveLength(1);
     expect(readdirSync(harness.outputDir)).toHaveLength(1);
   });

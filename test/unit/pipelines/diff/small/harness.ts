@@ -36,7 +36,7 @@ export class SmallHarness {
     return result;
   }
 
-  /** Undoes an edition as the next one. */
+  /** Makes the next edition, which undoes an earlier one. */
   async correct(corrects: number, overlayPath: string | null = null): Promise<CorrectResult> {
     const { base, ...next } = this.next();
     const correctedFile = this.editions[corrects - 1]!.changeFile.path;
@@ -59,7 +59,7 @@ export class SmallHarness {
     };
   }
 
-  /** A list's zip, or a file of bars as it is. */
+  /** Writes a list as a zip, and bars as a plain file. */
   async write(lines: readonly (string | Uint8Array)[]): Promise<string> {
     this.#publications += 1;
     const path = join(this.folder, `publication-${this.#publications}`);
@@ -76,7 +76,7 @@ export class SmallHarness {
     return await smallEngine.rebuild(input, () => {}, new AbortController().signal);
   }
 
-  /** Working files by name: what must be equal when a rebuild or a second run made them. */
+  /** Contents of the working files by name. A rebuild or a second run must make equal ones. */
   workFiles(workDir = this.workDir): Record<string, string> {
     mkdirSync(workDir, { recursive: true });
     return Object.fromEntries(readdirSync(workDir).map((name) => [name, readFileSync(join(workDir, name), 'utf8')]));
@@ -95,7 +95,7 @@ export interface PlainChange {
   line: number | null;
 }
 
-/** A result's changes, as any Avro reader reads them. */
+/** A result's changes, decoded with avsc. */
 export async function changesOf({ changeFile }: CompareResult): Promise<PlainChange[]> {
   const records = await readContainer<DecodedChange>(changeFile.path);
   return records.map(({ op, ruc, before, after, line }) => {

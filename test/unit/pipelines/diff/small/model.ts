@@ -1,7 +1,7 @@
 import { checkDigit, checkRuc } from '../../../../../schemas/ruc.ts';
 import type { PlainChange } from './harness.ts';
 
-/** The comparison of two lists as one would write it on paper: maps of cells. The engine must agree with it. */
+/** Compares two lists in the simplest way, as maps of cells. The engine must agree with it. */
 export type ModelState = ReadonlyMap<string, string[]>;
 
 export interface ModelOverlayRow {
@@ -17,7 +17,7 @@ export interface ModelEdition {
   overlay: ModelOverlayRow[];
 }
 
-/** Good rows with the line that counts, and the RUCs that bad lines name. `lines`: without the header, dates as ISO or ''. */
+/** The good rows, and the RUCs that bad lines name. `lines` has no header; dates in it are ISO or ''. */
 function readInModel(lines: readonly string[]) {
   const rows = new Map<string, { cells: string[]; line: number }>();
   const bad = new Set<string>();

@@ -28,7 +28,7 @@ const [ana, same, changes, goes, comes] = [
   '20990000060',
 ] as const;
 
-/** The same list read by a newer parser, which writes resolutions with a hyphen and knows no RUC of these. */
+/** The list as a newer parser would read it: resolutions have a hyphen, and these RUCs are refused. */
 function newParser(unknown: readonly string[] = []): void {
   register.parserVersion = 2;
   module.format = {
@@ -51,7 +51,7 @@ describe('a re-baseline', () => {
     await expect(harness.publish([listHeader, line(same, 'S')])).rejects.toMatchObject({ code: 'parser_changed' });
   });
 
-  it('says what changed under one and the same parser, and states all else silently', async () => {
+  it('has updates only where one parser reads a difference, and repeats all other rows without an event', async () => {
     const old = [listHeader, line(same, 'S'), line(changes, 'A'), line(goes, 'G'), line(ana, 'A')];
     const publicationPath = await harness.write(old);
     await harness.compare({ publicationPath });
@@ -76,7 +76,7 @@ describe('a re-baseline', () => {
     });
   });
 
-  it("says of the head's publication, not of the new one, that it cannot be read", async () => {
+  it("blames the head's publication, not the new one, when that cannot be read", async () => {
     await harness.publish([listHeader, line(same, 'S')]);
     register.parserVersion = 2;
     const publicationPath = await harness.write(['Ruc|Nombre|A partir del|Resolucion|', line(same, 'S')]);
@@ -88,7 +88,7 @@ describe('a re-baseline', () => {
     });
   });
 
-  it('says nothing of a column that the head did not know', async () => {
+  it('makes no event from a column that the head did not have', async () => {
     const publicationPath = await harness.write([listHeader, line(same, 'S'), line(changes, 'A')]);
     await harness.compare({ publicationPath });
     register.parserVersion = 2;
@@ -115,7 +115,7 @@ describe('a re-baseline', () => {
     expect(await overlayOf(result)).toEqual([{ key: changes, reason: 'bad_line', line: null, row: row('A', 'RS-1') }]);
   });
 
-  it('is silent of a row that only the old parser could not read, and not of one that a correction had taken out', async () => {
+  it('makes no event from a row that only the old parser could not read, but one from a row that a correction had removed', async () => {
     module.format = {
       size: 'small',
       read: (bytes) => {
@@ -144,7 +144,7 @@ describe('a re-baseline', () => {
     await harness.compare({ publicationPath });
     newParser();
     const previous = { publicationPath, overlayPath: null, knownColumns: known };
-    // Every row differs: nothing but its own note tells this edition from an ordinary one.
+    // Every row differs, so only its own metadata distinguishes this edition from an ordinary one.
     await harness.publish([listHeader, line(same, 'T')], { previous });
     await harness.publish([listHeader, line(same, 'U'), line(comes, 'C')]);
     for (const from of [1, 2]) {
