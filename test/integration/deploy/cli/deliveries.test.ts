@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeTemporal } from '../../../../pipelines/runtime/temporal.ts';
 import { pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
-import { startRecovering } from '../../../../pipelines/webhooks/recoveries.ts';
+import { cancelRecovery, startRecovering } from '../../../../pipelines/webhooks/recoveries.ts';
 import { deliveryWorkflow } from '../../../../pipelines/webhooks/work.ts';
 import { freshNamespace } from '../../../support/engines/isolation.ts';
 import { padronDocument, runCommand } from '../../../support/process/command.ts';
@@ -65,7 +65,7 @@ test('endpoint: how it stands and its last deliveries, without its URL', async (
   });
 });
 
-// A held event is sent again while its endpoint is still paused.
+// The endpoint is still paused from the first test, so the delivery that is sent again is held.
 test('resend: held while paused; due after; a cancelled or unknown one is refused', async () => {
   const [first, second] = deliveries as [string, string, string];
   await harness.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = $1`, [first]);
@@ -92,8 +92,8 @@ test('resend wakes the worker; where Temporal does not answer it says so, and ha
   const { TEMPORAL_ADDRESS } = inject('endpoints');
   const namespace = await freshNamespace(inject('endpoints'));
   await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
-  const told = await resend(TEMPORAL_ADDRESS);
-  expect(told).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('was woken') });
+  const woken = await resend(TEMPORAL_ADDRESS);
+  expect(woken).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('was woken') });
   const client = await makeTemporal(TEMPORAL_ADDRESS, namespace);
   const workflow = client.workflow.getHandle(deliveryWorkflow.idOf(webhook));
   expect((await workflow.describe()).status.name).toBe('RUNNING');
@@ -101,10 +101,10 @@ test('resend wakes the worker; where Temporal does not answer it says so, and ha
   await client.connection.close();
 
   await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
-  // Nobody listens on port 1.
-  const untold = await resend('127.0.0.1:1');
-  expect(untold).toMatchObject({ code: 0, stderr: expect.stringContaining('did not take the wake-up') });
-  expect(untold.stdout).toContain('within half a minute');
+  // Nothing listens on port 1.
+  const unreached = await resend('127.0.0.1:1');
+  expect(unreached).toMatchObject({ code: 0, stderr: expect.stringContaining('did not take the wake-up') });
+  expect(unreached.stdout).toContain('within half a minute');
   expect(await stateOf(first)).toBe('pendiente');
 
   await harness.pool.query(`UPDATE delivery SET estado = 'entregada', finished_at = now() WHERE id = $1`, [first]);
@@ -148,7 +148,42 @@ test.each([
   [['--since', '2026-11-20T09:00:00'], 'is no time'],
   [['--since', '2026-11-20', '--states', 'retenida'], 'is no state'],
   [[], 'required option'],
-])('recover %j is refused: %s', async (words, said) => {
+])('recover %j is refused: %s', async (words, message) => {
   const { code, stderr } = await padron('recover', webhook, ...words);
-  expect({ code, said: stderr.includes(said) }).toEqual({ code: 1, said: true });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) });
+});
+
+test('recover --wait: exit code 2 when the customer cancels it, and 0 with what is done when the time is over', async () => {
+  const [first] = deliveries as [string, string, string];
+  await harness.pool.query(`UPDATE delivery SET estado = 'agotada', finished_at = now() WHERE id = $1`, [first]);
+  const since = ['--since', '2020-01-01', '--wait'];
+  // Nothing carries recoveries out here, so this one is still under way when the time is over.
+  const late = await document<{ id: string; estado: string }>('recover', webhook, ...since, '--timeout', '1');
+  expect(late).toMatchObject({ webhook, estado: 'en_curso', total: 1, resent: 0 });
+  await cancelRecovery(harness.pool, webhook, late.id);
+
+  const waiting = padron('recover', webhook, ...since);
+  const running = `SELECT id FROM recovery WHERE estado = 'en_curso'`;
+  await expect.poll(async () => (await harness.pool.query(running)).rows.length, { timeout: 30_000 }).toBe(1);
+  const { rows } = await harness.pool.query<{ id: string }>(running);
+  await cancelRecovery(harness.pool, webhook, rows[0]!.id);
+  const cancelled = await waiting;
+  expect([cancelled.code, cancelled.stdout]).toEqual([
+    2,
+    expect.stringMatching(/^Recovery \S+ was cancelled: 0 of 1 were made due, 1 were left: changed meanwhile/),
+  ]);
+});
+
+test('recover: a sixth one at the same time is refused, and so is a deleted webhook, which is still shown', async () => {
+  const recover = () => padron('recover', webhook, '--since', '2020-01-01');
+  for (let running = 0; running < 5; running += 1) expect((await recover()).code).toBe(0);
+  expect(await recover()).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('5 recoveries under way'),
+  });
+
+  await harness.pool.query('UPDATE webhook SET deleted_at = now() WHERE id = $1', [webhook]);
+  expect(await recover()).toMatchObject({ code: 1, stderr: expect.stringContaining('deleted ones get nothing') });
+  expect((await padron('endpoint', webhook)).stdout).toContain('\nstate deleted');
 });

@@ -13,7 +13,7 @@ import { makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
 import { type FreshDatabase, freshDatabase, freshNamespace } from '../../../support/engines/isolation.ts';
 import { padronDocument, runCommand, runPadron, startPadron } from '../../../support/process/command.ts';
 
-// What operators see and order, over a catalogue that was written by hand: the pipeline itself is tested elsewhere.
+// Operators' commands over a catalogue that is written by hand. The pipeline itself is tested elsewhere.
 const register = 'agentes_retencion';
 const folder = mkdtempSync(join(tmpdir(), 'padron-cli-'));
 let database: FreshDatabase;
@@ -63,7 +63,7 @@ async function archivedRejects(): Promise<string> {
   return sha256;
 }
 
-/** Editions 1 and 2 of the list; a third publication in quarantine; a check that found differences. */
+/** Editions 1 and 2, a third publication in quarantine, and a check that found differences. */
 async function fillCatalogue(rejectsSha256: string): Promise<void> {
   const counts = { stateRows: 7_000, rows: 7_000, rejectedByReason: { ruc_check_digit: 1, duplicate: 4 } };
   const gate = {
@@ -224,15 +224,15 @@ test('each command has an example in its --help', async () => {
 test('publications run: a command that gives up says so; a run that is under way is waited for', async () => {
   const other = await freshNamespace(inject('endpoints'));
   await ensureHead(pool, 'buenos_contribuyentes');
-  // No worker takes this namespace's work: the run stays as it is. As a process: what fails after its end would show.
+  // No worker works for this namespace, so the run never ends. A process would also show an error after its end.
   const words = ['publications', 'run', 'buenos_contribuyentes'];
   const run = (...more: string[]) => runPadron([...words, ...more], { ...environment, TEMPORAL_NAMESPACE: other });
-  const gaveUp = async (said: RegExp) => {
+  const gaveUp = async (line: RegExp) => {
     const { code, stdout, stderr } = await run('--wait', '--timeout', '2');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr.trimEnd().split('\n')).toEqual([
       'No worker runs: the work waits for one. `npm start` has one.',
-      expect.stringMatching(said),
+      expect.stringMatching(line),
       'error: It takes longer than --timeout; the work goes on without this command.',
       'See it with: npx padron publications list',
     ]);
@@ -245,16 +245,16 @@ test('publications run: a command that gives up says so; a run that is under way
 
 test('publications run --wait: Ctrl-C says that the work goes on', async () => {
   const child = startPadron(['publications', 'run', register, '--wait'], environment);
-  const said = await new Promise<string>((resolve) => {
+  const output = await new Promise<string>((resolve) => {
     let text = '';
     child.stderr.on('data', (chunk) => {
       text += chunk;
-      // Once only: a second one ends it without a word.
+      // Only one SIGINT: a second one would end the process without the note.
       if (/^(asking|asked) .*\n$/m.test(String(chunk))) child.kill('SIGINT');
     });
     child.once('close', (code) => resolve(`${code} ${text}`));
   });
-  expect(said).toMatch(/^130 [\s\S]*The work goes on without this command\./);
+  expect(output).toMatch(/^130 [\s\S]*The work goes on without this command\./);
 });
 
 test('replay: no device loses its place to a file, and an unknown stretch says where the editions are', async () => {

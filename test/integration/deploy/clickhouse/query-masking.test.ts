@@ -10,7 +10,8 @@ import { migrateClickhouse } from '../../../../pipelines/runtime/migrate.ts';
 import { type ClickhouseProcess, quietClient, startClickhouse } from '../../../support/engines/clickhouse.ts';
 import { insertTaxpayers } from '../../../support/registers/served-register.ts';
 
-// No engine keeps which natural person was asked for: a server by the rule of deploy/clickhouse, the embedded one by itself.
+// No engine keeps the RUC of a natural person who was looked up. A server masks it by the rule of deploy/clickhouse,
+// and the embedded engine keeps no queries at all.
 
 const person = '10990000013';
 const others = ['15990000012', '16990000011', '17990000010'];
@@ -39,7 +40,7 @@ async function ask<Row>(query: string, parameters: Record<string, unknown> = {})
   return result.json<Row>();
 }
 
-/** The rule as a server reads it, run by the engine's own expressions. */
+/** Applies the rule as a server does, with the engine's own expressions. */
 async function masked(text: string): Promise<string> {
   const xml = readFileSync(path.join(repositoryRoot, 'deploy/clickhouse/query-masking.xml'), 'utf8');
   const [regexp, replacement] = ['regexp', 'replace'].map(
@@ -75,7 +76,7 @@ test('the embedded engine keeps no question: neither its system tables nor a fil
   await ask('SELECT 1 WHERE 1 IN {rucs: Array(UInt64)}', { rucs: [Number(person)] });
 
   expect(await tablesThatHold(person)).toEqual([]);
-  // The same search finds what is there.
+  // The same search does find a text that is there.
   await expect(ask('SELECT nothing_of_this_name')).rejects.toThrow();
   expect(await tablesThatHold('nothing_of_this_name')).toEqual(['errors']);
   expect(output).not.toContain(person);
@@ -85,8 +86,8 @@ test('the embedded engine keeps no question: neither its system tables nor a fil
 });
 
 /**
- * Tables of the system database about queries in any column of which the text stands. It is sent in halves: the search itself
- * is a query.
+ * System tables about queries that have the text in any column. The text is sent in two halves, because the search
+ * itself is a query.
  */
 async function tablesThatHold(text: string): Promise<string[]> {
   const tables = await ask<{ name: string }>(`SELECT name FROM system.tables WHERE database = 'system'

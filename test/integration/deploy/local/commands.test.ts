@@ -5,8 +5,8 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readEndpoints, repositoryRoot } from '../../../../deploy/local/config.ts';
 
-// `npm run local` and `npm run local:reset` as processes. Of the engines only PostgreSQL is started, the others are
-// given as running elsewhere: what is tested is the command, not the engines.
+// `npm run local` and `npm run local:reset` as processes. Only PostgreSQL is started; the other engines are given as
+// running elsewhere, because these tests are about the commands.
 
 let localDirectory: string;
 let endpointsFile: string;
@@ -56,7 +56,7 @@ async function waitFor(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-test('local shows and writes the addresses, obeys one Ctrl-C told twice, and removes them', async () => {
+test('local shows and writes the addresses, stops at one Ctrl-C that arrives twice, and removes them', async () => {
   const local = run('main.ts');
   await untilReady(local);
   const endpoints = readEndpoints(endpointsFile);
@@ -69,8 +69,8 @@ test('local shows and writes the addresses, obeys one Ctrl-C told twice, and rem
   expect(reset.output()).toContain(`runs in process ${local.child.pid}: stop it first`);
   expect(existsSync(path.join(localDirectory, 'data', 'postgres'))).toBe(true);
 
-  local.child.kill('SIGINT'); // from the terminal
-  local.child.kill('SIGINT'); // the same key press, passed on by npm
+  local.child.kill('SIGINT'); // the terminal's signal
+  local.child.kill('SIGINT'); // npm passes the same key press on
   expect(await local.ended).toBe(0);
   expect(existsSync(endpointsFile)).toBe(false);
   expect(readFileSync(path.join(localDirectory, 'data', 'logs', 'postgres.log'), 'utf8')).toContain(
@@ -81,7 +81,7 @@ test('local shows and writes the addresses, obeys one Ctrl-C told twice, and rem
   expect(existsSync(path.join(localDirectory, 'data'))).toBe(false);
 });
 
-test('a Ctrl-C during the start is obeyed as soon as what has begun to start is up', async () => {
+test('a Ctrl-C during the start stops it as soon as the engines that are starting are up', async () => {
   const local = run('main.ts');
   await waitFor(() => existsSync(path.join(localDirectory, 'data', 'run', 'postgres.pid')));
   local.child.kill('SIGINT');

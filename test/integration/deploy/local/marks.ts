@@ -6,7 +6,7 @@ import { expect, vi } from 'vitest';
 import type { Endpoints } from '../../../../deploy/local/config.ts';
 import type { EngineName } from '../../../../deploy/local/engines/context.ts';
 
-// Leaves something durable in each engine, acknowledged by it, and later asks whether it is still there.
+// A mark is something durable that an engine acknowledged. Tests write one and later check that it is still there.
 
 interface Mark {
   write(endpoints: Endpoints, name: string): Promise<void>;
@@ -26,7 +26,7 @@ export const marks: Record<EngineName, Mark> = {
       const admin = kafka.admin();
       await admin.connect();
       await admin.createTopics({ topics: [{ topic: name, numPartitions: 1, replicationFactor: 1 }] });
-      // A leader is told of a moment before it takes records, and the producer gives up at once then.
+      // Kafka names a leader a moment before it takes records, and the producer would give up at once.
       await vi.waitFor(() => admin.fetchTopicOffsets(name), { timeout: timeoutMs, interval: 100 });
       await admin.disconnect();
       const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 });
@@ -99,7 +99,7 @@ export async function readAll(endpoints: Endpoints, name: string): Promise<void>
 }
 
 function kafkaClient(endpoints: Endpoints): Kafka {
-  // right after a start the coordinators answer "loading": retried
+  // Right after a start the coordinators answer "loading", so this retries.
   return new Kafka({ brokers: [endpoints.KAFKA_BROKERS], logLevel: logLevel.NOTHING, retry: { retries: 20 } });
 }
 

@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const status = async (url: string) => (await fetch(url)).status;
 
-test('all three processes are ready and tell their metrics', async () => {
+test('all three processes are ready and serve their metrics', async () => {
   for (const name of processNames) {
     expect(await status(`${product.urls[name]}/healthz`)).toBe(200);
     expect(await status(`${product.urls[name]}/metrics`)).toBe(200);
@@ -62,13 +62,13 @@ test.each(processNames)(
   },
 );
 
-test('a process that ends though nobody asked for it is told', async () => {
+test('a process that ends by itself is reported', async () => {
   process.kill(product.pid('consumers')!, 'SIGKILL');
   while (ends.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
   expect(ends).toEqual(['consumers']);
 });
 
-test('migrations that fail stop the start with what they said', async () => {
+test('migrations that fail stop the start with their error', async () => {
   const endpoints = { ...host.endpoints, DATABASE_URL: host.endpoints.DATABASE_URL.replace(/\/[^/]*$/, '/not_there') };
   await expect(startProduct({ ...host, endpoints }, { environment: { all: environment } })).rejects.toThrow(
     /the migrations ended with 1:\n[\s\S]*not_there/,

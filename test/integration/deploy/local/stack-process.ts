@@ -1,6 +1,6 @@
 import { startStack } from '../../../../deploy/local/stack.ts';
 
-// A process that runs a stack and nothing else, for tests that kill it. Prints the addresses as one line when ready.
+// A process that runs a stack and nothing else, for tests that kill it. It prints the addresses as one line when ready.
 const directory = process.argv[2];
 if (directory === undefined) throw new Error('which folder?');
 startStack({ directory, addresses: {} }).then(

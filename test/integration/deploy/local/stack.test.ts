@@ -20,16 +20,16 @@ import { engineNames } from '../../../../deploy/local/engines/context.ts';
 import { type Stack, startStack } from '../../../../deploy/local/stack.ts';
 import { marks, readAll, writeAll } from './marks.ts';
 
-// These tests end and kill engines, so they run stacks of their own, one after another in the same folder.
+// These tests end and kill engines, so they run their own stacks, one after another in the same folder.
 
-vi.setConfig({ testTimeout: 300_000 }); // two starts of all engines, on a machine that may be busy
+vi.setConfig({ testTimeout: 300_000 }); // a test starts all engines twice, and the machine may be busy
 
 let directory: string;
 let stack: Stack | undefined;
 const children: ChildProcess[] = [];
 const lines: string[] = [];
 
-// A folder as a person names one: data and programs lie below a space and letters that are not English.
+// The path of data and programs has a space and letters that are not English, as a person's folder may.
 const { PADRON_PROGRAMS_DIR } = process.env;
 beforeAll(() => {
   directory = mkdtempSync(path.join(tmpdir(), 'mi padrón ñ-'));
@@ -58,7 +58,9 @@ async function ensureRunning(): Promise<Stack> {
 
 const start = () => startStack({ directory, addresses: {}, log: (line) => lines.push(line) });
 
-/** Numbers of the processes whose command line names the stack's folder (Linux only: elsewhere none is found). */
+/**
+ * Numbers of the processes whose command line names the stack's folder. Only Linux lists them; elsewhere none is found.
+ */
 function processesOfFolder(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc')
@@ -70,7 +72,7 @@ function commandLine(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return ''; // it has ended since it was listed
+    return ''; // it ended since it was listed
   }
 }
 
@@ -116,7 +118,7 @@ test('kill -9 of the stack itself: the next start ends what is left, and all dat
   await writeAll(endpoints, 'before_crash');
   child.kill('SIGKILL');
   await ended(child);
-  mkdirSync(path.join(directory, 'postgres.new')); // as if it had died in the middle of making a database
+  mkdirSync(path.join(directory, 'postgres.new')); // as after a crash in the middle of making a database
   stack = await start();
   expect(stack.endpoints).toEqual(endpoints);
   await readAll(stack.endpoints, 'before_crash');
@@ -163,7 +165,7 @@ test('a warm start needs neither Maven, Python nor a network', async () => {
   const { PATH } = process.env;
   const bare = mkdtempSync(path.join(tmpdir(), 'padron-path-'));
   const fresh = mkdtempSync(path.join(tmpdir(), 'padron-fresh-'));
-  process.env.PATH = bare; // not even setpriv: as on macOS, the engines then have no parent-death signal
+  process.env.PATH = bare; // without setpriv, as on macOS, the engines get no signal when their parent dies
   try {
     const withoutTools = await startStack({ directory: fresh, engines: ['kafka', 'temporal'], addresses: {} });
     await marks.temporal.write(withoutTools.endpoints, 'offline');
@@ -176,7 +178,7 @@ test('a warm start needs neither Maven, Python nor a network', async () => {
 
 test('two stacks start side by side, in a folder open to all and in a closed one', async () => {
   const folders = [1, 2].map(() => mkdtempSync(path.join(tmpdir(), 'padron-pair-')));
-  chmodSync(folders[0]!, 0o755); // started by root, PostgreSQL runs with another account, which cannot enter the other
+  chmodSync(folders[0]!, 0o755); // under root PostgreSQL runs with another account, which cannot enter the other folder
   const pair = await Promise.all(
     folders.map((folder) => startStack({ directory: folder, engines: ['postgres'], addresses: {} })),
   );
@@ -209,7 +211,7 @@ async function startInChild(): Promise<{ child: ChildProcess; endpoints: Endpoin
   throw new Error('the stack in a process of its own did not start');
 }
 
-/** A killed process keeps its lock until the system has ended it. */
+/** Waits for the end of a killed process, which keeps its lock until then. */
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
@@ -218,6 +220,6 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // children of what was just killed
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // ESRCH: its parent was just killed, and it ended too
   }
 }

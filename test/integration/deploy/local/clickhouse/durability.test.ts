@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ClickhouseProcess, rawRequest, startClickhouse } from '../../../../support/engines/clickhouse.ts';
 
-// kill -9 in the middle of inserts, several times on one directory: what was acknowledged is there, and no batch in part.
+// kill -9 in the middle of inserts, several times on one directory. Every acknowledged batch is there, and none in
+// part.
 
 let data: string;
 let started: ClickhouseProcess[];

@@ -13,7 +13,7 @@ import {
   startClickhouse,
 } from '../../../../support/engines/clickhouse.ts';
 
-// What only the embedded process has: its data directory, its folder of bodies, its limits, its end.
+// Tests of what a ClickHouse server does not share: data directory, folder of bodies, limits, stop.
 
 let data: string;
 let started: ClickhouseProcess[];
@@ -45,7 +45,7 @@ test('--help says what it is and takes', async () => {
   expect(child.exitCode).toBe(0);
 });
 
-test('a wrong option is told in one line', async () => {
+test('a wrong option is reported in one line', async () => {
   const child = spawnClickhouse(['--data', data, '--port', '99999999', '--limits', '{"maxReads":-1}']);
   const [output, [code]] = await Promise.all([text(child.stderr!), once(child, 'exit')]);
   expect(code).toBe(2);
@@ -122,7 +122,7 @@ test('bodies do not stay: not after an insert, not after a failed one, not after
   expect(bodies()).toEqual([]);
 });
 
-test('limits are told: body, query, held result, queue', async () => {
+test('limits answer with their error: body, query, held result, queue', async () => {
   const { url } = await start({
     maxBodyBytes: 1_000,
     maxQueryBytes: 20_000,

@@ -6,7 +6,7 @@ test("code and text of the engine's message", () => {
   expect(asFailure(error)).toMatchObject({ code: 60, text: error.message });
 });
 
-test('what the engine wrapped several times is told once', () => {
+test('a text that the engine wrapped several times is shown once', () => {
   const error = new Error(
     'Code: 73. DB::Exception: Code: 73. DB::Exception: Code: 73. DB::Exception: Unknown format X. (UNKNOWN_FORMAT) (version 26.7.2.1). (UNKNOWN_FORMAT) (version 26.7.2.1). (UNKNOWN_FORMAT)',
   );

@@ -11,7 +11,7 @@ import { registerModules } from '../../../../../pipelines/registers/modules.ts';
 import { limaDay } from '../../../../../schemas/lima-time.ts';
 import { type RegisterName, registerNames } from '../../../../../schemas/registers.ts';
 
-// The invented registers against the product's own formats: what is written is what is read, with nothing rejected.
+// The product's own readers read the invented registers back, and reject nothing.
 
 let folder: string;
 let days: TwoDays;
@@ -87,7 +87,7 @@ async function readSmall(day: PublishedDay, register: RegisterName) {
   return (registerModules[register].format as SmallFormat).read(await textOf(day, register));
 }
 
-/** Lines by RUC, in the form that the scanner reads. */
+/** The lines by RUC, in the form that the scanner reads. */
 async function monthlyLines(day: PublishedDay): Promise<Map<string, string>> {
   const { canonical } = registerModules.padron_mensual.format as LargeFormat;
   const text = await textOf(day, 'padron_mensual');
