@@ -82,7 +82,7 @@ const listedLine = z.union([
   z.object({ omitted: z.number() }),
 ]);
 
-export interface ListedLine {
+interface ListedLine {
   /** Line number in the publication's text, from 1; null when it has none. */
   line: number | null;
   reason: string;

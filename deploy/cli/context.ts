@@ -24,7 +24,7 @@ export interface OutputOptions {
   json?: boolean | undefined;
 }
 
-export interface CommandSurroundings {
+interface CommandSurroundings {
   environment: Record<string, string | undefined>;
   /** The file in which a running local stack publishes its addresses. */
   endpointsFile: string;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -31,7 +31,7 @@ const schema = z.object({
 /** Addresses of engines that run elsewhere. An engine named here is used and not started. */
 export type Addresses = Partial<Omit<z.infer<typeof schema>, 'PATH' | 'PADRON_PROGRAMS_DIR' | 'PADRON_LOCAL_DIR'>>;
 
-export interface LocalConfig {
+interface LocalConfig {
   /** Folders to look in for programs, as in a shell's PATH. */
   searchPath: string;
   programsDirectory: string;
@@ -108,10 +108,11 @@ const endpointsFileSchema = endpointsSchema.extend({
   PADRON_CONSUMERS_URL: z.string().optional(),
   PADRON_WORKER_URL: z.string().optional(),
 });
-export type EndpointsFile = z.infer<typeof endpointsFileSchema>;
+type EndpointsFile = z.infer<typeof endpointsFileSchema>;
 
 /** The addresses hold the engines' passwords, so only the owner may read the file. */
 export function writeEndpoints(file: string, endpoints: EndpointsFile): void {
+  mkdirSync(path.dirname(file), { recursive: true });
   writeJsonFile(file, endpoints, 0o600);
 }
 

@@ -44,7 +44,7 @@ function javaMajor(java: string): number | undefined {
   return match ? Number(match[1]) : undefined;
 }
 
-export interface Artifact {
+interface Artifact {
   group: string;
   name: string;
   version: string;

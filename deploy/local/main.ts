@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readLocalConfig, removeEndpoints, stackPaths, writeEndpoints } from './config.ts';
 import { addressTable, runInForeground } from './foreground.ts';
@@ -25,7 +24,6 @@ if (parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.hel
       onEngineEnd: (engine) => foreground.fail(`${engine} has ended: stopping the others`),
     });
     foreground.onStop(() => stack.stop());
-    mkdirSync(paths.run, { recursive: true });
     writeEndpoints(paths.endpointsFile, stack.endpoints);
     foreground.onStop(() => removeEndpoints(paths.endpointsFile));
     console.log(`\n${addressTable(Object.entries(stack.endpoints))}\n\nCtrl-C stops.`);

@@ -21,7 +21,7 @@ export const portNames = [
   'consumers',
   'worker',
 ] as const;
-export type PortName = (typeof portNames)[number];
+type PortName = (typeof portNames)[number];
 export type Ports = Record<PortName, number>;
 
 // The ports lie below the range of outgoing connections (from 32768 on Linux, 49152 on macOS). Inside that range, a

@@ -19,7 +19,7 @@ export interface ProductHost {
   ports?: Ports;
 }
 
-export interface ProductOptions {
+interface ProductOptions {
   /** Variables for all processes or for one. They win over the variables of this process. */
   environment?: Partial<Record<'all' | ProcessName, Record<string, string>>>;
   /** Whether to run the migrations first. The default is true. */
@@ -97,6 +97,12 @@ export class Product {
 
   get apiUrl(): string {
     return this.urls.api;
+  }
+
+  /** The processes' addresses as `endpoints.json` has them. */
+  get endpoints() {
+    const { api, consumers, worker } = this.urls;
+    return { PADRON_API_URL: api, PADRON_CONSUMERS_URL: consumers, PADRON_WORKER_URL: worker };
   }
 
   async start(): Promise<void> {

@@ -101,7 +101,7 @@ class RunningEngines {
   }
 }
 
-export interface StackOptions {
+interface StackOptions {
   /** Folder of the data, made if it is missing. Only one stack can run in it. */
   directory: string;
   /** The engines to start, by default all. Engines that these need are added. */

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readLocalConfig, removeEndpoints, stackPaths, writeEndpoints } from './config.ts';
 import { addressTable, type Foreground, runInForeground } from './foreground.ts';
@@ -29,13 +28,7 @@ async function start(foreground: Foreground): Promise<void> {
     onProcessEnd: (name) => foreground.fail(`${name} has ended: stopping all`),
   });
   foreground.onStop(() => product.stop());
-  const endpoints = {
-    ...stack.endpoints,
-    PADRON_API_URL: product.urls.api,
-    PADRON_CONSUMERS_URL: product.urls.consumers,
-    PADRON_WORKER_URL: product.urls.worker,
-  };
-  mkdirSync(paths.run, { recursive: true });
+  const endpoints = { ...stack.endpoints, ...product.endpoints };
   writeEndpoints(paths.endpointsFile, endpoints);
   foreground.onStop(() => removeEndpoints(paths.endpointsFile));
   console.log(`\n${addressTable(Object.entries(endpoints))}\n`);

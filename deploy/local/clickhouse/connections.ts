@@ -3,7 +3,7 @@ import path from 'node:path';
 import { failure } from './reply.ts';
 
 /** How a connection was set up. Queries with the same database and settings may use the same connection. */
-export type ConnectionKey = { database: string; settings: ReadonlyMap<string, string> };
+type ConnectionKey = { database: string; settings: ReadonlyMap<string, string> };
 
 export type Lease = { connection: Connection; key: string };
 

@@ -41,7 +41,7 @@ export interface Chain {
   stop(): Promise<void>;
 }
 
-export interface ChainOptions {
+interface ChainOptions {
   /** Folder of the engines' data. It is emptied first. */
   directory: string;
   log: (line: string) => void;

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
@@ -134,14 +133,7 @@ async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps
 
 /** Lets `npx padron …` in another terminal find this stack. A stack of `npm start` wins over it. */
 function shareAddresses(chain: Chain, foreground: Foreground): void {
-  mkdirSync(paths.run, { recursive: true });
-  const { api, consumers, worker } = chain.product.urls;
-  writeEndpoints(paths.endpointsFile, {
-    ...chain.stack.endpoints,
-    PADRON_API_URL: api,
-    PADRON_CONSUMERS_URL: consumers,
-    PADRON_WORKER_URL: worker,
-  });
+  writeEndpoints(paths.endpointsFile, { ...chain.stack.endpoints, ...chain.product.endpoints });
   foreground.onStop(() => removeEndpoints(paths.endpointsFile));
 }
 

@@ -37,7 +37,7 @@ export interface Receiver {
 /** Answers a delivery, and may look things up before. Without one, the receiver answers 204. */
 export type Answer = (notice: Notice, response: ServerResponse, request: IncomingMessage) => Promise<void> | void;
 
-export interface ReceiverOptions {
+interface ReceiverOptions {
   authority?: Authority;
   certificateNames?: readonly string[];
   notAfter?: Date;
@@ -147,7 +147,7 @@ export interface Authority {
   issue: (options: CertificateOptions) => Promise<{ certificatePem: string; keyPem: string }>;
 }
 
-export interface CertificateOptions {
+interface CertificateOptions {
   /** DNS names and IP addresses that the certificate is for. */
   names: readonly string[];
   notBefore?: Date;

@@ -3,7 +3,7 @@ import type { Lookup } from './customer.ts';
 /**
  * One field of an answer, with the register that it comes from and the date that the answer states for that register.
  */
-export interface ShownField {
+interface ShownField {
   field: string;
   value: unknown;
   source: string;

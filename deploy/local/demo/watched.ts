@@ -20,7 +20,7 @@ export function watchedInDailyRegister(watched: readonly Watched[]): Watched[] {
 }
 
 /** What day 2 changes. The watched companies are chosen from it. */
-export interface Choice {
+interface Choice {
   /** Changes of the daily register. */
   daily: readonly TrueChange[];
   /** A company that enters the agents' list, and changes in nothing else. */

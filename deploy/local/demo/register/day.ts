@@ -23,7 +23,7 @@ export const sitePaths: Readonly<Record<RegisterName, { file: string; page: stri
 };
 
 /** A register's file of one day: where it is on this disk, and where the site shows it. */
-export interface PublishedFile {
+interface PublishedFile {
   register: RegisterName;
   path: string;
   sitePath: string;
