@@ -260,5 +260,5 @@ test('publications run --wait: Ctrl-C says that the work goes on', async () => {
 test('replay: no device loses its place to a file, and an unknown stretch says where the editions are', async () => {
   const replay = (...words: string[]) => padron('replay', '--register', register, '--into', 'ndjson', ...words);
   expect((await replay('--from', '1', '--to', '2', '--out', folder)).stderr).toMatch(/is no file/);
-  expect((await replay('--from', '8', '--to', '9')).stderr).toMatch(/no edition in this stretch[\s\S]*editions list/);
+  expect((await replay('--from', '8', '--to', '9')).stderr).toMatch(/no edition in this range[\s\S]*editions list/);
 });
