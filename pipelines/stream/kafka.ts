@@ -2,7 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 import type { PreparedChunk } from './producer/records.ts';
 
-/** An admin connection that reads offsets. */
+/** Reads a topic's offsets, in order of partition, without a consumer. Offsets are numbers: they stay far below 2^53. */
+export interface StreamOffsets {
+  /** The offset after the last record. */
+  ends(topic: string): Promise<readonly number[]>;
+  /** The next offset that the group would read; 0 when it has committed nothing. */
+  committed(group: string, topic: string): Promise<readonly number[]>;
+  close(): Promise<void>;
+}
+
+/** Opens an admin connection that reads offsets. */
 export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
   const admin = kafka.admin();
   await admin.connect();
@@ -16,7 +25,7 @@ export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
   };
 }
 
-const passing = new Set([
+const transientErrors = new Set([
   'NOT_COORDINATOR_FOR_GROUP',
   'GROUP_COORDINATOR_NOT_AVAILABLE',
   'GROUP_LOAD_IN_PROGRESS',
@@ -27,8 +36,8 @@ const settleWaitMs = 15_000;
 const settlePollMs = 200;
 
 /**
- * A broker that has just started, or meets a group or a topic for the first time, has no coordinator or leader for it for
- * some seconds, and the client leaves that to its caller.
+ * Retries while the broker has no coordinator or leader yet. A broker has none for some seconds after its start, or when it
+ * first meets a group or a topic, and the client leaves the retry to its caller.
  */
 async function untilSettled<Result>(call: () => Promise<Result>): Promise<Result> {
   const deadline = Date.now() + settleWaitMs;
@@ -36,7 +45,7 @@ async function untilSettled<Result>(call: () => Promise<Result>): Promise<Result
     try {
       return await call();
     } catch (error) {
-      if (!passing.has(String((error as { type?: unknown }).type)) || Date.now() > deadline) throw error;
+      if (!transientErrors.has(String((error as { type?: unknown }).type)) || Date.now() > deadline) throw error;
       await sleep(settlePollMs);
     }
   }
@@ -45,7 +54,7 @@ async function untilSettled<Result>(call: () => Promise<Result>): Promise<Result
 async function committedOf(admin: Admin, group: string, topic: string): Promise<number[]> {
   const answer = await untilSettled(() => admin.fetchOffsets({ groupId: group, topics: [topic] }));
   const found = answer[0]?.partitions ?? [];
-  // -1: the group has committed nothing there.
+  // Kafka answers -1 when the group has committed nothing in a partition.
   return byPartition(found.map(({ partition, offset }) => [partition, offset === '-1' ? '0' : offset]));
 }
 
@@ -60,12 +69,18 @@ function givenPartition({ message }: PartitionerArgs): number {
   return message.partition;
 }
 
+interface OutgoingRecord {
+  key: Buffer;
+  value: Buffer;
+  partition: number;
+}
+
 /**
- * An idempotent producer that sends one request at a time. A send that fails in the end discards the producer and the
- * next send makes a new one: the client takes back the sequence numbers of a failed send, and if the broker had in fact
- * appended it, the next, different records under the same numbers would be taken for repeats and dropped.
+ * An idempotent producer that sends one request at a time. When a send finally fails, the next send uses a new producer:
+ * the client reuses the sequence numbers of a failed send, and if the broker had in fact appended it, it would drop the
+ * next, different records with the same numbers as repeats.
  */
-export class KafkaChunkSender implements ChunkSender {
+export class KafkaChunkSender {
   readonly #kafka: Kafka;
   readonly #requestTimeoutMs: number;
   #producer: Producer | undefined;
@@ -75,10 +90,16 @@ export class KafkaChunkSender implements ChunkSender {
     this.#requestTimeoutMs = options.requestTimeoutMs;
   }
 
+  /**
+   * Resolves when all in-sync replicas have the records.
+   * @throws StreamError when it is not known whether the broker has them: the caller sends them again, so a reader may see
+   *   them twice
+   */
   send(topic: string, records: OutgoingRecord[]): Promise<void> {
     return this.#send(topic, records);
   }
 
+  /** Sends records that are already encoded. The caller may change the chunk once this has ended. */
   sendPrepared(topic: string, chunk: PreparedChunk): Promise<void> {
     return this.#send(topic, chunk.asMessages());
   }
@@ -86,7 +107,7 @@ export class KafkaChunkSender implements ChunkSender {
   async #send(topic: string, messages: Message[]): Promise<void> {
     try {
       this.#producer ??= await this.#connect();
-      // acks -1: every in-sync replica has it, which idempotence requires too.
+      // With acks -1 every in-sync replica has the chunk. Idempotence requires it too.
       await this.#producer.send({ topic, messages, acks: -1, timeout: this.#requestTimeoutMs });
     } catch (error) {
       const producer = this.#producer;
@@ -117,38 +138,9 @@ export class KafkaChunkSender implements ChunkSender {
   }
 }
 
-/** The only Kafka words that other folders use. Offsets are numbers: 2^53 records are out of reach. */
-
-/** Reads offsets from outside any consumer. By partition, in order. */
-export interface StreamOffsets {
-  /** The offset after the last record. */
-  ends(topic: string): Promise<readonly number[]>;
-  /** What the group has committed: the next offset it would read; 0 where it has committed nothing. */
-  committed(group: string, topic: string): Promise<readonly number[]>;
-  close(): Promise<void>;
-}
-
-interface OutgoingRecord {
-  key: Buffer;
-  value: Buffer;
-  partition: number;
-}
-
 /**
- * Sends chunks of records, one at a time. Resolves when all in-sync replicas have a chunk.
- * @throws StreamError when it is not known whether the broker has the chunk: the caller sends it again, so a reader may
- *   see its records twice
- */
-export interface ChunkSender {
-  send(topic: string, records: OutgoingRecord[]): Promise<void>;
-  /** The same for records that are encoded already; the chunk may be changed once this has ended. */
-  sendPrepared(topic: string, chunk: PreparedChunk): Promise<void>;
-  close(): Promise<void>;
-}
-
-/**
- * Marks a record that was in the topic before. State and history take it as any other (the same keys and versions), and
- * nobody is told of it a second time.
+ * Marks a record that was produced before. State and history take it like any other, since its key and version are the
+ * same; watch ignores it, so that nobody is notified twice.
  */
 export const replayHeader = 'replay';
 

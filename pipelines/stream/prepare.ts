@@ -9,7 +9,7 @@ import { registerSchemas, type SchemaRegistry, schemaIdFor } from './registry.ts
 import { type ArchivedSchema, SchemaArchive } from './schema-archive.ts';
 import { changesOutput, checkTopics, editionsOutput, ensureTopics, outputsOf } from './topics.ts';
 
-export interface StreamParts {
+export interface StreamDependencies {
   kafka: Kafka;
   registry: SchemaRegistry;
   pool: Pool;
@@ -23,16 +23,16 @@ export interface SchemaIds {
   editions: number;
 }
 
-/** Deploy step, after the migrations: the register's row, its schemas, its topics. Repeatable; a half-done one is run again. */
-export async function prepareStream(parts: StreamParts, register: RegisterName): Promise<SchemaIds> {
-  const { kafka, registry, pool, archiveUrl, prefix } = parts;
+/** Deploy step after the migrations: makes the register's row, its schemas and its topics. Run it again after a death. */
+export async function prepareStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
+  const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const archive = new SchemaArchive(archiveUrl);
   await ensureHead(pool, register);
   const outputs = outputsOf(prefix, register);
-  // Before anything is registered: a registry that was filled anew must not be added to.
+  // Check first: nothing may be added to a registry that lost its schemas and was filled again.
   await checkSchemas(archive, registry, prefix, register);
   const ids = await registerSchemas(registry, outputs);
-  // Dying before this leaves an id that no record uses yet; the repeat registers the same id and puts it.
+  // A death before this leaves an id that no record uses yet. The repeat gets the same id and archives it.
   for (const { subject, schema } of outputs) await archive.put(subject, ids.get(subject)!, schemaText(schema));
   const { partitions } = await readHead(pool, register);
   await ensureTopics(kafka, { prefix, register, partitions });
@@ -42,21 +42,21 @@ export async function prepareStream(parts: StreamParts, register: RegisterName):
   };
 }
 
-/** The same for all registers. */
-export async function prepareStreams(parts: StreamParts): Promise<Record<RegisterName, SchemaIds>> {
-  return ofEach((register) => prepareStream(parts, register));
+export async function prepareStreams(dependencies: StreamDependencies): Promise<Record<RegisterName, SchemaIds>> {
+  return forEachRegister((register) => prepareStream(dependencies, register));
 }
 
-/** `checkStream` of all registers. */
-export async function checkStreams(parts: StreamParts): Promise<Record<RegisterName, SchemaIds>> {
-  return ofEach((register) => checkStream(parts, register));
+export async function checkStreams(dependencies: StreamDependencies): Promise<Record<RegisterName, SchemaIds>> {
+  return forEachRegister((register) => checkStream(dependencies, register));
 }
 
 /**
- * The first by itself, the others at once: the schema of the editions topics is the same for all, and a registry that is
- * told of a schema it does not have by several callers at the same time may refuse one of them.
+ * Does the first register alone and then the others at once. All editions topics share one schema, and a registry may
+ * refuse a new schema that several callers register at the same time.
  */
-async function ofEach(work: (register: RegisterName) => Promise<SchemaIds>): Promise<Record<RegisterName, SchemaIds>> {
+async function forEachRegister(
+  work: (register: RegisterName) => Promise<SchemaIds>,
+): Promise<Record<RegisterName, SchemaIds>> {
   const [first, ...others] = registerNames;
   const done = [await work(first!)];
   done.push(...(await Promise.all(others.map(work))));
@@ -67,12 +67,12 @@ async function ofEach(work: (register: RegisterName) => Promise<SchemaIds>): Pro
 }
 
 /**
- * Each start: refuses topics with other settings, a registry that disagrees with the archive, columns that are not those of
- * the rows that are stored, and schemas that were not registered.
- * @throws StreamError, see topics.ts, schema-archive.ts and schema-registry.ts
+ * A process calls this at its start. It refuses topics with other settings, a registry that disagrees with the archive,
+ * columns that disagree with the stored rows, and schemas that are not registered.
+ * @throws StreamError
  */
-export async function checkStream(parts: StreamParts, register: RegisterName): Promise<SchemaIds> {
-  const { kafka, registry, pool, archiveUrl, prefix } = parts;
+export async function checkStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
+  const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const { partitions } = await readHead(pool, register);
   await checkTopics(kafka, { prefix, register, partitions });
   await checkSchemas(new SchemaArchive(archiveUrl), registry, prefix, register);
@@ -98,7 +98,8 @@ async function checkSchemas(
 }
 
 /**
- * Rows that any release wrote are read by today's positions. An older release that is started again agrees too.
+ * Checks that today's column positions fit the rows of every release that wrote any, a later one included: an older release
+ * may be started again.
  * @throws StreamError `columns_moved`
  */
 export function checkColumns(

@@ -23,7 +23,7 @@ import { changesOutput, editionsOutput, type Output } from './topics.ts';
 export interface ProduceDependencies {
   pool: Pool;
   kafka: Kafka;
-  /** The same brokers as the client's, host:port separated by commas: the producer process connects by itself. */
+  /** The client's brokers as host:port, separated by commas. The producer process connects by itself. */
   brokers: string;
   offsets: StreamOffsets;
   registry: SchemaRegistry;
@@ -34,31 +34,31 @@ export interface ProduceDependencies {
 interface ProduceInput {
   register: RegisterName;
   edition: number;
-  /** Local file of the change file that the edition was frozen with. */
+  /** Local path of the change file that the edition was frozen with. */
   changeFile: string;
-  /** The last report of an earlier run that did not end; left out: begin at the beginning, which is always right. */
+  /** The last report of an earlier run that did not finish. Without it the run begins at the beginning. */
   acknowledged?: Acknowledged;
-  /** The log lost this edition (editionsToRepublish): it is published once more. */
+  /** Whether the log lost this edition (editionsToRepublish), so that it is produced once more. */
   again?: boolean;
-  /** Left out: a process of its own. */
+  /** Runs the job elsewhere than in a process of its own. */
   run?: RunJob;
 }
 
 /** How far a run had come. */
 export interface Acknowledged {
   acknowledgedBlocks: number;
-  /** Where the log ended then, by partition: it held these blocks. */
+  /** Where the log ended in each partition when it had these blocks. */
   logEnds: readonly number[];
 }
 
-/** Without `logEnds` where Kafka gave no answer just then: nobody can go on from such a report. */
-export type ProduceProgress = ProducerProgress & Partial<Pick<Acknowledged, 'logEnds'>>;
+/** `logEnds` is missing when Kafka did not answer. A later run cannot continue from such a report. */
+type ProduceProgress = ProducerProgress & Partial<Pick<Acknowledged, 'logEnds'>>;
 
 export interface ProduceOutcome extends ProducerDone {
   endOffsets: number[];
 }
 
-/** A chunk is at most one batch of a topic with one partition: with the block that fills it, far below maxMessageBytes. */
+/** A topic with one partition gets a chunk as one batch, so a chunk must stay far below maxMessageBytes. */
 const produceLimits = {
   rowsPerChunk: 5_000,
   bytesPerChunk: 4 * 1024 * 1024,
@@ -67,45 +67,45 @@ const produceLimits = {
 } as const;
 
 /**
- * Brings a frozen edition's change file into Kafka by a child process, notes where it ends in each partition, tells the
- * editions topic, and marks the edition `publicada`. Repeatable at every step; readers take repeated records as one.
+ * Sends a frozen edition's change file to Kafka in a child process, records where the edition ends in each partition,
+ * writes its record into the editions topic, and marks it `publicada`. Every step can be repeated: readers take repeated
+ * records as one.
  * @throws StreamError; an aborted signal's reason
  */
 export async function produceEdition(
-  parts: ProduceDependencies,
+  dependencies: ProduceDependencies,
   input: ProduceInput,
   report: (progress: ProduceProgress) => void,
   signal: AbortSignal,
 ): Promise<ProduceOutcome> {
-  const { pool, offsets, prefix, log } = parts;
+  const { pool, offsets, prefix, log } = dependencies;
   const { register, edition } = input;
   const row = await knownEdition(pool, register, edition);
-  // Dying after this: the editions have no noted end, and editionsToRepublish finds them all again.
+  // After a death here these editions have no recorded end, so editionsToRepublish finds all of them again.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
-  const told = withLogEnds(offsets, topic, report);
-  const done = await sendChangeFile(parts, row, { ...input, acknowledgedBlocks }, told.report, signal).finally(
-    told.end,
-  );
-  // Dying before the offsets are noted: nobody waits for this edition yet; the repeat sends everything again.
+  const reports = withLogEnds(offsets, topic, report);
+  const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
+  const done = await sending.finally(reports.end);
+  // A death before the offsets are recorded makes the repeat send everything again. No reader waits for this edition yet.
   const ends = await offsets.ends(topic);
-  const noted = ends.map((end, partition) => ({
+  const recorded = ends.map((end, partition) => ({
     partition,
     rows: done.rowsByPartition[partition] ?? 0,
     end_offset: end,
   }));
-  await recordEditionPartitions(pool, register, edition, noted);
-  // Dying here: the repeat writes a second record, which readers take as the same edition.
-  await tellEditions(parts, row, noted);
+  await recordEditionPartitions(pool, register, edition, recorded);
+  // After a death here the repeat writes a second record, which readers take as the same edition.
+  await sendEditionRecord(dependencies, row, recorded);
   await inTransaction(pool, (client) => recordPublished(client, register, edition));
-  log.info({ register, edition, rows: done.rows, endOffsets: ends, cpuSeconds: done.cpuSeconds }, 'edition published');
+  log.info({ register, edition, rows: done.rows, endOffsets: ends, cpuSeconds: done.cpuSeconds }, 'edition produced');
   return { ...done, endOffsets: [...ends] };
 }
 
 /**
- * Blocks that need not be sent again. A broker that lost power may have lost what it had acknowledged; were it counted as sent,
- * these rows would be missing for ever.
+ * Number of blocks that need not be sent again. A broker that lost power may have lost acknowledged records, so they count
+ * only while the log still reaches as far as it did. Otherwise their rows would be missing for ever.
  */
 async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: Acknowledged): Promise<number> {
   if (acknowledged === undefined) return 0;
@@ -114,15 +114,15 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
   return logEnds.every((end, partition) => (ends[partition] ?? 0) >= end) ? acknowledgedBlocks : 0;
 }
 
-/** Adds to each report where the log ends, asked for after what it says was acknowledged. Nothing is told after the end. */
+/** Adds the log's ends to each report, read after the report's blocks were acknowledged. Reports nothing after `end`. */
 function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;
   return {
     report: (progress: ProducerProgress) => {
-      const tell = (more: Partial<Acknowledged>) => void (ended || report({ ...progress, ...more }));
+      const reportWith = (more: Partial<Acknowledged>) => void (ended || report({ ...progress, ...more }));
       offsets.ends(topic).then(
-        (logEnds) => tell({ logEnds }),
-        () => tell({}),
+        (logEnds) => reportWith({ logEnds }),
+        () => reportWith({}),
       );
     },
     end: () => {
@@ -140,21 +140,21 @@ async function knownEdition(pool: Pool, register: RegisterName, edition: number)
   });
 }
 
-/** Sends the records of an edition's change file, under the schema that the file was written with. */
+/** Sends the records of an edition's change file, with the schema that the file was written with. */
 async function sendChangeFile(
-  parts: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix'>,
+  dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix'>,
   row: Edition,
   input: Pick<ProduceInput, 'changeFile' | 'run'> & { acknowledgedBlocks?: number; recordHeaders?: RecordHeaders },
   report: (progress: ProducerProgress) => void,
   signal: AbortSignal,
 ): Promise<ProducerDone> {
-  const output = changesOutput(parts.prefix, row.register);
-  const { partitions } = await readHead(parts.pool, row.register);
+  const output = changesOutput(dependencies.prefix, row.register);
+  const { partitions } = await readHead(dependencies.pool, row.register);
   const job = {
-    brokers: parts.brokers,
+    brokers: dependencies.brokers,
     topic: output.topic,
     edition: row.number,
-    schemaId: await schemaIdOfFile(parts.registry, output, input.changeFile),
+    schemaId: await schemaIdOfFile(dependencies.registry, output, input.changeFile),
     partitions,
     changeFile: input.changeFile,
     sha256: row.change_file_sha256,
@@ -167,8 +167,8 @@ async function sendChangeFile(
 }
 
 /**
- * The file says itself how it is encoded: one that was frozen by an earlier release is published, or replayed, under that
- * release's schema. @throws StreamError `schema_missing`
+ * Registry id of the schema in the change file. A file that an earlier release froze is produced with that release's
+ * schema. @throws StreamError `schema_missing`
  */
 async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFile: string): Promise<number> {
   const file = await openChangeFile(changeFile);
@@ -176,27 +176,27 @@ async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFi
   return registry.idOf(output.subject, file.header.metadata['avro.schema'] ?? '');
 }
 
-/** One record: this edition is complete in its changes topic. Keyed by its number, so that repeats are recognised. */
-async function tellEditions(
-  parts: ProduceDependencies,
+/** Writes the record that this edition is complete. Its key is the number, so that readers recognise a repeat. */
+async function sendEditionRecord(
+  dependencies: ProduceDependencies,
   row: Edition,
   ends: readonly EditionPartition[],
 ): Promise<void> {
-  const output = editionsOutput(parts.prefix, row.register);
-  const schemaId = await schemaIdFor(parts.registry, output);
+  const output = editionsOutput(dependencies.prefix, row.register);
+  const schemaId = await schemaIdFor(dependencies.registry, output);
   const record = {
     register: row.register,
     edition: row.number,
     fecha_dato: row.fecha_dato,
     detected_at: row.detected_at.getTime(),
     rows: row.changes,
-    publication_sha256: await publicationHash(parts.pool, row),
+    publication_sha256: await publicationHash(dependencies.pool, row),
     change_file_sha256: row.change_file_sha256,
     corrects: row.corrects,
     end_offsets: ends.map(({ end_offset }) => end_offset),
   };
   const value = Buffer.concat([schemaHeader(schemaId), avroType('edition').toBuffer(record)]);
-  const sender = new KafkaChunkSender(parts.kafka, { requestTimeoutMs: produceLimits.requestTimeoutMs });
+  const sender = new KafkaChunkSender(dependencies.kafka, { requestTimeoutMs: produceLimits.requestTimeoutMs });
   try {
     await sender.send(output.topic, [{ key: Buffer.from(String(row.number)), value, partition: 0 }]);
   } finally {
@@ -213,23 +213,23 @@ async function publicationHash(pool: Pool, row: Edition): Promise<string | null>
 }
 
 /**
- * Sends an edition's change file into its changes topic once more, with the header `replay` on each record and nothing
- * noted in the catalogue. Repeatable; dying half way leaves records that stand twice, which readers take as one.
- * @throws StreamError `edition_not_announced`: watchers are still to be told of it by the records that stand there already
+ * Sends an edition's change file into its changes topic once more, with the header `replay` on each record, and records
+ * nothing in the catalogue. Repeatable: a death half way leaves some records twice, which readers take as one.
+ * @throws StreamError `edition_not_announced` while watch still has to read the records that are there already
  */
 export async function replayEdition(
-  parts: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
+  dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
   input: Pick<ProduceInput, 'register' | 'edition' | 'changeFile'>,
   report: (progress: ProducerProgress) => void,
   signal: AbortSignal,
 ): Promise<ProducerDone> {
-  const row = await knownEdition(parts.pool, input.register, input.edition);
+  const row = await knownEdition(dependencies.pool, input.register, input.edition);
   if (row.avisada_at === null) {
-    const message = `edition ${row.number} of ${row.register} is on its way: it can be replayed once it is announced`;
+    const message = `edition ${row.number} of ${row.register} is in progress: replay it once its events are written`;
     throw new StreamError('edition_not_announced', message, { retryable: false });
   }
   const recordHeaders = { [replayHeader]: String(row.number) };
-  const done = await sendChangeFile(parts, row, { changeFile: input.changeFile, recordHeaders }, report, signal);
-  parts.log.info({ register: row.register, edition: row.number, rows: done.rows }, 'edition replayed');
+  const done = await sendChangeFile(dependencies, row, { changeFile: input.changeFile, recordHeaders }, report, signal);
+  dependencies.log.info({ register: row.register, edition: row.number, rows: done.rows }, 'edition replayed');
   return done;
 }

@@ -5,18 +5,19 @@ import type { Pool } from '../runtime/postgres.ts';
 import { StreamError, type StreamOffsets } from './kafka.ts';
 import { materializeGroup } from './topics.ts';
 
-interface ProgressParts {
+interface ProgressDependencies {
   pool: Pool;
   offsets: StreamOffsets;
   prefix: string;
 }
 
 /**
- * Whether the group has committed everything up to the edition's end, in every partition. False before it is published, and where
- * the group stands beyond the log's end: the log has lost what it had read there, and what came in its place it may not have read.
+ * Whether the group has committed everything up to the edition's end, in every partition. False before the edition is
+ * produced, and also when the group is beyond the log's end: the log then lost records, and the group may not have read
+ * those that replaced them.
  */
 export async function groupPassed(
-  { pool, offsets, prefix }: ProgressParts,
+  { pool, offsets, prefix }: ProgressDependencies,
   group: string,
   register: RegisterName,
   edition: number,
@@ -30,47 +31,47 @@ export async function groupPassed(
   return logEnds.every((end, partition) => (committed[partition] ?? 0) <= end);
 }
 
-/** Editions that Kafka lost (a wiped or cut log), oldest first: each is to be published again from its change file. */
+/** Editions that Kafka lost (a wiped or cut log), oldest first. Each must be produced again from its change file. */
 export async function editionsToRepublish(
-  { pool, offsets, prefix }: ProgressParts,
+  { pool, offsets, prefix }: ProgressDependencies,
   register: RegisterName,
 ): Promise<number[]> {
   return editionsBeyond(pool, register, await offsets.ends(changesTopic(prefix, register)));
 }
 
-export interface MaterialisedParts extends ProgressParts {
+interface MaterialisedDependencies extends ProgressDependencies {
   clickhouse: ClickHouseClient;
 }
 
 const countLimits = { max_threads: 1, max_memory_usage: String(512 * 1024 * 1024), max_execution_time: 120 } as const;
 
 /**
- * Whether the state in ClickHouse is this edition's: `materialize` has committed past its end in every partition, and the
- * rows that stand at its version (taxpayers, suppliers) are as many as its changes in the catalogue, a correction's too. Call
- * it before a later edition is published, which takes rows to its own version.
- * @throws StreamError `materialised_count_differs`: rows are missing or too many, and waiting will not help
+ * Whether the state in ClickHouse is this edition's: `materialize` has committed past its end in every partition, and as
+ * many rows have its version as the catalogue counts changes, for corrections too. Call it before a later edition is
+ * produced, which gives rows its own version.
+ * @throws StreamError `materialised_count_differs` when rows are missing or too many, which waiting does not repair
  */
 export async function checkMaterialised(
-  parts: MaterialisedParts,
+  dependencies: MaterialisedDependencies,
   register: RegisterName,
   edition: number,
 ): Promise<'not_yet' | 'materialised'> {
-  if (!(await groupPassed(parts, materializeGroup(parts.prefix), register, edition))) return 'not_yet';
-  const row = await findEdition(parts.pool, register, edition);
+  if (!(await groupPassed(dependencies, materializeGroup(dependencies.prefix), register, edition))) return 'not_yet';
+  const row = await findEdition(dependencies.pool, register, edition);
   if (row === null)
     throw new StreamError('edition_unknown', `edition ${edition} is not in the catalogue`, { retryable: false });
-  const found = await countAtVersion(parts.clickhouse, register, edition);
+  const found = await countAtVersion(dependencies.clickhouse, register, edition);
   if (found === row.changes) return 'materialised';
   throw new StreamError(
     'materialised_count_differs',
     `edition ${edition} of ${register} has ${row.changes} changes, but ${found} rows stand at it in ClickHouse: ` +
       `where rows are missing, \`padron editions republish ${register} ${edition}\` brings them; ` +
-      `\`padron rebuild --register ${register}\` makes all of them anew`,
+      `\`padron rebuild --register ${register}\` makes all of them again`,
     { retryable: false },
   );
 }
 
-/** Distinct keys at a version. In the table's own order, so that nothing is kept in memory but the current one. */
+/** Number of distinct keys at a version. It is counted in the table's own order, with only the current key in memory. */
 export async function countAtVersion(
   clickhouse: ClickHouseClient,
   register: RegisterName,

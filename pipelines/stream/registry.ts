@@ -3,13 +3,14 @@ import { schemaText } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 import type { Output } from './topics.ts';
 
-// The module itself, not the package's entry: that one loads encryption clients of three clouds (1 s and 50 MB a process).
+// The import names the client's module because the package's entry also loads encryption clients of three clouds, which
+// costs 1 s and 50 MB per process.
 
-/** The few calls of the registry that we make. It only registers and tells ids; encoding and decoding are ours. */
+/** The calls of the registry that we use. It only stores schemas and gives ids; encoding and decoding are ours. */
 export interface SchemaRegistry {
   /** Sets the subject to FULL_TRANSITIVE, then registers. Repeatable. @throws StreamError `schema_incompatible` */
   register(subject: string, schema: string): Promise<number>;
-  /** Id of exactly this schema. @throws StreamError `schema_missing` */
+  /** The id of exactly this schema. @throws StreamError `schema_missing` */
   idOf(subject: string, schema: string): Promise<number>;
   /** @throws StreamError `schema_missing` */
   textOf(subject: string, id: number): Promise<string>;
@@ -54,7 +55,7 @@ async function guard<Result>(subject: string, call: () => Promise<Result>): Prom
   }
 }
 
-/** Deploy step: registers each output's schema and resolves with the ids by subject. */
+/** Deploy step: registers each output's schema. Resolves with the ids by subject. */
 export async function registerSchemas(
   registry: SchemaRegistry,
   outputs: readonly Output[],
@@ -69,7 +70,7 @@ export function schemaIdFor(registry: SchemaRegistry, output: Output): Promise<n
   return registry.idOf(output.subject, schemaText(output.schema));
 }
 
-/** Equal as schemas: the registry may give the text back laid out in another way. */
+/** Whether two texts are the same schema: the registry may return a schema in another layout. */
 export function sameSchema(one: string, other: string): boolean {
   return JSON.stringify(sorted(JSON.parse(one))) === JSON.stringify(sorted(JSON.parse(other)));
 }

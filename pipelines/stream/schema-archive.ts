@@ -12,9 +12,9 @@ export interface ArchivedSchema {
 const ending = '.avsc';
 
 /**
- * The id→schema map, kept beside the change files: records in Kafka name their schema by a number that only the registry
- * can explain. A registry that was lost and filled again may give the same number to another schema; every old record
- * would then be misread, so a start refuses it.
+ * The id→schema map, archived beside the change files. A record in Kafka names its schema by an id that only the registry
+ * knows. A registry that was lost and filled again may give that id to another schema, and every old record would be
+ * misread. So each start compares the registry with this archive.
  */
 export class SchemaArchive {
   readonly #archiveUrl: string;
@@ -24,14 +24,14 @@ export class SchemaArchive {
     this.#archiveUrl = archiveUrl;
   }
 
-  /** Puts an id's schema once. @throws StreamError `schema_differs` when the id is there with another schema */
+  /** Archives an id's schema once. @throws StreamError `schema_differs` when the id has another schema there */
   async put(subject: string, id: number, schema: string): Promise<void> {
     const texts = await this.#texts();
     if ((await texts.put(subject, `${id}${ending}`, schema)) === 'stored') return;
     if (!sameSchema((await texts.read(subject, `${id}${ending}`)) ?? 'null', schema)) throw differs(subject, id);
   }
 
-  /** Every schema that was ever put under the subject, by id. */
+  /** Every schema that was ever archived under the subject, in order of id. */
   async schemasOf(subject: string): Promise<ArchivedSchema[]> {
     const texts = await this.#texts();
     const files = await texts.list(subject);
@@ -45,13 +45,13 @@ export class SchemaArchive {
 
   /**
    * Resolves with the subject's schemas.
-   * @throws StreamError `schema_differs` when the registry says another schema under an archived id, or none
+   * @throws StreamError `schema_differs` when the registry has another schema under an archived id, or none
    */
   async check(registry: SchemaRegistry, subject: string): Promise<ArchivedSchema[]> {
     const archived = await this.schemasOf(subject);
     for (const { id, schema } of archived) {
-      const told = await toldOf(registry, subject, id);
-      if (told === null || !sameSchema(schema, told)) throw differs(subject, id);
+      const registered = await registeredSchema(registry, subject, id);
+      if (registered === null || !sameSchema(schema, registered)) throw differs(subject, id);
     }
     return archived;
   }
@@ -62,8 +62,8 @@ export class SchemaArchive {
   }
 }
 
-/** What the registry says under an id; null when it says nothing. */
-export async function toldOf(registry: SchemaRegistry, subject: string, id: number): Promise<string | null> {
+/** The schema that the registry has under an id; null when it has none. */
+export async function registeredSchema(registry: SchemaRegistry, subject: string, id: number): Promise<string | null> {
   return await registry.textOf(subject, id).catch((error: unknown) => {
     if (error instanceof StreamError && error.code === 'schema_missing') return null;
     throw error;
@@ -81,17 +81,15 @@ function differs(subject: string, id: number): StreamError {
 const requestTimeoutMs = 10_000;
 const contentType = 'application/vnd.schemaregistry.v1+json';
 
-/** Confluent's API over HTTP, for the calls that its client does not have. */
+/** Makes the calls of Confluent's HTTP API that its client does not have. */
 export function connectSchemaImport(url: string): SchemaImport {
-  const ask = async (method: string, path: string, body?: unknown): Promise<Response> => {
-    const response = await fetch(`${url}${path}`, {
+  const request = (method: string, path: string, body?: unknown): Promise<Response> =>
+    fetch(`${url}${path}`, {
       method,
       headers: { 'content-type': contentType },
       signal: AbortSignal.timeout(requestTimeoutMs),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return response;
-  };
   const expectOk = async (what: string, response: Response): Promise<Response> => {
     if (response.ok) return response;
     const text = (await response.text()).slice(0, 300);
@@ -102,35 +100,36 @@ export function connectSchemaImport(url: string): SchemaImport {
   const subjectPath = (subject: string) => `/subjects/${encodeURIComponent(subject)}`;
   return {
     async setMode(mode) {
-      await expectOk(`change its mode to ${mode}`, await ask('PUT', '/mode', { mode }));
+      await expectOk(`change its mode to ${mode}`, await request('PUT', '/mode', { mode }));
     },
     async register(subject, schema, id, version) {
       const body = { schema, schemaType: 'AVRO', id, version };
-      const response = await expectOk(`take ${subject}`, await ask('POST', `${subjectPath(subject)}/versions`, body));
+      const path = `${subjectPath(subject)}/versions`;
+      const response = await expectOk(`take ${subject}`, await request('POST', path, body));
       return ((await response.json()) as { id: number }).id;
     },
     async setCompatibility(subject, compatibility) {
       const body = { compatibility };
-      await expectOk(`set ${subject}`, await ask('PUT', `/config/${encodeURIComponent(subject)}`, body));
+      await expectOk(`set ${subject}`, await request('PUT', `/config/${encodeURIComponent(subject)}`, body));
     },
     async remove(subject) {
-      // First hidden, then gone; neither is an error where it is not there.
-      for (const end of ['', '?permanent=true']) await ask('DELETE', `${subjectPath(subject)}${end}`);
+      // The API first hides a subject and then removes it. Neither call fails when the subject does not exist.
+      for (const end of ['', '?permanent=true']) await request('DELETE', `${subjectPath(subject)}${end}`);
     },
   };
 }
 
-/** The registry's calls that only a restoration needs (Confluent's API: modes, registration under a given id). */
+/** The registry's calls that only a restoration needs. */
 export interface SchemaImport {
   setMode(mode: 'IMPORT' | 'READWRITE'): Promise<void>;
-  /** Registers under an id where the registry honours one, else under its next number; resolves with the id it has. */
+  /** Registers under this id if the registry honours it, else under its next id. Resolves with the id that it has. */
   register(subject: string, schema: string, id: number, version: number): Promise<number>;
   setCompatibility(subject: string, compatibility: Compatibility): Promise<void>;
-  /** Removes a subject for good; the ids of its schemas are not given again. */
+  /** Removes a subject for good. The registry does not assign its ids again. */
   remove(subject: string): Promise<void>;
 }
 
-export interface RestoredSchema {
+interface RestoredSchema {
   subject: string;
   id: number;
   outcome: 'there' | 'restored';
@@ -143,29 +142,29 @@ interface Wanted {
   version: number;
 }
 
-/** Holds the schemas that only use up numbers; gone at the end. */
+/** The subject of filler schemas, which only use up ids. It is removed at the end. */
 const fillerSubject = 'padron.restore-value';
-/** More numbers than this between two schemas are not filled: such a registry is shared, and needs its own storage back. */
+/** A gap that needs more fillers means a shared registry, which needs its own storage back. */
 const maxFillers = 10_000;
 
 /**
  * Gives an empty registry the archived schemas of these subjects under the ids that the records in Kafka name. A registry
- * that honours given ids takes them as they are; one that numbers by itself (Apicurio) gets them in the order of their ids,
- * with fillers where numbers are missing. Repeatable: what is there already stays.
- * @throws StreamError `schema_differs` when the registry has, or gives, another schema under an id: nothing is overwritten
+ * that assigns ids by itself (Apicurio) gets them in order of id, with filler schemas where ids are missing. Repeatable:
+ * schemas that are there stay.
+ * @throws StreamError `schema_differs` when the registry has or assigns another schema under an id; it overwrites nothing
  */
 export async function restoreSchemas(
-  parts: { registry: SchemaRegistry; importing: SchemaImport; archive: SchemaArchive },
+  dependencies: { registry: SchemaRegistry; importing: SchemaImport; archive: SchemaArchive },
   subjects: readonly string[],
 ): Promise<RestoredSchema[]> {
-  const { registry, importing } = parts;
-  const wanted = await wantedOf(parts.archive, subjects);
+  const { registry, importing } = dependencies;
+  const wanted = await wantedOf(dependencies.archive, subjects);
   const restored: RestoredSchema[] = [];
   const missing: Wanted[] = [];
   for (const each of wanted) {
-    const told = await toldOf(registry, each.subject, each.id);
-    if (told !== null && !sameSchema(told, each.schema)) throw differs(each.subject, each.id);
-    if (told === null) missing.push(each);
+    const registered = await registeredSchema(registry, each.subject, each.id);
+    if (registered !== null && !sameSchema(registered, each.schema)) throw differs(each.subject, each.id);
+    if (registered === null) missing.push(each);
     else restored.push({ subject: each.subject, id: each.id, outcome: 'there' });
   }
   if (missing.length === 0) return restored;
@@ -182,7 +181,7 @@ export async function restoreSchemas(
   return restored;
 }
 
-/** In the order of ids; the versions of a subject in the order of its own. */
+/** All schemas in order of id. A subject's versions are numbered in the same order. */
 async function wantedOf(archive: SchemaArchive, subjects: readonly string[]): Promise<Wanted[]> {
   const wanted: Wanted[] = [];
   for (const subject of subjects) {
@@ -202,12 +201,12 @@ async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]
       if (fillers > maxFillers) throw notEmpty(subject, id, last);
       const given = await importing.register(fillerSubject, fillerSchema(fillers), id - 1, fillers);
       if (given >= id) throw notEmpty(subject, id, given);
-      // A registry that numbers by itself would have given the next number.
+      // A registry that assigns ids by itself would have given the next one.
       honoursIds = given !== last + 1 && given === id - 1;
       last = given;
     }
     const given = await importing.register(subject, schema, id, version);
-    // Dying anywhere here: the repeat finds what is there and goes on with the rest.
+    // After a death anywhere in this loop, the repeat finds the registered schemas and adds the rest.
     if (given !== id) throw notEmpty(subject, id, given);
     last = id;
     restored.push({ subject, id, outcome: 'restored' });

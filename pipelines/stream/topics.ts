@@ -4,12 +4,12 @@ import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/re
 import type { SchemaName } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 
-/** Largest batch of records that the broker takes; ours are chunks of some 5,000 rows over all partitions. */
+/** The largest batch of records that the broker accepts. Our chunks are some 5,000 rows over all partitions. */
 const maxMessageBytes = 8 * 1024 * 1024;
 
 /**
- * Records are kept for ever: a new consumer group reads all history, and an old one can be read again. Named even where
- * the broker's own default is the same, since brokers are configured by others.
+ * Records are kept for ever, so that a new consumer group can read all history. Every setting is explicit, even where it
+ * is the broker's default, because others configure the brokers.
  */
 const topicSettings: Readonly<Record<string, string>> = {
   'cleanup.policy': 'delete',
@@ -21,10 +21,10 @@ const topicSettings: Readonly<Record<string, string>> = {
 const knownWithinMs = 30_000;
 const askAgainMs = 200;
 
-export interface TopicPlan {
+interface TopicPlan {
   prefix: string;
   register: RegisterName;
-  /** Of the changes topic: register_head.partitions. */
+  /** Partitions of the changes topic: register_head.partitions. */
   partitions: number;
 }
 
@@ -40,20 +40,20 @@ function wantedTopics({ prefix, register, partitions }: TopicPlan): Wanted[] {
   ];
 }
 
-/** Deploy step: makes what is missing, then checks. Repeatable. */
+/** Deploy step: creates the topics that are missing, then checks all. Repeatable. */
 export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics());
     const missing = wantedTopics(plan).filter(({ topic }) => !existing.has(topic));
     if (missing.length > 0) {
       await admin.createTopics({
-        // Its own waiting gives up where the broker does not know the new topic yet: checkWhenKnown does not.
+        // The client's own wait fails while the broker does not know the new topic yet. checkWhenKnown retries.
         waitForLeaders: false,
         timeout: 30_000,
         topics: missing.map(({ topic, partitions }) => ({
           topic,
           numPartitions: partitions,
-          // The broker's default.
+          // -1 stands for the broker's default.
           replicationFactor: -1,
           configEntries: Object.entries(topicSettings).map(([name, value]) => ({ name, value })),
         })),
@@ -63,7 +63,7 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void>
   });
 }
 
-/** A broker with much to do answers for some moments that a topic that it has just made is unknown or has no leader. */
+/** A busy broker may say for a moment that a topic that it has just created is unknown or has no leader. */
 async function checkWhenKnown(admin: Admin, plan: TopicPlan): Promise<void> {
   const deadline = Date.now() + knownWithinMs;
   for (;;) {
@@ -118,7 +118,7 @@ async function check(admin: Admin, plan: TopicPlan): Promise<void> {
 function checkSettings(topic: string, found: ReadonlyMap<string, string>): void {
   const wrong = Object.entries(topicSettings).filter(([name, value]) => found.get(name) !== value);
   if (wrong.length === 0) return;
-  const differences = wrong.map(([name, value]) => `${name} is ${found.get(name) ?? 'not told'}, must be ${value}`);
+  const differences = wrong.map(([name, value]) => `${name} is ${found.get(name) ?? 'not known'}, must be ${value}`);
   const change = wrong.map(([name, value]) => `${name}=${value}`).join(',');
   throw new StreamError(
     'topic_settings_differ',
@@ -148,10 +148,7 @@ async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<R
   }
 }
 
-/**
- * Consumer groups: one side effect each. A new name means reading every topic from its beginning again, so these are
- * as fixed as a table's name.
- */
+/** A consumer group with another name would read every topic from its beginning again, so these names never change. */
 export function materializeGroup(prefix: string): string {
   return `${prefix}padron.materialize`;
 }
@@ -159,7 +156,7 @@ export function watchGroup(prefix: string): string {
   return `${prefix}padron.watch`;
 }
 
-/** A topic that publishing writes: its name, the registry's subject of its values, and their schema. */
+/** A topic that an edition is produced to, with the registry's subject of its values and their schema. */
 export interface Output {
   topic: string;
   subject: string;
@@ -171,7 +168,7 @@ export function changesOutput(prefix: string, register: RegisterName): Output {
   return { topic, subject: `${topic}-value`, schema: register };
 }
 
-/** One partition: editions are in order. */
+/** The editions topic has one partition, so that editions are in order. */
 export function editionsOutput(prefix: string, register: RegisterName): Output {
   const topic = editionsTopic(prefix, register);
   return { topic, subject: `${topic}-value`, schema: 'edition' };

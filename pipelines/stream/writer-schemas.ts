@@ -5,15 +5,15 @@ import { UndecodableRecord } from '../changes/errors.ts';
 import { headerBytes, schemaHeader, schemaIdOf, schemaText } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 import type { SchemaRegistry } from './registry.ts';
-import { type SchemaArchive, toldOf } from './schema-archive.ts';
+import { registeredSchema, type SchemaArchive } from './schema-archive.ts';
 import { changesOutput } from './topics.ts';
 
-/** Gives records in the schema that this release reads. */
+/** Translates records into the schema that this release reads. */
 export interface RecordSchemas {
   /**
-   * The value with the register's current schema: the same bytes where it has that one already.
-   * @throws UndecodableRecord where its schema is unknown or cannot be read as the current one; StreamError
-   *   `registry_unavailable` when nobody could be asked
+   * The value in the register's current schema. A value that already has it is returned unchanged.
+   * @throws UndecodableRecord when its schema is unknown or cannot be read as the current one; StreamError
+   *   `registry_unavailable` when neither the registry nor the archive answers
    */
   current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord>;
 }
@@ -21,35 +21,34 @@ export interface RecordSchemas {
 /** A record of another release with the fields of this one. */
 export interface TranslatedRecord {
   value: Buffer;
-  /** Cells of a row in it. */
+  /** Number of cells in its rows. */
   columns: number;
 }
 
 /**
- * Which columns the rows of a translated record have: `today`, by name, for whoever reads what they say; `as_written` for
- * whoever stores them: a row that is read again must be the one that was stored at first, and each edition's columns are in
- * the catalogue.
+ * Which columns the rows of a translated record get. `today` is for readers that use the cells by name. `as_written` is for
+ * readers that store the rows: a repeated record must give the row that was stored first, and the catalogue has each
+ * edition's columns.
  */
 export type RowColumns = 'today' | 'as_written';
 
-/** Text of a register's schema by its registry id; null: neither the registry nor the archive knows it. */
+/** Finds a register's schema by its registry id. Null when neither the registry nor the archive knows it. */
 export type SchemaSource = (register: RegisterName, id: number) => Promise<string | null>;
 
-/** The registry's answer for the topic's own subject; else what the archive kept of a registry that lost it. */
+/** Asks the registry for the topic's own subject first, then the archive, which has the schemas of a lost registry. */
 export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, prefix: string): SchemaSource {
   return async (register, id) => {
     const { subject } = changesOutput(prefix, register);
-    const told = await toldOf(registry, subject, id);
-    if (told !== null) return told;
-    return (await archive.schemasOf(subject)).find((kept) => kept.id === id)?.schema ?? null;
+    const registered = await registeredSchema(registry, subject, id);
+    return registered ?? (await archive.schemasOf(subject)).find((kept) => kept.id === id)?.schema ?? null;
   };
 }
 
 type Translate = (value: Buffer) => TranslatedRecord;
 
 /**
- * Records are kept for ever, so a topic holds those of earlier releases too. They are resolved to the current schema as
- * Avro lays down (a field that did not exist takes its default) and encoded anew; each schema is asked for once.
+ * Translates records of earlier releases, which a topic keeps for ever. They are resolved to the current schema by Avro's
+ * rules (a missing field takes its default) and encoded again. Each schema is fetched once.
  */
 export class WriterSchemas implements RecordSchemas {
   readonly #source: SchemaSource;
@@ -58,7 +57,7 @@ export class WriterSchemas implements RecordSchemas {
   readonly #textOf: (register: RegisterName) => string;
   readonly #translations = new Map<string, Promise<Translate>>();
 
-  /** `currentIds`: registry id of the schema that `textOf` gives (schemas/avro, unless a test says otherwise). */
+  /** `currentIds` are the registry ids of the schemas that `textOf` returns: those of schemas/avro, except in tests. */
   constructor(
     source: SchemaSource,
     currentIds: ReadonlyMap<RegisterName, number>,
@@ -83,8 +82,8 @@ export class WriterSchemas implements RecordSchemas {
     if (known !== undefined) return known;
     const made = this.#make(register, id);
     this.#translations.set(key, made);
-    // Nobody answered: the next try asks again. That a schema is unknown is remembered, or a bad record would be asked
-    // about for ever.
+    // When neither answered, the next try asks again. An unknown schema is remembered, so that a bad record does not
+    // cause a request each time it is read.
     made.catch((error: unknown) => {
       if (!(error instanceof UndecodableRecord)) this.#translations.delete(key);
     });
@@ -96,7 +95,7 @@ export class WriterSchemas implements RecordSchemas {
     if (currentId === undefined) throw new Error(`no current schema of ${register} was given`);
     const text = await this.#source(register, id).catch((error: unknown) => {
       if (error instanceof StreamError) throw error;
-      const message = `nobody tells schema ${id} of ${register}`;
+      const message = `neither registry nor archive answered for schema ${id} of ${register}`;
       throw new StreamError('registry_unavailable', message, { retryable: true, cause: error });
     });
     if (text === null) throw new UndecodableRecord(`schema id ${id} is not known`);
@@ -108,10 +107,10 @@ export class WriterSchemas implements RecordSchemas {
     if (!agree(namesOf(columns), namesOf(today)))
       throw new UndecodableRecord(`schema id ${id} has other columns at the places of today's`);
     const newer = namesOf(columns.slice(today.length));
-    // Reading on would drop these cells from the state, and no later edition would bring them back.
+    // An older release would drop these cells from the state, and no later edition would bring them back.
     if (newer.length > 0)
       throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer.join()}`);
-    // In place: the list is that of the schema itself.
+    // The list belongs to the parsed schema, so replacing it in place changes the reader's schema.
     if (this.#rows === 'as_written') today.splice(0, Infinity, ...columns);
     return translation(writer, reader, id, currentId);
   }
@@ -133,7 +132,7 @@ function translation(writer: unknown, reader: unknown, id: number, currentId: nu
       const record: unknown = readerType.fromBuffer(value.subarray(headerBytes), resolver as never);
       return { value: Buffer.concat([header, readerType.toBuffer(record)]), columns };
     } catch {
-      // avsc's own text quotes bytes of the record, which may be a person's name.
+      // The error of avsc quotes bytes of the record, which may be a person's name, so it is not passed on.
       throw new UndecodableRecord(`not of its schema ${id}`);
     }
   };

@@ -2,27 +2,27 @@ import { z } from 'zod';
 import { inOwnProcess, type JobProgram, type RunJob } from '../../runtime/job-process.ts';
 import { StreamError, type StreamErrorCode } from '../kafka.ts';
 
-/** What the producer process is told, one JSON document on its standard input. The end of the input ends the process. */
+/** A job, sent to the producer process as one JSON line on standard input. The process ends when its input ends. */
 export const jobSchema = z.object({
   brokers: z.string(),
   topic: z.string(),
   edition: z.number().int().positive(),
-  /** Of the schema that the change file carries. */
+  /** Registry id of the schema in the change file. */
   schemaId: z.number().int(),
   partitions: z.number().int().positive(),
   changeFile: z.string(),
   sha256: z.string(),
-  /** Rows in the file, as the catalogue says. */
+  /** Rows of the file according to the catalogue. */
   rows: z.number().int().nonnegative(),
-  /** Blocks of the file that an earlier run saw acknowledged: counted, not sent again. */
+  /** Blocks that Kafka acknowledged in an earlier run. They are counted but not sent again. */
   acknowledgedBlocks: z.number().int().nonnegative(),
-  /** A chunk is sent once it has so many rows or bytes; it is larger by at most one block of the file. */
+  /** A chunk is sent once it has this many rows or bytes. It may exceed them by one block of the file. */
   rowsPerChunk: z.number().int().positive(),
   bytesPerChunk: z.number().int().positive(),
-  /** Of every record. */
+  /** Headers that every record gets. */
   recordHeaders: z.record(z.string(), z.string()),
   requestTimeoutMs: z.number().int().positive(),
-  /** How often one chunk is sent anew, each time by a new producer, before the process gives up. */
+  /** How often a chunk is sent, each time by a new producer, before the process gives up. */
   sendAttempts: z.number().int().positive(),
 });
 export type ProducerJob = z.infer<typeof jobSchema>;
@@ -30,7 +30,7 @@ export type ProducerJob = z.infer<typeof jobSchema>;
 const progressSchema = z.object({
   kind: z.literal('progress'),
   step: z.enum(['checking', 'sending']),
-  /** Rows acknowledged so far, those of earlier runs included. */
+  /** Rows acknowledged so far, including those of earlier runs. */
   rows: z.number(),
   totalRows: z.number(),
   rowsPerSecond: z.number(),
@@ -38,7 +38,7 @@ const progressSchema = z.object({
 });
 export type ProducerProgress = z.infer<typeof progressSchema>;
 
-/** What the producer process says, one JSON document a line on its standard output. */
+/** A message of the producer process: one JSON line on standard output. */
 const messageSchema = z.discriminatedUnion('kind', [
   progressSchema,
   z.object({
@@ -55,15 +55,15 @@ export const producerProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),
   // Chunks of a few thousand rows need far less.
   maxHeapMb: 256,
-  // Nothing of the environment: the job says everything, and no secret belongs there.
+  // The job contains everything, so the process gets no environment and no secrets.
   env: {},
 };
 
 export type ProducerDone = Extract<ProducerMessage, { kind: 'done' }>;
 
 /**
- * Runs a job of the producer to its end, in a process of its own unless `run` says another. An aborted signal kills it.
- * @throws StreamError with the process's own code, or `producer_failed` when it ended without a word
+ * Runs a producer job to its end, in a process of its own unless `run` runs it elsewhere. An aborted signal kills it.
+ * @throws StreamError with the process's own code, or `producer_failed` when it ended without an answer
  */
 export async function runProducer(
   job: ProducerJob,
@@ -71,11 +71,11 @@ export async function runProducer(
   signal: AbortSignal,
   run: RunJob = inOwnProcess(producerProgram),
 ): Promise<ProducerDone> {
-  const told = (line: unknown) => {
+  const onMessage = (line: unknown) => {
     const message = messageSchema.parse(line);
     if (message.kind === 'progress') report(message);
   };
-  const { answer, end, errorText } = await run(job, told, signal);
+  const { answer, end, errorText } = await run(job, onMessage, signal);
   if (answer === null) {
     throw new StreamError('producer_failed', `the producer ended (${end}) ${errorText}`.trim(), { retryable: true });
   }

@@ -4,17 +4,18 @@ import { sha256OfFile } from '../../archive/local-copies.ts';
 import { openChangeFile } from '../../changes/change-file.ts';
 import { makeKafka } from '../../runtime/kafka.ts';
 import { makeLogger } from '../../runtime/log.ts';
-import { type ChunkSender, KafkaChunkSender, StreamError } from '../kafka.ts';
+import { KafkaChunkSender, StreamError } from '../kafka.ts';
 import { jobSchema, type ProducerJob, type ProducerMessage } from './job.ts';
 import { PreparedChunk, RecordCutter } from './records.ts';
 
-// A process of its own: encoding millions of records would keep the worker from its heartbeats, and its memory has a limit.
+// The producer is a process of its own, so that encoding millions of records neither delays the worker's heartbeats nor
+// exceeds a memory limit.
 
 const progressMs = 1_000;
-/** CPU seconds up to the last answer. */
-let used = 0;
+/** CPU seconds of the process when it answered the last job. */
+let cpuSecondsBefore = 0;
 
-function say(message: ProducerMessage): void {
+function send(message: ProducerMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }
 
@@ -29,7 +30,7 @@ function reportEvery(job: ProducerJob, state: SendState): NodeJS.Timeout {
     }
     const seconds = (performance.now() - startedAt) / 1000;
     const rate = sending && seconds > 0.5 ? (state.rows - startRows) / seconds : 0;
-    say({
+    send({
       kind: 'progress',
       step: sending ? 'sending' : 'checking',
       rows: state.rows,
@@ -47,7 +48,7 @@ async function produce(job: ProducerJob): Promise<void> {
   const kafka = makeKafka(job.brokers, 'padron-producer', makeLogger('producer', 'warn'));
   const sender = new KafkaChunkSender(kafka, { requestTimeoutMs: job.requestTimeoutMs });
   try {
-    // Before the first record is sent: what is in Kafka cannot be taken back.
+    // Check the file before the first record is sent: records in Kafka cannot be taken back.
     const found = await sha256OfFile(job.changeFile);
     if (found !== job.sha256) throw changed(`has hash ${found}, the edition was frozen with ${job.sha256}`);
     const file = await openChangeFile(job.changeFile);
@@ -63,19 +64,19 @@ async function produce(job: ProducerJob): Promise<void> {
     await sender.close().catch(() => {});
   }
   const { userCPUTime, systemCPUTime } = process.resourceUsage();
-  const before = used;
-  used = (userCPUTime + systemCPUTime) / 1e6;
-  const cpuSeconds = used - before;
-  say({ kind: 'done', rows: state.rows, rowsByPartition, cpuSeconds });
+  const before = cpuSecondsBefore;
+  cpuSecondsBefore = (userCPUTime + systemCPUTime) / 1e6;
+  const cpuSeconds = cpuSecondsBefore - before;
+  send({ kind: 'done', rows: state.rows, rowsByPartition, cpuSeconds });
 }
 
 function changed(what: string): StreamError {
   return new StreamError('change_file_differs', `the change file ${what}`, { retryable: false });
 }
 
-function sayFailed(error: unknown): void {
+function sendFailure(error: unknown): void {
   const { code, retryable } = error as { code?: unknown; retryable?: unknown };
-  say({
+  send({
     kind: 'failed',
     code: typeof code === 'string' ? code : 'producer_failed',
     message: error instanceof Error ? error.message : String(error),
@@ -83,23 +84,23 @@ function sayFailed(error: unknown): void {
   });
 }
 
-// The next job comes once the parent has this one's answer.
+// The parent sends the next job only after it has this one's answer.
 const lines = createInterface({ input: process.stdin });
 lines.on('line', async (line) => {
   try {
     await produce(jobSchema.parse(JSON.parse(line)));
   } catch (error) {
-    sayFailed(error);
+    sendFailure(error);
   }
 });
-// No more jobs, or the parent is gone and nobody would know what we send from here on.
+// The input ends when there are no more jobs, or when the parent died. Then nobody would record what is sent.
 lines.on('close', () => process.exit(0));
 
-/** Blocks of a change file: raw bytes of `count` records. */
+/** Blocks of a change file: the bytes of `count` records each. */
 export type Blocks = AsyncIterable<{ bytes: Buffer; count: number }>;
 
 interface SendState {
-  /** Acknowledged, those of earlier runs included. */
+  /** Acknowledged rows and blocks, including those of earlier runs. */
   rows: number;
   blocks: number;
 }
@@ -110,14 +111,14 @@ interface Filled {
 }
 
 /**
- * Sends the blocks in order, one chunk at a time, and keeps `state` at what is acknowledged; resolves with the rows by
- * partition. The next chunk is filled while the broker writes the last. Dying anywhere here loses nothing: the next run
- * sends again what was not acknowledged, and whoever reads the topic takes repeats as one.
+ * Sends the blocks in order, one chunk at a time, and keeps `state` at what is acknowledged. Resolves with the rows by
+ * partition. The next chunk is filled while the broker writes the last one. A death here loses nothing: the next run sends
+ * again what was not acknowledged, and readers take repeats as one.
  */
 async function sendBlocks(
   blocks: Blocks,
   cutter: RecordCutter,
-  sender: ChunkSender,
+  sender: KafkaChunkSender,
   job: ProducerJob,
   state: SendState,
 ): Promise<number[]> {
@@ -128,14 +129,14 @@ async function sendBlocks(
       state.rows += filled.chunk.rows;
       state.blocks += filled.blocks;
     });
-    // Awaited a round later, or below: an unhandled rejection meanwhile would end the process without a word.
+    // The promise is awaited in the next round or below. Until then an unhandled rejection would end the process silently.
     inFlight.catch(() => {});
   }
   await inFlight;
   return cutter.rowsByPartition;
 }
 
-async function sendOne(sender: ChunkSender, job: ProducerJob, chunk: PreparedChunk): Promise<void> {
+async function sendOne(sender: KafkaChunkSender, job: ProducerJob, chunk: PreparedChunk): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await sender.sendPrepared(job.topic, chunk);
@@ -147,7 +148,7 @@ async function sendOne(sender: ChunkSender, job: ProducerJob, chunk: PreparedChu
   }
 }
 
-/** Two chunks take turns: the caller comes for the next only once it has sent the last, and then the one before is done. */
+/** Two chunks take turns. When the caller asks for the next one, the chunk before the last has been acknowledged. */
 async function* chunks(
   blocks: Blocks,
   cutter: RecordCutter,
@@ -160,7 +161,7 @@ async function* chunks(
   let skip = job.acknowledgedBlocks;
   for await (const block of blocks) {
     if (skip > 0) {
-      // Acknowledged in an earlier run: only counted.
+      // This block was acknowledged in an earlier run, so it is only counted.
       cutter.cut(block.bytes, block.count, null);
       skip -= 1;
       state.rows += block.count;

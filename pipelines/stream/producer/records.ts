@@ -5,8 +5,8 @@ import { schemaHeader } from '../../changes/record.ts';
 import { BlockCursor, layoutOf } from '../../changes/record-bytes.ts';
 
 /**
- * Puts the blocks of a change file into chunks for Kafka. The records' bytes stay as the file has them: only the five-byte
- * header goes before each, and key and partition come from the key's bytes inside it (a RUC, or a supplier's id).
+ * Cuts the blocks of a change file into chunks for Kafka. A record's bytes stay as they are in the file, behind a five-byte
+ * header. Its Kafka key, and so its partition, are the bytes of its key (a RUC, or a supplier's id).
  */
 export class RecordCutter {
   readonly #record: BlockCursor;
@@ -15,7 +15,7 @@ export class RecordCutter {
   /** Records seen so far, by partition. */
   readonly rowsByPartition: number[];
 
-  /** `schema`: the one that the file carries, as parsed JSON; `schemaId`: its number in the registry. */
+  /** `schema` is the file's own schema as parsed JSON, and `schemaId` its id in the registry. */
   constructor(options: { schema: unknown; schemaId: number; edition: number; partitions: number }) {
     this.#header = schemaHeader(options.schemaId);
     this.#record = new BlockCursor(layoutOf(options.schema));
@@ -24,8 +24,8 @@ export class RecordCutter {
   }
 
   /**
-   * Adds one block of `count` records to the chunk; without a chunk they are only counted.
-   * @throws UndecodableRecord where the block is not what the schema says, or of another edition
+   * Adds one block of `count` records to the chunk. Without a chunk they are only counted.
+   * @throws UndecodableRecord when the block does not fit the schema, or belongs to another edition
    */
   cut(bytes: Buffer, count: number, chunk: PreparedChunk | null): void {
     const record = this.#record;
@@ -42,19 +42,19 @@ export class RecordCutter {
   }
 }
 
-// The hash of Kafka's own Java client (murmur2, seed 0x9747b28c), so that any other producer puts a RUC in the same place.
+// The hash of Kafka's own Java client (murmur2, seed 0x9747b28c), so that any producer puts a RUC into the same partition.
 const seed = 0x9747b28c;
 const multiplier = 0x5bd1e995;
 
 /**
- * Partition of a key: the bytes [start, end) of `bytes`. Never change it: a RUC's records are in order only within one
- * partition, and the count of partitions may grow only between editions.
+ * Partition of the key in `bytes` from `start` to `end`. Never change this function: a RUC's records are in order only
+ * within one partition. The number of partitions may grow only between editions.
  */
 export function partitionOf(bytes: Uint8Array, start: number, end: number, partitions: number): number {
   return (murmur2(bytes, start, end) & 0x7fffffff) % partitions;
 }
 
-/** 32-bit hash, signed. */
+/** A signed 32-bit hash. */
 export function murmur2(bytes: Uint8Array, start: number, end: number): number {
   let hash = seed ^ (end - start);
   let at = start;
@@ -74,16 +74,16 @@ export function murmur2(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /**
- * Records of one chunk, already in Kafka's wire format (record batch version 2), by partition.
+ * The records of one chunk by partition, already in Kafka's wire format (record batch version 2).
  *
- * Why: the client makes a 512-byte buffer and some twenty objects for every record it encodes, 8 µs each, which was the largest
- * part of a first load. Here a record is written once, from the change file's bytes into its partition's buffer. The
- * client still does everything else: batch headers, checksums, sequence numbers, leaders, retries.
+ * Why: the client makes a 512-byte buffer and some twenty objects for every record that it encodes. That took 8 µs each,
+ * the largest part of a first load. Here a record is written once, from the change file's bytes into its partition's
+ * buffer. The client still does everything else: batch headers, checksums, sequence numbers, leaders, retries.
  *
- * How: kafkajs 2.2.4 (pinned; no release since 2023) asks three things of the list of messages it is given: `find` (one
- * without a value), `reduce` (put them by partition), and of each partition's list `length` and `map` (timestamps, then encoded
- * records). asMessages() answers these. test/unit compares the bytes with the client's own encoder, and test/contract
- * reads them back.
+ * How: kafkajs 2.2.4 (pinned; no release since 2023) calls three methods of the message list that it gets: `find` (for a
+ * message without a value), `reduce` (to group them by partition), and on each group `length` and `map` (for timestamps,
+ * then for encoded records). `asMessages` implements these. The unit tests compare the bytes with the client's own encoder,
+ * and the contract tests read them back.
  */
 export class PreparedChunk {
   readonly #partitions: PreparedPartition[];
@@ -95,12 +95,12 @@ export class PreparedChunk {
     this.#partitions = Array.from({ length: partitions }, () => new PreparedPartition(trailer, firstBytes));
   }
 
-  /** Of all partitions together: no batch that the broker gets is larger. */
+  /** Bytes of all partitions together. No batch that the broker gets is larger. */
   get bytes(): number {
     return this.#partitions.reduce((sum, partition) => sum + partition.bytes, 0);
   }
 
-  /** Only once the chunk's send has ended: a retry encodes the same bytes again. */
+  /** Call it only after the chunk's send has ended, because a retry encodes the same bytes again. */
   clear(): void {
     this.rows = 0;
     for (const partition of this.#partitions) partition.clear();
@@ -122,12 +122,12 @@ export class PreparedChunk {
     this.rows += 1;
   }
 
-  /** For tests: the records of a partition end to end. */
+  /** All records of a partition, for tests. */
   bytesOf(partition: number): Buffer {
     return this.#partitions[partition]!.written();
   }
 
-  /** What the client takes for its list of messages. */
+  /** The chunk in the form of the client's message list. */
   asMessages(): Message[] {
     const filled = [...this.#partitions.entries()].filter(([, { length }]) => length > 0);
     const byPartition = Object.fromEntries(filled);
@@ -135,7 +135,7 @@ export class PreparedChunk {
   }
 }
 
-/** Headers of a Kafka record: beside key and value, readable without decoding either. */
+/** Headers of a Kafka record, which can be read without decoding key or value. */
 export type RecordHeaders = Readonly<Record<string, string>>;
 
 function encodeRecordHeaders(headers: RecordHeaders): Buffer {
@@ -149,14 +149,14 @@ function encodeRecordHeaders(headers: RecordHeaders): Buffer {
   return out.subarray(0, at);
 }
 
-/** The client's encoder, as far as it looks at one that is done. */
+/** The fields of the client's encoder that it reads after encoding. */
 interface Encoded {
   buf: Buffer;
   buffer: Buffer;
 }
 const nothing: Encoded = { buf: Buffer.alloc(0), buffer: Buffer.alloc(0) };
 const probe = { key: Buffer.alloc(0), value: Buffer.alloc(0) };
-/** Of a record besides key and value: six lengths and marks of at most five bytes. */
+/** Bytes of a record besides key, value and headers: at most six numbers of five bytes. */
 const mostAround = 32;
 const mostPerLength = 5;
 
@@ -191,7 +191,7 @@ class PreparedPartition {
     this.#reserve(keyLength + valueLength + trailer.length + mostAround);
     const to = this.#bytes;
     const offsetDelta = this.length;
-    // attributes and timestamp delta (both 0), offset delta, key, value, headers
+    // A record is: attributes and timestamp delta (both 0), offset delta, key, value, headers.
     const texts = sizeOfLong(keyLength) + keyLength + sizeOfLong(valueLength) + valueLength;
     const size = 2 + sizeOfLong(offsetDelta) + texts + trailer.length;
     let at = writeLong(to, this.#at, size);
@@ -210,8 +210,8 @@ class PreparedPartition {
   }
 
   /**
-   * The client maps the list twice: to its timestamps (none: all records take the time of sending) and to encoded
-   * records, of which the first here holds all bytes. What it makes of a message tells which of the two it is.
+   * The client maps the list twice, which the type of the callback's result distinguishes. First it asks for timestamps:
+   * there are none, so all records get the time of sending. Then it asks for encoded records: the first holds all bytes.
    */
   map(callback: (message: typeof probe, index: number) => unknown): unknown[] {
     if (typeof callback(probe, 0) !== 'object') return [];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type ChunkSender, KafkaChunkSender, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
+import { KafkaChunkSender, type StreamOffsets } from '../../../pipelines/stream/kafka.ts';
 import { PreparedChunk } from '../../../pipelines/stream/producer/records.ts';
 import { makeStreamHarness, type StreamHarness } from '../../support/engines/stream.ts';
 
@@ -8,7 +8,8 @@ import { makeStreamHarness, type StreamHarness } from '../../support/engines/str
 const clients = [
   {
     name: 'kafkajs',
-    sender: (harness: StreamHarness): ChunkSender => new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 10_000 }),
+    sender: (harness: StreamHarness): KafkaChunkSender =>
+      new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 10_000 }),
     offsets: (harness: StreamHarness): StreamOffsets => harness.offsets,
   },
 ];
@@ -16,7 +17,7 @@ const clients = [
 describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) => {
   let harness: StreamHarness;
   let topic: string;
-  let sender: ChunkSender;
+  let sender: KafkaChunkSender;
   let offsets: StreamOffsets;
   beforeAll(async () => {
     harness = await makeStreamHarness(inject('endpoints'));
