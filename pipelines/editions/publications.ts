@@ -89,7 +89,7 @@ export async function detectPublication(
   const rows = await lastVersions(client, register, knownVersions);
   const isThere = (row: VersionRow) => row.url === null || row.url === url;
   const isVersion = (row: VersionRow) => isThere(row) && sameVersion(row, version);
-  // A waiting version is resumed when the site still has it, or when no validator could tell it from this one.
+  // A waiting version is resumed when the site still has it, or when no validator distinguishes it from this one.
   const waiting = rows.find(
     (row) =>
       row.state === 'detectada' &&

@@ -4,7 +4,7 @@ import { KafkaChunkSender, type StreamOffsets } from '../../../pipelines/stream/
 import { PreparedChunk } from '../../../pipelines/stream/producer/records.ts';
 import { makeStreamHarness, type StreamHarness } from '../../support/engines/stream.ts';
 
-// What every implementation of the stream's interfaces must do. Another Kafka client becomes another entry here.
+// Every Kafka client must pass these tests. A second client would be a second entry here.
 const clients = [
   {
     name: 'kafkajs',
@@ -48,12 +48,12 @@ describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) =
     return found.sort((one, other) => one.partition - other.partition || one.offset - other.offset);
   }
 
-  test('a topic without records ends at 0, and a group that never committed stands at 0', async () => {
+  test('a topic without records ends at 0, and a group that never committed is at 0', async () => {
     expect(await offsets.ends(topic)).toEqual([0, 0, 0, 0, 0, 0]);
     expect(await offsets.committed(`${harness.prefix}nobody`, topic)).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
-  test('records keep their bytes, key, partition and order; the ends show how many there are', async () => {
+  test('records keep their bytes, key, partition and order; the ends give their number', async () => {
     const sizes = [0, 1, 63, 64, 127, 128, 8_191, 8_192, 100_000];
     const values = sizes.map((size, index) => Buffer.alloc(size, index + 1));
     await sender.send(
@@ -81,7 +81,7 @@ describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) =
     expect(after.map((end, partition) => end - before[partition]!)).toEqual(new Array(6).fill(2_000));
   });
 
-  test('a prepared chunk arrives as the same records would, also when it is used again', async () => {
+  test('a prepared chunk arrives like the same records, also when it is used again', async () => {
     const header = Buffer.from([0, 0, 0, 0, 9]);
     const chunk = new PreparedChunk(6);
     const before = await offsets.ends(topic);
@@ -108,7 +108,7 @@ describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) =
     }
   });
 
-  test('a chunk that cannot be sent is a typed error that may be tried again, and the sender goes on afterwards', async () => {
+  test('a chunk that cannot be sent is a typed, retryable error, and the sender works again afterwards', async () => {
     const before = (await offsets.ends(topic))[5]!;
     await expect(sender.send(topic, [record(5, Buffer.alloc(9 * 1024 * 1024))])).rejects.toMatchObject({
       code: 'send_failed',

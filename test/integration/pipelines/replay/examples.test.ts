@@ -14,7 +14,7 @@ import {
 } from '../../../support/engines/stream.ts';
 import { type Python, pythonWithPackages } from '../../../support/process/python-packages.ts';
 
-// What the README shows to data engineers, run as it stands there.
+// These tests run the README's examples for data engineers unchanged.
 const execute = promisify(execFile);
 let harness: StreamHarness;
 let python: Python;
@@ -51,7 +51,7 @@ describe('the examples in Python', () => {
     expect(rows.map(({ ruc, edition: _, ...row }) => [ruc, Object.values(row)])).toEqual(expected);
   });
 
-  test('read the topic with its five-byte header, repeats once', async () => {
+  test('read the topic with its five-byte header and take repeats once', async () => {
     await produceTestEdition(harness, 2, files[1]!);
     const rows = await run('read_topic.py', changesTopic(harness.prefix, 'padron_reducido'));
     const identity = (change: { edition: unknown; ruc: unknown }) => `${change.edition} ${change.ruc}`;

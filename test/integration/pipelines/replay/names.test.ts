@@ -12,8 +12,8 @@ import { runPadron } from '../../../support/process/command.ts';
 import { rucOf } from '../../../support/registers/companies.ts';
 import { ReplayHarness } from '../../../support/registers/replay-harness.ts';
 
-// The index of names after each thing that can happen to a name, then after each kind of damage. One story: the tests run in
-// their order.
+// These tests check the index of names after every kind of change to a name, and then after every kind of damage. They
+// build on each other and run in this order.
 const signal = new AbortController().signal;
 const table = servingTables.names;
 const person = rucOf(1, '10');
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.close());
 
-/** With the names as `readName` reads them. */
+/** Rows with the names as `readName` reads them. */
 async function written(name: string, readName = (nombre: string) => nombre): Promise<string> {
   const path = join(harness.stream.folder, name);
   const lines = [...names].map(([ruc, nombre]) => {
@@ -50,7 +50,7 @@ async function publish(previous: CompareInput['previous'] = null): Promise<void>
   await harness.publish('padron_reducido', path, `2026-11-${String(day).padStart(2, '0')}`, previous);
 }
 
-/** In ranges of a few rows, so that there are many. */
+/** Verifies with small ranges, so that there are many. */
 async function verified(): Promise<VerifyReport> {
   const plan = await planVerification(harness.planDependencies(), 'padron_reducido');
   if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
@@ -70,7 +70,7 @@ const run = (query: string) =>
   harness.stream.clickhouse.command({ query, clickhouse_settings: { mutations_sync: '2', async_insert: 0 } });
 
 describe('the index is equal', () => {
-  test('after a first load: a name without letters has no row, a person none', async () => {
+  test('after a first load, where a name without letters and a person have no row', async () => {
     await publish();
     await expectEqual(401);
   });
@@ -190,24 +190,24 @@ describe('damage is found and a rebuild repairs it', () => {
     await expectEqual(400);
   });
 
-  test('a whole index that is gone: every company is missing, as many are listed as are asked for', async () => {
+  test('an index that is gone completely: every company is missing, and as many are listed as requested', async () => {
     await run(`TRUNCATE TABLE ${table}`);
     const report = await verified();
     expect(report.names).toEqual({ rows: 400, missing: 400, extra: 0, differs: 0 });
     expect(report.listed).toHaveLength(100);
     const { environment } = harness.stream;
-    const told = await runPadron(['verify', '--register', 'padron_reducido'], {
+    const output = await runPadron(['verify', '--register', 'padron_reducido'], {
       ...environment,
       WORK_DIR: harness.workDir,
     });
-    expect(told.code).toBe(1);
-    expect(told.stdout).toContain('names: 400 missing, 0 that should not be there, 0 with another row');
-    expect(told.stdout).toContain(`names missing ${company(1)}`);
-    expect(told.stdout).not.toContain(person);
+    expect(output.code).toBe(1);
+    expect(output.stdout).toContain('names: 400 missing, 0 that should not be there, 0 with another row');
+    expect(output.stdout).toContain(`names missing ${company(1)}`);
+    expect(output.stdout).not.toContain(person);
   });
 });
 
-describe('after a re-baseline by a parser that reads names otherwise', () => {
+describe('after a re-baseline by a parser that reads names differently', () => {
   const rebuilt = () =>
     rebuild(
       { ...harness.planDependencies(), clickhouse: harness.stream.clickhouse },
@@ -220,7 +220,7 @@ describe('after a re-baseline by a parser that reads names otherwise', () => {
     await rebuilt();
   });
 
-  test('each company has the name that today’s parser reads, whatever changed with it, and old rows count for nothing', async () => {
+  test('each company has the name that today’s parser reads, whatever else changed, and old rows are ignored', async () => {
     const today = (nombre: string) => nombre.replaceAll('EMPRESA', 'COMPAÑÍA');
     const knownColumns = padronReducido.columns.map(({ name }) => name);
     const publicationPath = await written('as-today.zip', today);
@@ -242,7 +242,7 @@ describe('after a re-baseline by a parser that reads names otherwise', () => {
     await expectEqual(399);
   });
 
-  test('and editions follow it', async () => {
+  test('later editions are correct too', async () => {
     names.set(company(63), 'EMPRESA 63 S.A.');
     doors.set(company(64), '12');
     await publish();

@@ -17,10 +17,10 @@ import {
   startMaterialize,
 } from '../../../support/engines/stream.ts';
 
-// A topic that begins with records of a release which did not know the last column of today, read from its beginning into
-// empty tables by today's.
+// A topic begins with records of a release that did not know today's last column. Today's release reads it from the
+// beginning into empty tables.
 const register: RegisterName = 'agentes_retencion';
-/** Under which the registry knew the schema of that release. */
+/** Registry id of that release's schema. */
 const earlierId = 700_001;
 
 interface RowType {
@@ -57,7 +57,7 @@ function change(edition: number, schema: Schema, place: number, before: Cells, a
   };
 }
 
-/** Writes an edition's change file and sends its records, as publishing does. */
+/** Writes an edition's change file and sends its records, as the producer does. */
 async function publish(schema: Schema, schemaId: number, changes: readonly Change[]): Promise<EditionFile> {
   const { edition } = changes[0]!;
   const type = avro.Type.forSchema(schema as avro.Schema, { wrapUnions: false });
@@ -93,7 +93,7 @@ async function untilMaterialised(failures: readonly Error[]): Promise<void> {
     .toEqual(ends);
 }
 
-test('rows of a release with other columns are stored as they were at first: state and history are those of the change files', async () => {
+test('rows of a release with other columns are stored as they were at first, so that they agree with the change files', async () => {
   const files = [
     await publish(
       earlier,
@@ -124,7 +124,7 @@ test('rows of a release with other columns are stored as they were at first: sta
   };
   try {
     expect(await verified(1)).toMatchObject({ equal: true, rows: 3, history: { rows: 3, missing: 0, differs: 0 } });
-    // The re-baseline that the new column brings, in the same topic.
+    // The new column causes a re-baseline in the same topic.
     files.push(
       await publish(today, harness.ids.changes, [
         change(3, today, 0, null, ['UNA', '2000-01-01', 'R.S. 2']),

@@ -16,8 +16,8 @@ import { changesTopic, type RegisterName } from '../../../../schemas/registers.t
 import { inventedRuc } from '../../../support/engines/stream.ts';
 import { ReplayHarness, watchCompanies, writeBars } from '../../../support/registers/replay-harness.ts';
 
-// One history of two registers, all the way through: a first load, three days, a kept bad line, a revert. What is proved of
-// it afterwards depends on what stands before, so the tests of this file run in their order.
+// One history of two registers: a first load, three days, a bad line whose row is kept, and a revert. The tests build on
+// each other and run in this order.
 const used = ['padron_reducido', 'sancionados'] as const;
 const companies = 2_000;
 const signal = new AbortController().signal;
@@ -30,14 +30,14 @@ beforeAll(async () => {
 });
 afterAll(() => harness?.close());
 
-/** Day 1 has every company; later days change those of their number in fifty and take one in four hundred away. */
+/** Day 1 has every company. Each later day changes one company in fifty and removes one in four hundred. */
 function linesOn(day: number): string[] {
   const lines: string[] = [];
   for (let number = 0; number < companies + 10 * day; number += 1) {
     const changedOn = number % 50;
     if (number % 400 === 399 && day > (number / 400) % 4) continue;
     const estado = changedOn >= 2 && changedOn <= day ? 'BAJA DE OFICIO' : 'ACTIVO';
-    // Day 4 writes one line badly: its company keeps the row of day 3.
+    // Day 4 has one bad line, whose company keeps its row of day 3.
     const isBad = day === 4 && number === 77;
     const cells = isBad
       ? 'UNA LÍNEA CORTADA'
@@ -60,7 +60,7 @@ function publishBars(edition: number) {
   return harness.publish('sancionados', writeBars(path, bars), `2026-11-2${edition}`);
 }
 
-/** In this process, without the publication where a test has not touched what that part reads: each process costs a second. */
+/** Verifies in this process, since a child costs a second, and without the publication if a test has not touched it. */
 async function verified(register: RegisterName, withPublication = false): Promise<VerifyReport> {
   const plan = await planVerification(harness.planDependencies(), register);
   if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
@@ -76,7 +76,7 @@ async function expectEqual(withPublication = false): Promise<void> {
   }
 }
 
-async function notices(): Promise<{ events: number; deliveries: number }> {
+async function notifications(): Promise<{ events: number; deliveries: number }> {
   const { rows } = await harness.stream.pool.query<{ events: number; deliveries: number }>(
     'SELECT (SELECT count(*) FROM event) AS events, (SELECT count(*) FROM delivery) AS deliveries',
   );
@@ -92,13 +92,13 @@ interface Ended {
   stderr: string;
 }
 
-/** The operators' command on the harness's addresses. */
+/** Runs the operators' command on the harness's addresses. */
 async function padron(...args: string[]): Promise<Pick<Ended, 'code' | 'stdout'>> {
   const { code, stdout } = await runProgram(process.execPath, ['deploy/cli/padron.js', ...args]);
   return { code, stdout };
 }
 
-/** The same in a shell that has set limits; `$0` is Node.js. */
+/** Does the same in a shell that has set limits. `$0` is Node.js. */
 const runShell = (script: string) => runProgram('sh', ['-c', script, process.execPath]);
 
 function runProgram(program: string, args: readonly string[]): Promise<Ended> {
@@ -111,7 +111,7 @@ function runProgram(program: string, args: readonly string[]): Promise<Ended> {
   });
 }
 
-/** The newest row of each name, without those that are no longer so. */
+/** The newest live row of each name. */
 async function currentNames(): Promise<unknown[]> {
   const result = await harness.stream.clickhouse.query({
     query: 'SELECT * FROM ranked_name ORDER BY name, ruc, version DESC, is_deleted LIMIT 1 BY name, ruc',
@@ -121,7 +121,7 @@ async function currentNames(): Promise<unknown[]> {
 }
 
 const rebuildParts = () => ({ ...harness.planDependencies(), clickhouse: harness.stream.clickhouse });
-let told: { events: number; deliveries: number };
+let notified: { events: number; deliveries: number };
 
 describe('verify', () => {
   test('is equal after a first load', async () => {
@@ -143,12 +143,12 @@ describe('verify', () => {
   test('is equal after a revert of the last day', async () => {
     expect((await harness.revert('padron_reducido', 4)).updated).toBeGreaterThan(0);
     await expectEqual(true);
-    told = await notices();
-    // 102 on day 2, 153 on day 3, 204 on day 4; the correction of day 4 takes back a notice that never left.
-    expect(told.events).toBe(4);
+    notified = await notifications();
+    // 102 on day 2, 153 on day 3, 204 on day 4; the correction of day 4 cancels a delivery that was never sent.
+    expect(notified.events).toBe(4);
   });
 
-  test('finds one altered row, one that is missing and one too many, in state and history; a rebuild repairs them', async () => {
+  test('finds one altered, one missing and one extra row in state and history, and a rebuild repairs them', async () => {
     const [altered, added, missing] = [inventedRuc(500), inventedRuc(900_000), inventedRuc(152)];
     await run(`ALTER TABLE taxpayer UPDATE row = replaceOne(row, 'EMPRESA', 'EMPRESO') WHERE ruc = ${altered}`);
     await run(`INSERT INTO taxpayer VALUES (${added}, 1, 5, 0, '[]'), (10440000014, 1, 5, 0, '[]')`);
@@ -166,7 +166,7 @@ describe('verify', () => {
     expect(command.code).toBe(1);
     expect(JSON.parse(command.stdout)).toMatchObject([{ equal: false, differences: 4, listed: report.listed }]);
     expect(await verified('sancionados')).toMatchObject({ equal: true });
-    // A row of the next edition, which the consumers have just written: it must outlive the rebuild.
+    // Consumers have just written this row of the next edition, and it must survive the rebuild.
     await run(`INSERT INTO taxpayer VALUES (${added}, 5, 9, 0, '["ruc","[]"]')`);
     const rebuilt = await rebuild(rebuildParts(), ['padron_reducido'], () => {}, signal);
     expect(rebuilt).toMatchObject([{ register: 'padron_reducido', edition: 5 }]);
@@ -177,7 +177,7 @@ describe('verify', () => {
 });
 
 describe('rebuild', () => {
-  test('from nothing is the same state, history and names', async () => {
+  test('from nothing gives the same state, history and names', async () => {
     const names = await currentNames();
     expect(names).not.toEqual([]);
     for (const table of Object.values(servingTables)) await run(`TRUNCATE TABLE ${table}`);
@@ -191,7 +191,7 @@ describe('rebuild', () => {
     expect(await currentNames()).toEqual(names);
   });
 
-  test('that died after the exchange leaves no row behind: the next run brings it over', async () => {
+  test('that died after the exchange loses no row, because the next run copies it', async () => {
     const shadow = new Shadow(harness.stream.clickhouse);
     await shadow.create(
       new Map([
@@ -203,7 +203,7 @@ describe('rebuild', () => {
     await shadow.exchange();
     const late = inventedRuc(900_000);
     await run(`INSERT INTO ${shadowTables.state} VALUES (${late}, 5, 3, 0, '["ruc","[]"]')`);
-    // The process ended here.
+    // The process died here.
     expect(await new Shadow(harness.stream.clickhouse).recover()).toBe(true);
     const left = await harness.stream.clickhouse.query({
       query: `SELECT count() AS rows FROM ${servingTables.state} WHERE ruc = ${late}`,
@@ -214,7 +214,7 @@ describe('rebuild', () => {
     await run(`ALTER TABLE taxpayer DELETE WHERE ruc = ${late}`);
   });
 
-  test('is the way out for an edition that will never be materialised; before it is published it is refused', async () => {
+  test('repairs an edition that would never be materialised, and is refused before that edition is published', async () => {
     const { pool, clickhouse } = harness.stream;
     const set = (column: string, time: string) =>
       pool.query(`UPDATE edition SET ${column} = ${time} WHERE register = 'sancionados' AND number = 2`);
@@ -222,7 +222,7 @@ describe('rebuild', () => {
     await set('materializada_at', 'NULL');
     const command = await padron('verify', '--register', 'sancionados');
     expect(command).toEqual({ code: 3, stdout: 'sancionados: edition 2 is on its way, try again\n' });
-    // As an edition of the same number left it that the catalogue knows no longer.
+    // An edition of the same number left this row, and the catalogue no longer knows that edition.
     await run(`INSERT INTO taxpayer VALUES (${inventedRuc(900_001)}, 5, 2, 0, '["ruc","[]"]')`);
     await expect(isMaterialised()).rejects.toThrow('`padron rebuild --register sancionados` makes all of them anew');
     await set('publicada_at', 'NULL');
@@ -237,7 +237,7 @@ describe('rebuild', () => {
 });
 
 describe('a replay', () => {
-  test('as lines gives the changes of a stretch and nothing else on standard output', async () => {
+  test('as lines gives the changes of a range and nothing else on standard output', async () => {
     const { code, stdout } = await padron(
       ...['replay', '--register', 'sancionados', '--from', '2026-11-22', '--to', '2', '--into', 'ndjson'],
     );
@@ -254,7 +254,7 @@ describe('a replay', () => {
     ]);
   });
 
-  test('as a file has its name when it is whole', async () => {
+  test('as a file gets its name when it is complete', async () => {
     const out = join(harness.stream.folder, 'changes.ndjson');
     const words = ['replay', '--register', 'sancionados', '--from', '1', '--to', '2', '--into', 'ndjson'];
     const full = await runShell(`ulimit -f 0; exec "$0" deploy/cli/padron.js ${words.join(' ')} --out ${out}`);
@@ -266,7 +266,7 @@ describe('a replay', () => {
 });
 
 describe('a replay into Kafka', () => {
-  test('leaves state and history as they are and tells nobody again', async () => {
+  test('leaves state and history as they are and notifies nobody again', async () => {
     const { pool, offsets, prefix } = harness.stream;
     const topic = changesTopic(prefix, 'padron_reducido');
     const before = await offsets.ends(topic);
@@ -286,10 +286,10 @@ describe('a replay into Kafka', () => {
       );
     }
     await expectEqual();
-    expect(await notices()).toEqual(told);
+    expect(await notifications()).toEqual(notified);
   });
 
-  test('is refused for an edition whose notices are not all written', async () => {
+  test('is refused for an edition whose events are not all written', async () => {
     const { pool } = harness.stream;
     const bounds = [{ edition: 1 }, { edition: 2 }] as const;
     const set = (time: string) =>

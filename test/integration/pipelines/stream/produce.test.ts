@@ -70,7 +70,7 @@ describe('two editions', () => {
     ]);
   });
 
-  test('are told to the editions topic with their ends, and a repeat changes nothing but the ends', async () => {
+  test('have a record with their ends in the editions topic, and a repeat changes nothing but the ends', async () => {
     const before = await editionPartitions(harness.pool, register, 2);
     const { rows } = await harness.pool.query('SELECT change_file_sha256, publicada_at FROM edition WHERE number = 2');
     await produceTestEdition(harness, 2, `${harness.folder}/${rows[0].change_file_sha256}.avro`);
@@ -85,9 +85,9 @@ describe('two editions', () => {
     await expect.poll(() => checkMaterialised(harness, register, 2), { timeout: 60_000 }).toBe('materialised');
     await loop.stop();
     expect(await currentState(harness)).toEqual(expectedState(first, second));
-    const told = await editionRecords(harness);
-    expect(told.map(({ edition }) => edition)).toEqual([1, 2, 2]);
-    expect(told.at(-1)).toMatchObject({
+    const records = await editionRecords(harness);
+    expect(records.map(({ edition }) => edition)).toEqual([1, 2, 2]);
+    expect(records.at(-1)).toMatchObject({
       register,
       rows: second.length,
       change_file_sha256: rows[0].change_file_sha256,
@@ -105,7 +105,7 @@ describe('two editions', () => {
   });
 });
 
-test('a producer killed in the middle is run again, from the beginning or from what was acknowledged', async () => {
+test('a producer that was killed half way runs again, from the beginning or from the last acknowledged block', async () => {
   const harness = await newHarness();
   const changes = baseline(200_000);
   const input = { register, edition: 1, changeFile: await freezeTestEdition(harness, 1, changes) } as const;
@@ -118,7 +118,7 @@ test('a producer killed in the middle is run again, from the beginning or from w
   await expect.poll(inKafka, { timeout: 60_000, interval: 5 }).toBeGreaterThan(0);
   abort.abort(new Error('killed by the test'));
   expect(await killed).toMatchObject({ message: 'killed by the test' });
-  // The broker may still append what was on its way when the process died.
+  // The broker may still append a request that it received before the process died.
   let left = await inKafka();
   for (let before = -1; left !== before; await sleep(500)) {
     before = left;
@@ -130,7 +130,7 @@ test('a producer killed in the middle is run again, from the beginning or from w
   const outcome = await produceEdition(produceDependencies(harness), input, () => {}, signal);
   expect(outcome.rows).toBe(changes.length);
   expect(await inKafka()).toBe(left + changes.length);
-  // What an earlier run saw acknowledged is counted, and not sent again.
+  // Blocks that an earlier run saw acknowledged are counted and not sent again.
   const acknowledged = { acknowledgedBlocks: 20, logEnds: outcome.endOffsets };
   const rest = await produceEdition(produceDependencies(harness), { ...input, acknowledged }, () => {}, signal);
   expect(rest.rowsByPartition).toEqual(outcome.rowsByPartition);
@@ -142,7 +142,7 @@ test('a producer killed in the middle is run again, from the beginning or from w
   expect(await currentState(harness)).toEqual(expectedState(changes));
 });
 
-test('what was acknowledged and is no longer in the log is sent again', async () => {
+test('acknowledged blocks that the log has lost are sent again', async () => {
   const harness = await newHarness();
   const changes = baseline(10_000);
   const input = { register, edition: 1, changeFile: await freezeTestEdition(harness, 1, changes) } as const;
@@ -157,7 +157,7 @@ test('what was acknowledged and is no longer in the log is sent again', async ()
     return sum(await harness.offsets.ends(topic)) - before;
   };
   expect(await sentFrom(await harness.offsets.ends(topic))).toBeLessThan(changes.length);
-  // As if a broker that lost power had given up the last record of one partition.
+  // This is the case of a broker that lost power and with it the last record of one partition.
   const [first, ...others] = await harness.offsets.ends(topic);
   expect(await sentFrom([first! + 1, ...others])).toBe(changes.length);
 });
@@ -173,7 +173,7 @@ test('a change file that is not the frozen one sends nothing', async () => {
   expect(await harness.offsets.ends(`${harness.prefix}register.padron_reducido.changes`)).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
-test('editions that the log lost are found, oldest first, and stay found until each is published again', async () => {
+test('editions that the log lost are listed, oldest first, until each is produced again', async () => {
   const harness = await newHarness();
   const files = [
     await freezeTestEdition(harness, 1, baseline(300)),
@@ -182,7 +182,7 @@ test('editions that the log lost are found, oldest first, and stay found until e
   await produceTestEdition(harness, 1, files[0]!);
   await produceTestEdition(harness, 2, files[1]!);
   expect(await editionsToRepublish(harness, register)).toEqual([]);
-  // As if the log had lost its end: what was noted lies beyond what is there.
+  // This is the case of a log that lost its end: the recorded ends lie beyond it.
   await harness.pool.query('UPDATE edition_partition SET end_offset = end_offset + 40 WHERE partition = 3');
   expect(await editionsToRepublish(harness, register)).toEqual([1, 2]);
   const again = (edition: number) =>
@@ -193,13 +193,13 @@ test('editions that the log lost are found, oldest first, and stay found until e
       new AbortController().signal,
     );
   await again(1);
-  // The log's end lies beyond edition 2's old one by now; it must be published again all the same.
+  // The log's end is now beyond edition 2's old end, but edition 2 must be produced again all the same.
   expect(await editionsToRepublish(harness, register)).toEqual([2]);
   await again(2);
   expect(await editionsToRepublish(harness, register)).toEqual([]);
 });
 
-test('a group that stands beyond the end of the log has not passed what came in the place of what was lost', async () => {
+test('a group beyond the end of the log has not passed the records that replaced the lost ones', async () => {
   const harness = await newHarness();
   await produceTestEdition(harness, 1, await freezeTestEdition(harness, 1, baseline(100)));
   const [topic, group] = [changesTopic(harness.prefix, register), watchGroup(harness.prefix)];
@@ -213,7 +213,7 @@ test('a group that stands beyond the end of the log has not passed what came in 
   };
   expect(await passedAt(ends)).toBe(true);
   expect(await passedAt(ends.map((end, partition) => (partition === 2 ? end - 1 : end)))).toBe(false);
-  // What it had read there is gone; nobody knows what it would read at this place.
+  // The records that the group had read there are gone, and it may not have read what replaces them.
   expect(await passedAt(ends.map((end, partition) => (partition === 2 ? end + 30 : end)))).toBe(false);
   await admin.disconnect();
 });

@@ -14,12 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-test('a stream that was prepared is accepted, and preparing it again changes nothing', async () => {
+test('a prepared stream is accepted, and preparing it again changes nothing', async () => {
   expect(await checkStream(harness, register)).toEqual(harness.ids);
   expect(await prepareStream(harness, register)).toEqual(harness.ids);
 });
 
-test('a schema that an earlier reader or writer could not live with is refused by the registry', async () => {
+test('the registry refuses a schema that is not compatible with earlier readers and writers', async () => {
   const { subject } = changesOutput(harness.prefix, register);
   const withField = (field: object) => {
     const schema = JSON.parse(schemaText(register));
@@ -39,11 +39,11 @@ test('a schema that an earlier reader or writer could not live with is refused b
   const optional = withField({ name: 'new_field', type: ['null', 'string'], default: null });
   const id = await harness.registry.register(subject, optional);
   expect(id).not.toBe(harness.ids.changes);
-  // Transitive: compatible with the newest alone is not enough.
+  // The rule is transitive: compatibility with the newest schema alone is not enough.
   expect(await harness.registry.idOf(subject, schemaText(register))).toBe(harness.ids.changes);
 });
 
-test('a column may come with a default, and neither without one nor go', async () => {
+test('a column may be added with a default; adding one without a default or removing one is refused', async () => {
   const { subject } = changesOutput(harness.prefix, register);
   const withColumns = (change: (columns: object[]) => object[]) => {
     const schema = JSON.parse(schemaText(register));
@@ -62,13 +62,13 @@ test('a column may come with a default, and neither without one nor go', async (
   expect(await registered(withColumns((columns) => [...columns, withDefault]))).toBeGreaterThan(harness.ids.changes);
 });
 
-test('columns that stand elsewhere than in stored rows are refused, which the registry would take', async () => {
+test('columns at other positions than in stored rows are refused, although the registry would accept them', async () => {
   const { subject } = changesOutput(harness.prefix, register);
   const schema = JSON.parse(schemaText(register));
   rowFields(schema).unshift({ name: 'telefono', type: 'string', default: '' });
   const text = JSON.stringify(schema);
   const id = await harness.registry.register(subject, text);
-  // Of an installation that has stored rows in that order.
+  // This is the schema of an installation that has stored rows in that order.
   const archiveUrl = `${harness.archiveUrl}-elsewhere`;
   await new SchemaArchive(archiveUrl).put(subject, id, text);
   const refused = { code: 'columns_moved', retryable: false, message: expect.stringContaining(`(schema ${id})`) };
@@ -121,7 +121,7 @@ test('a registry that gives an archived id to another schema is refused', async 
   await expect(archive.put(subject, harness.ids.changes, '{"type":"string"}')).rejects.toMatchObject({
     code: 'schema_differs',
   });
-  // As if the registry had been lost: the archive knows an id that it does not.
+  // This is the case of a lost registry: the archive has an id that the registry has not.
   await archive.put(subject, 999_999, schemaText(register));
   await expect(checkStream(harness, register)).rejects.toMatchObject({ code: 'schema_differs', retryable: false });
   await expect(prepareStream(harness, register)).rejects.toMatchObject({ code: 'schema_differs' });

@@ -17,7 +17,7 @@ import {
   startMaterialize,
 } from '../../../support/engines/stream.ts';
 
-// One register of suppliers and one of taxpayers, read by the same loop.
+// One loop reads a register of suppliers and one of taxpayers.
 const suppliers = 'sancionados';
 const agents = 'agentes_retencion';
 let harness: StreamHarness;
@@ -45,7 +45,7 @@ const made = (edition: number, seq: number, parts: Partial<Change>): Change => (
   ...parts,
 });
 
-// A supplier with hundreds of sanctions is a record of 60 kB; 200 of them are more than the broker takes in one batch.
+// A supplier with hundreds of sanctions has a record of 60 kB, and 200 of them exceed the broker's largest batch.
 const long = JSON.stringify(
   Array.from({ length: 600 }, (_, index) => ({
     resolucion: `N° "${index}"`,
@@ -105,7 +105,7 @@ test('suppliers go from change file to state and history under keys of any lengt
   );
 });
 
-test('a correction is materialised like any edition, and history says what it corrects', async () => {
+test('a correction is materialised like any edition, and the history names the edition that it corrects', async () => {
   const undo = [
     made(3, 0, { ruc: '07654321', op: 'c', after: bar(), corrects: 2 }),
     made(3, 1, { ruc: 'AB-901/7', op: 'u', before: bar('[]'), after: bar(), corrects: 2 }),
@@ -123,7 +123,7 @@ test('a correction is materialised like any edition, and history says what it co
   ]);
 });
 
-test('an edition is replayed once it is announced, with a header on each record, and the state stays as it was', async () => {
+test('an edition can be replayed once its events are written, with a header on each record, and the state stays as it was', async () => {
   const { rows } = await harness.pool.query(
     'SELECT change_file_sha256 AS sha256 FROM edition WHERE register = $1 AND number = 2',
     [suppliers],
@@ -143,7 +143,7 @@ test('an edition is replayed once it is announced, with a header on each record,
   expect(await headersFrom(topic, end!)).toEqual(['07654321 2', 'AB-901/7 2']);
 });
 
-/** Key and the header `replay` of each record from an offset on. */
+/** The key and the header `replay` of each record from an offset on. */
 async function headersFrom(topic: string, offset: number): Promise<string[]> {
   const consumer = harness.kafka.consumer({ groupId: `${harness.prefix}headers` });
   const found: string[] = [];
@@ -160,7 +160,7 @@ async function headersFrom(topic: string, offset: number): Promise<string[]> {
   return found;
 }
 
-test('a record of an earlier release is read as one of today; one of another register stops its partition', async () => {
+test('a record of an earlier release is read like one of today, and one of another register stops its partition', async () => {
   const earlier = JSON.parse(schemaText(agents));
   earlier.fields = earlier.fields.filter(({ name }: { name: string }) => name !== 'corrects');
   const output = changesOutput(harness.prefix, agents);

@@ -7,7 +7,7 @@ import { type Stack, startStack } from '../../../../deploy/local/stack.ts';
 import { connectRegistry, type SchemaRegistry } from '../../../../pipelines/stream/registry.ts';
 import { connectSchemaImport, restoreSchemas, SchemaArchive } from '../../../../pipelines/stream/schema-archive.ts';
 
-/** A registry of its own whose storage is empty: as after its loss. */
+/** A separate registry with an empty storage, as after the loss of the first one. */
 let folder: string;
 let stack: Stack;
 let registry: SchemaRegistry;
@@ -34,9 +34,9 @@ const partsWith = (archive: SchemaArchive) => ({
   archive,
 });
 
-test('an empty registry gets every schema back under its number, also where numbers between them are missing', async () => {
+test('an empty registry gets every schema back under its id, even when ids between them are missing', async () => {
   const archive = archiveIn('archive');
-  // Two versions of one subject, and one schema that two subjects share.
+  // The subjects have two versions of one schema, and one schema that two subjects share.
   await archive.put('a-value', 2, schemaOf('one'));
   await archive.put('a-value', 7, schemaOf('one', 'two'));
   await archive.put('b-value', 4, schemaOf('shared'));
@@ -51,7 +51,7 @@ test('an empty registry gets every schema back under its number, also where numb
   ]);
   for (const subject of subjects) await archive.check(registry, subject);
   expect(await registry.idOf('a-value', schemaOf('one', 'two'))).toBe(7);
-  // Again: everything is there. And the rule for later schemas is back.
+  // A repeat finds everything there, and the compatibility rule for later schemas is back.
   expect((await restoreSchemas(partsWith(archive), subjects)).map(({ outcome }) => outcome)).toEqual(
     Array(4).fill('there'),
   );
@@ -59,12 +59,12 @@ test('an empty registry gets every schema back under its number, also where numb
   await expect(registry.register('a-value', needed)).rejects.toMatchObject({ code: 'schema_incompatible' });
 });
 
-test('a registry that holds something else is refused, and nothing in it is overwritten', async () => {
+test('a registry with other schemas is refused, and nothing in it is overwritten', async () => {
   const other = archiveIn('other');
   await other.put('a-value', 2, schemaOf('another'));
   await expect(restoreSchemas(partsWith(other), ['a-value'])).rejects.toMatchObject({ code: 'schema_differs' });
   expect(await registry.textOf('a-value', 2)).toContain('one');
-  // Its numbers have gone past what is wanted: only an empty storage, or its own, can help.
+  // Its next id is past the wanted ones: only an empty storage, or its own, can help.
   const late = archiveIn('late');
   await late.put('d-value', 3, schemaOf('late'));
   const error = await restoreSchemas(partsWith(late), ['d-value']).catch((caught: unknown) => caught);

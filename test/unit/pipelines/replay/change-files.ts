@@ -7,7 +7,7 @@ import { type RegisterName, registers } from '../../../../schemas/registers.ts';
 /** Keys and cells in the order of the columns. */
 export type State = Map<string, readonly string[]>;
 
-/** What leads from one state to the next, in the order of a change file; of a full edition every row. */
+/** The changes from one state to the next in the order of a change file. A full edition has every row. */
 export function changesBetween(
   register: RegisterName,
   before: State,

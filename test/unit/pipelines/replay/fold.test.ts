@@ -91,7 +91,7 @@ describe('a fold of change files', () => {
     },
   );
 
-  test('from the last edition that wrote every row on is the same state', async () => {
+  test('gives the same state when it begins at the last edition that wrote every row', async () => {
     const one: State = new Map([
       ['20500000013', ['A', '2020-01-01', 'R1']],
       ['20500000026', ['B', '2020-01-01', 'R2']],

@@ -9,7 +9,7 @@ import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
 import { ChangeRecords } from '../../../../pipelines/replay/change-records.ts';
 import { RowBinaryReader } from '../consumers/row-binary-reader.ts';
 
-test('a change file of a release with fewer columns is read, and loaded, with the columns that it has', async () => {
+test('a change file of a release with fewer columns is read and loaded with its own columns', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'padron-older-'));
   try {
     const schema = JSON.parse(schemaText('agentes_retencion'));

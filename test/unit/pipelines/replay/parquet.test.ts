@@ -11,7 +11,7 @@ import { padronReducido } from '../../../../schemas/registers.ts';
 import { checkDigit } from '../../../../schemas/ruc.ts';
 import { changesBetween, type State, writeChanges } from './change-files.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'padron-told-'));
+const folder = mkdtempSync(join(tmpdir(), 'padron-export-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const signal = new AbortController().signal;
 
@@ -38,7 +38,7 @@ const editions = [1, 2].map((number): SelectedEdition => {
 });
 const total = editions[0]!.changes + editions[1]!.changes;
 
-describe('a stretch of history', () => {
+describe('an export of history', () => {
   test('as lines has every change with before, after, date and times', async () => {
     let text = '';
     const out = new Writable({
@@ -47,14 +47,14 @@ describe('a stretch of history', () => {
         done();
       },
     });
-    const told: number[] = [];
-    expect(await writeNdjson(exportedChanges(editions), out, (rows) => told.push(rows), signal)).toBe(total);
+    const reported: number[] = [];
+    expect(await writeNdjson(exportedChanges(editions), out, (rows) => reported.push(rows), signal)).toBe(total);
     const lines = text
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(lines).toHaveLength(total);
-    expect(told.at(-1)).toBe(total);
+    expect(reported.at(-1)).toBe(total);
     expect(lines.find(({ op }) => op === 'u')).toEqual({
       edition: 2,
       op: 'u',
@@ -67,7 +67,7 @@ describe('a stretch of history', () => {
     });
   });
 
-  test('as a Parquet file is what the example for DuckDB queries, typed', async () => {
+  test('as a Parquet file has the typed columns that the DuckDB example queries', async () => {
     const path = join(folder, 'changes.parquet');
     expect(await writeParquet('padron_reducido', exportedChanges(editions), path, () => {}, signal)).toBe(total);
     expect(existsSync(`${path}.partial`)).toBe(false);
@@ -95,7 +95,7 @@ describe('a stretch of history', () => {
     );
   });
 
-  test('that cannot be read leaves no file that looks whole', async () => {
+  test('that cannot be read leaves no file that looks complete', async () => {
     const path = join(folder, 'broken.parquet');
     async function* broken() {
       yield* exportedChanges(editions.slice(0, 1));

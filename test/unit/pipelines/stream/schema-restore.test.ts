@@ -9,7 +9,7 @@ import { restoreSchemas, SchemaArchive, type SchemaImport } from '../../../../pi
 const folder = mkdtempSync(join(tmpdir(), 'padron-restore-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it('a registry that honours given numbers is asked for each schema once, and for one filler', async () => {
+it('a registry that honours given ids receives each schema once, and one filler', async () => {
   const archive = new SchemaArchive(pathToFileURL(folder).href);
   await archive.put('a-value', 100_019, '{"type":"record","name":"A","fields":[]}');
   await archive.put('a-value', 100_023, '{"type":"record","name":"A","fields":[],"doc":"2"}');

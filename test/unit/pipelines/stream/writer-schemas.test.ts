@@ -52,14 +52,14 @@ async function translated(schemas: WriterSchemas, value: Buffer): Promise<Transl
   return read;
 }
 
-it('gives a record of the current schema back as it is, and asks nobody', () => {
+it('returns a record of the current schema unchanged, without a request', () => {
   const { source, schemas } = schemasOf({});
   const value = encodeChange(change, currentId, register);
   expect(schemas.current(register, value)).toBe(value);
   expect(source).not.toHaveBeenCalled();
 });
 
-it('brings a record without a later field to the current schema, and asks for its schema once', async () => {
+it('translates a record without a later field to the current schema, and fetches its schema once', async () => {
   const earlier = currentSchema();
   earlier.fields = earlier.fields.filter(({ name }) => name !== 'corrects');
   const { source, schemas } = schemasOf({ 7: earlier });
@@ -72,7 +72,7 @@ it('brings a record without a later field to the current schema, and asks for it
   expect(source).toHaveBeenCalledOnce();
 });
 
-it('a column that was added with a default has it in the records from before', async () => {
+it('a column that was added with a default has that value in earlier records', async () => {
   const later = currentSchema();
   rowFields(later).push({ name: 'correo', type: 'string', default: '' });
   const { schemas } = schemasOf({ 7: currentSchema() }, () => JSON.stringify(later));
@@ -84,7 +84,7 @@ it('a column that was added with a default has it in the records from before', a
   expect(decoded).toMatchObject({ before: { ...row, correo: '' }, after: { ...row, nombre: 'OTRA', correo: '' } });
 });
 
-it('rows that are to be stored keep the columns that they were written with, in a record of today', async () => {
+it('rows for storage keep the columns that they were written with, in a record of today', async () => {
   const earlier = currentSchema();
   earlier.fields = earlier.fields.filter(({ name }) => name !== 'corrects');
   const later = currentSchema();
@@ -92,11 +92,11 @@ it('rows that are to be stored keep the columns that they were written with, in 
   const { schemas } = schemasOf({ 7: earlier }, () => JSON.stringify(later), 'as_written');
   const read = await translated(schemas, asWritten(earlier, record, 7));
   expect(read.columns).toBe(3);
-  // Exactly what a record of today's fields with rows of that day would be.
+  // The bytes are those of a record with today's fields and rows with that day's columns.
   expect(decodeChange(read.value, register)).toEqual(change);
 });
 
-it('refuses what it would have to guess or to drop', async () => {
+it('refuses records whose cells it would have to guess or to drop', async () => {
   const newer = currentSchema();
   rowFields(newer).push({ name: 'correo', type: 'string', default: '' });
   const other: Schema = { ...currentSchema(), namespace: 'padron.buenos_contribuyentes' };
@@ -117,7 +117,7 @@ it('refuses what it would have to guess or to drop', async () => {
   await expect(knowing.current(register, damaged)).rejects.toMatchObject({ code: 'undecodable_record' });
 });
 
-it('asks again where nobody answered', async () => {
+it('fetches again after neither store answered', async () => {
   const { source, schemas } = schemasOf({ 7: currentSchema() });
   source.mockRejectedValueOnce(new Error('socket hang up'));
   const value = asWritten(currentSchema(), record, 7);

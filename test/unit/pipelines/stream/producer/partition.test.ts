@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { murmur2, partitionOf } from '../../../../../pipelines/stream/producer/records.ts';
 
 const require = createRequire(import.meta.url);
-// The client's own translation of the Java client's hash.
+// kafkajs has its own translation of the Java client's hash.
 const theirs: (key: Buffer) => number = require('kafkajs/src/producer/partitioners/default/murmur2');
 
 test('the hash is the one of the Java client, for keys of every length', () => {
@@ -14,7 +14,7 @@ test('the hash is the one of the Java client, for keys of every length', () => {
   );
 });
 
-test('RUCs have the same place as with the Java client, also inside a larger buffer', () => {
+test('RUCs get the same partition as in the Java client, also inside a larger buffer', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 10_000_000_000, max: 20_999_999_999 }),
@@ -29,7 +29,7 @@ test('RUCs have the same place as with the Java client, also inside a larger buf
   );
 });
 
-test('places are fixed for ever', () => {
+test('partitions of keys never change', () => {
   const places = ['20100070970', '20131312955', '10000000001', '15000000003'].map((ruc) =>
     partitionOf(Buffer.from(ruc), 0, 11, 6),
   );

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { PreparedChunk, type RecordHeaders } from '../../../../../pipelines/stream/producer/records.ts';
 
 const require = createRequire(import.meta.url);
-/** The client's own encoder of a record. */
+/** A record encoded by kafkajs itself. */
 const theirRecord: (record: {
   offsetDelta: number;
   timestampDelta: number;
@@ -66,7 +66,7 @@ test('records are byte for byte those of the client', () => {
   );
 });
 
-test('the client makes the same request of it as of a list of messages', async () => {
+test('the client makes the same request from it as from a list of messages', async () => {
   const records = Array.from({ length: 900 }, (_, index) => ({
     partition: index % 3,
     key: Buffer.from(`key ${index}`),
@@ -102,7 +102,7 @@ test('the client makes the same request of it as of a list of messages', async (
   }
 });
 
-test('a cleared chunk holds nothing of before', () => {
+test('a cleared chunk holds none of its earlier records', () => {
   const chunk = prepare([{ partition: 1, key: Buffer.from('k'), value: Buffer.from('v') }]);
   chunk.clear();
   expect(chunk.rows).toBe(0);

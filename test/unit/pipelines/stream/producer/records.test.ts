@@ -35,7 +35,7 @@ const change = (register: RegisterName): fc.Arbitrary<Change> =>
     corrects: fc.option(fc.integer({ min: 1, max: 400 })),
   });
 
-/** What the change file holds of it. */
+/** The record's bytes in the change file. */
 const recordOf = (one: Change, register: RegisterName) => encodeChange(one, 7, register).subarray(headerBytes);
 const cutterOf = (register: RegisterName, of = edition) =>
   new RecordCutter({ schema: JSON.parse(schemaText(register)), schemaId: 7, edition: of, partitions });
@@ -65,7 +65,7 @@ test.each(registerNames)('%s: each record keeps its bytes; key and partition are
   );
 });
 
-test('a block of another edition, one that is cut and one with bytes left over are refused', () => {
+test('a block of another edition, a truncated block and one with bytes left over are refused', () => {
   const [one] = fc.sample(change('sancionados'), { numRuns: 1, seed: 3 });
   const record = recordOf(one!, 'sancionados');
   expect(() => cutterOf('sancionados', edition + 1).cut(record, 1, null)).toThrow('of another edition');
@@ -74,7 +74,7 @@ test('a block of another edition, one that is cut and one with bytes left over a
   }
 });
 
-test('records of an earlier schema are cut by that schema', () => {
+test('records of an earlier schema are read by that schema', () => {
   const earlier = JSON.parse(schemaText('sancionados'));
   earlier.fields.push({ name: 'note', type: ['null', 'string'], default: null });
   const [one] = fc.sample(change('sancionados'), { numRuns: 1, seed: 5 });
