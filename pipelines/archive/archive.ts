@@ -12,12 +12,13 @@ export interface ObjectName {
 }
 
 /**
- * Where raw publications and change files are kept. Objects are put once and never changed; only raw publications can be
- * removed, when their retention ends. An object is durable once `put` resolves: only then may the catalogue name it.
+ * Where raw publications and change files are kept. Objects are put once and never changed; only raw publications can
+ * be removed, when their retention ends. An object is durable once `put` resolves: only then may the catalogue name it.
  */
 export interface Archive {
   /**
-   * Moves a finished local file into the archive. Repeatable: the file is removed also when the object was there already.
+   * Moves a finished local file into the archive. Repeatable: the file is removed also when the object was there
+   * already.
    * @throws ArchiveError `hash_mismatch` when the file's bytes do not have the hash of the name
    */
   put(name: ObjectName, file: string): Promise<'stored' | 'already_there'>;
@@ -46,8 +47,8 @@ export interface TextStore {
 }
 
 /**
- * `refused`: the store rejects our credentials or our bucket, which no repeat changes. `unavailable`: the store does not
- * answer, and a repeat may succeed.
+ * `refused`: the store rejects our credentials or our bucket, which no repeat changes. `unavailable`: the store does
+ * not answer, and a repeat may succeed.
  */
 type ArchiveErrorCode = 'not_found' | 'hash_mismatch' | 'name_invalid' | 'refused' | 'unavailable';
 

@@ -45,7 +45,9 @@ export function openS3Bucket(archiveUrl: string): S3Bucket {
   return { ...address, client };
 }
 
-/** The archive as a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. Unfinished files and copies are local. */
+/**
+ * The archive as a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. Unfinished files and copies are local.
+ */
 export class S3Archive implements Archive {
   readonly #bucket: S3Bucket;
   readonly #copies: LocalCopies;
@@ -179,7 +181,10 @@ interface S3Address {
 
 const parameters = ['region', 'endpoint', 'path_style'];
 
-/** `s3://bucket/prefix?region=us-east-1&endpoint=https://host:port&path_style=1`. @throws ArchiveError `name_invalid` */
+/**
+ * `s3://bucket/prefix?region=us-east-1&endpoint=https://host:port&path_style=1`.
+ * @throws ArchiveError `name_invalid`
+ */
 export function s3AddressOf(archiveUrl: string): S3Address {
   const url = URL.canParse(archiveUrl) ? new URL(archiveUrl) : null;
   if (url?.protocol !== 's3:' || url.hostname === '') throw wrong('is not s3://bucket/prefix');

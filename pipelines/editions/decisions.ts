@@ -30,8 +30,8 @@ interface Decision {
 }
 
 /**
- * Takes a publication out of quarantine. It is verified again and compared with today's head; its gates are recorded but
- * no longer stop it. `fechaDato` dates a publication that came without a date.
+ * Takes a publication out of quarantine. It is verified again and compared with today's head; its gates are recorded
+ * but no longer stop it. `fechaDato` dates a publication that came without a date.
  * @throws DecisionError
  */
 export async function approvePublication(
@@ -68,8 +68,8 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 
 /**
  * Requests that an edition be produced once more because some of its rows did not arrive in the state. Without its end
- * offsets it counts as lost (`editionsBeyond`), and readers take its repeated rows as one. Only an edition that waits to
- * be materialised qualifies: no later edition exists yet. Repeatable.
+ * offsets it counts as lost (`editionsBeyond`), and readers take its repeated rows as one. Only an edition that waits
+ * to be materialised qualifies: no later edition exists yet. Repeatable.
  * @throws DecisionError `edition_unknown`, `state_forbids`
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {

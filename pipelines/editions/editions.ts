@@ -236,8 +236,8 @@ export async function editionsBeyond(
 }
 
 /**
- * Deletes the recorded ends of this edition and of all later ones, because a log that lost this one lost them all. Call it
- * before the first of them is produced again: the log then grows, and its end no longer shows what is missing.
+ * Deletes the recorded ends of this edition and of all later ones, because a log that lost this one lost them all. Call
+ * it before the first of them is produced again: the log then grows, and its end no longer shows what is missing.
  */
 export async function forgetEditionsFrom(database: Queryable, register: RegisterName, edition: number): Promise<void> {
   await database.query('DELETE FROM edition_partition WHERE register = $1 AND edition >= $2', [register, edition]);

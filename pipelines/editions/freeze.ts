@@ -25,10 +25,10 @@ type FreezeResult =
   | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
 /**
- * Moves a publication from `comparada` to `publicando`, the point of no return, in one transaction. The head is locked; it
- * must be materialised and the base of the difference. Then the edition gets its number and its change file for good, and
- * the head moves. From here on, publishing reads only that change file. A death before the commit leaves the publication
- * `comparada`; after the commit, a repeat finds the edition and returns it.
+ * Moves a publication from `comparada` to `publicando`, the point of no return, in one transaction. The head is locked;
+ * it must be materialised and the base of the difference. Then the edition gets its number and its change file for
+ * good, and the head moves. From here on, publishing reads only that change file. A death before the commit leaves the
+ * publication `comparada`; after the commit, a repeat finds the edition and returns it.
  */
 export function freezeEdition(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
@@ -53,7 +53,8 @@ export function freezeEdition(pool: Pool, id: number, difference: FrozenDifferen
 
 /**
  * Does the same for an operator's correction. A correction has no publication: it takes the head's dates, and the head
- * keeps naming its publication. A pause does not stop it, because registers are often paused in order to undo an edition.
+ * keeps naming its publication. A pause does not stop it, because registers are often paused in order to undo an
+ * edition.
  */
 export function freezeCorrection(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {

@@ -4,7 +4,9 @@ import type { Queryable } from '../runtime/postgres.ts';
 import { isReverted } from './corrections.ts';
 import type { PublicationState } from './publications.ts';
 
-/** When a register counts as late, in hours and days of the clock, not business days. A missing limit does not apply. */
+/**
+ * When a register counts as late, in hours and days of the clock, not business days. A missing limit does not apply.
+ */
 interface LatenessLimits {
   /** Hours since the official site last answered. */
   maxProbeAgeHours: number;
@@ -123,9 +125,9 @@ export async function readFreshness(database: Queryable, now: Date = new Date())
 }
 
 /**
- * Call this when the site still has the bytes `sha256` and now dates them `fechaDato`. If they are the head's bytes, the
- * register's date moves forward, and so does the publication's, which look-ups read. No edition is made, and the time of
- * publication stays. Bytes that an operator has undone confirm nothing. True if the date moved.
+ * Call this when the site still has the bytes `sha256` and now dates them `fechaDato`. If they are the head's bytes,
+ * the register's date moves forward, and so does the publication's, which look-ups read. No edition is made, and the
+ * time of publication stays. Bytes that an operator has undone confirm nothing. True if the date moved.
  */
 export async function confirmDate(
   database: Queryable,

@@ -157,8 +157,8 @@ interface DownloadedFacts {
 }
 
 /**
- * Moves a publication from `detectada` to `descargada`, or with a `problem` to `en_cuarentena`, once the archive holds its
- * bytes. If a row with these bytes and this date exists, the detected row is deleted and that one takes the new
+ * Moves a publication from `detectada` to `descargada`, or with a `problem` to `en_cuarentena`, once the archive holds
+ * its bytes. If a row with these bytes and this date exists, the detected row is deleted and that one takes the new
  * validators, so that one publication is one row.
  */
 export async function recordDownload(
@@ -220,7 +220,9 @@ export async function recordGates(database: Queryable, id: number, gates: readon
   await database.query('UPDATE publication SET gates = $2 WHERE id = $1', [id, JSON.stringify(gates)]);
 }
 
-/** Moves a publication from one of the states `from` to `to`. False when it is in another state: nothing changes then. */
+/**
+ * Moves a publication from one of the states `from` to `to`. False when it is in another state: nothing changes then.
+ */
 export async function movePublication(
   database: Queryable,
   id: number,

@@ -7,9 +7,9 @@ import { openStates } from './publications.ts';
 const maxRemovals = 50;
 
 /**
- * Removes raw publications that were downloaded more than `days` ago from the archive, and records it. It keeps the bytes
- * under the register's head, which verification and a re-baseline read, and those of publications that are not decided
- * yet. Resolves with the number of removed objects; call it again until that is 0.
+ * Removes raw publications that were downloaded more than `days` ago from the archive, and records it. It keeps the
+ * bytes under the register's head, which verification and a re-baseline read, and those of publications that are not
+ * decided yet. Resolves with the number of removed objects; call it again until that is 0.
  */
 export function removeOldPublications(
   pool: Pool,

@@ -7,8 +7,8 @@ import { BlockCursor, layoutOf } from '../changes/record-bytes.ts';
 import { type EditionFile, ReplayError } from './types.ts';
 
 /**
- * Reads the records of one change file in order, without an object per record. `nextBlock` moves to the next block, `step`
- * to the next record of the block; the record's values are in the fields until the next step.
+ * Reads the records of one change file in order, without an object per record. `nextBlock` moves to the next block,
+ * `step` to the next record of the block; the record's values are in the fields until the next step.
  */
 export class ChangeRecords extends BlockCursor {
   /** The columns of a row in this file's own schema. */

@@ -9,7 +9,9 @@ import type { SelectedEdition } from './plan.ts';
 import type { ExportedChange } from './publication-check.ts';
 import { ReplayError } from './types.ts';
 
-/** Writes one JSON object per line, waits for a slow reader, and leaves the stream open. `report` gets the lines so far. */
+/**
+ * Writes one JSON object per line, waits for a slow reader, and leaves the stream open. `report` gets the lines so far.
+ */
 export async function writeNdjson(
   batches: AsyncIterable<readonly ExportedChange[]>,
   out: Writable,
@@ -143,9 +145,9 @@ class OpenFileWriter extends ByteWriter {
 }
 
 /**
- * Sends these editions into the register's changes topic once more, oldest first, each record with the header `replay`. All
- * editions are checked before the first is sent. A death half way leaves some records twice in the topic, which readers
- * take as one.
+ * Sends these editions into the register's changes topic once more, oldest first, each record with the header `replay`.
+ * All editions are checked before the first is sent. A death half way leaves some records twice in the topic, which
+ * readers take as one.
  * @throws ReplayError `edition_not_notified`; StreamError
  */
 export async function replayIntoKafka(

@@ -12,9 +12,9 @@ import { type EditionFile, ReplayError } from './types.ts';
 const recordsPerReport = 1 << 14;
 
 /**
- * Streams the state that these change files make, in key order: the newest record of every key, including deletions (`op`
- * is `disappears`). The first file must have written every row. Each file is sorted, so the merge holds only one block of
- * each. A record is valid until `take` returns or its promise settles.
+ * Streams the state that these change files make, in key order: the newest record of every key, including deletions
+ * (`op` is `disappears`). The first file must have written every row. Each file is sorted, so the merge holds only one
+ * block of each. A record is valid until `take` returns or its promise settles.
  * @throws ReplayError `change_file_damaged`, `too_many_files`; the signal's reason
  */
 export async function fold(
@@ -137,10 +137,10 @@ interface Message {
 }
 
 /**
- * Inserts an edition's change file into the tables of history, names and state, as the consumers do with the same records
- * from Kafka: history first, rows straight from Avro bytes. Repeatable, because the same rows replace themselves. An
- * edition of a release with other columns gets the rows that it got then. Pass `withNames` as false for editions before
- * the last full one: another parser read their names, and nothing would ever mark those as deleted.
+ * Inserts an edition's change file into the tables of history, names and state, as the consumers do with the same
+ * records from Kafka: history first, rows straight from Avro bytes. Repeatable, because the same rows replace
+ * themselves. An edition of a release with other columns gets the rows that it got then. Pass `withNames` as false for
+ * editions before the last full one: another parser read their names, and nothing would ever mark those as deleted.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(

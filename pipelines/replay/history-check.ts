@@ -14,9 +14,9 @@ interface HistoryDependencies {
 }
 
 /**
- * Compares the changes in ClickHouse with the records of the change files, edition by edition. One query reads all of the
- * history, and each file is read once; only editions that differ are read again to list their rows. Baseline records are
- * not in the history.
+ * Compares the changes in ClickHouse with the records of the change files, edition by edition. One query reads all of
+ * the history, and each file is read once; only editions that differ are read again to list their rows. Baseline
+ * records are not in the history.
  */
 export async function checkHistory(
   input: VerifyInput,

@@ -6,8 +6,9 @@ import { ReplayError } from './types.ts';
 import { verify } from './verify.ts';
 
 /**
- * The verifying process reads one job as a JSON line from standard input, then writes progress and one answer as JSON lines
- * to standard output. The parent keeps standard input open. When it closes, the parent has died and this process ends.
+ * The verifying process reads one job as a JSON line from standard input, then writes progress and one answer as JSON
+ * lines to standard output. The parent keeps standard input open. When it closes, the parent has died and this process
+ * ends.
  */
 const count = z.number().int().nonnegative();
 const jobSchema = z.object({

@@ -11,9 +11,9 @@ const firstCompany = 20_000_000_000;
 const lastCompany = 20_999_999_999;
 
 /**
- * Compares the index of names with the companies of the state, which arrive in the order of their RUCs. Each company must
- * have its row with today's folding, and no other row may exist. A name without letters and digits has no row. The edition
- * that wrote a row is not compared.
+ * Compares the index of names with the companies of the state, which arrive in the order of their RUCs. Each company
+ * must have its row with today's folding, and no other row may exist. A name without letters and digits has no row. The
+ * edition that wrote a row is not compared.
  */
 export class NameCheck {
   readonly #stored: StoredNames;
@@ -90,7 +90,8 @@ const namesByCompany = `
 
 /**
  * The index of names in ClickHouse from edition `since` on, the last one that wrote every row. Older rows that were not
- * written again were read by another parser and are ignored. The table is not sorted by RUC, so every query reads all of it.
+ * written again were read by another parser and are ignored. The table is not sorted by RUC, so every query reads all
+ * of it.
  */
 export class StoredNames {
   readonly #clickhouse: ClickHouseClient;

@@ -14,8 +14,9 @@ interface OverlayEntry {
 const absent = 'absent';
 
 /**
- * The rows in which a state differs from its publication on purpose, as a hash by key of the row that the state must have.
- * First `take` receives the state's rows; then `explains` is asked about each difference between state and publication.
+ * The rows in which a state differs from its publication on purpose, as a hash by key of the row that the state must
+ * have. First `take` receives the state's rows; then `explains` is asked about each difference between state and
+ * publication.
  */
 export class ExpectedOverlay {
   readonly #rows = new Map<number, string>();

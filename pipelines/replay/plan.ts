@@ -20,7 +20,10 @@ type VerifyPlan =
 
 export const servingTables = { state: 'taxpayer', history: 'register_change', names: 'ranked_name' } as const;
 
-/** Everything that a verification of the head reads, as local files. @throws ArchiveError when a change file is missing */
+/**
+ * Everything that a verification of the head reads, as local files.
+ * @throws ArchiveError when a change file is missing
+ */
 export async function planVerification(dependencies: PlanDependencies, register: RegisterName): Promise<VerifyPlan> {
   const head = await readHead(dependencies.pool, register);
   if (head.edition === 0) return { kind: 'no_edition' };

@@ -17,10 +17,10 @@ import type { Meter, PublicationInput, VerifyInput } from './types.ts';
 const scratchPrefix = 'verify-';
 
 /**
- * Compares the state with its publication: the register's own engine compares the publication with the head once more, and
- * every difference that it finds must be in the overlay with the state's row. The comparison sweeps its folder and could
- * remove what the next edition is about to read, so it works in a scratch folder on links to the head's working files. A
- * death leaves that folder, which a later run removes.
+ * Compares the state with its publication: the register's own engine compares the publication with the head once more,
+ * and every difference that it finds must be in the overlay with the state's row. The comparison sweeps its folder and
+ * could remove what the next edition is about to read, so it works in a scratch folder on links to the head's working
+ * files. A death leaves that folder, which a later run removes.
  */
 export async function checkPublication(
   input: VerifyInput,
@@ -119,8 +119,8 @@ export interface ExportedChange {
 type Recorded = Omit<ExportedChange, 'fecha_dato'>;
 
 /**
- * The changes of these editions in the order of their files. Each file carries its own schema, so a change has the columns
- * that its release had.
+ * The changes of these editions in the order of their files. Each file carries its own schema, so a change has the
+ * columns that its release had.
  * @throws ReplayError `change_file_damaged`
  */
 export async function* exportedChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ExportedChange[]> {

@@ -29,8 +29,9 @@ interface RebuiltRegister {
 
 /**
  * Rebuilds state, history and names of these registers from their change files in shadow tables, verifies these against
- * the archive, and exchanges them with the serving tables. Registers without an edition are left out, and the rows of all
- * others are copied. Look-ups and consumers continue. The README of this folder says what a death at each step leaves.
+ * the archive, and exchanges them with the serving tables. Registers without an edition are left out, and the rows of
+ * all others are copied. Look-ups and consumers continue. The README of this folder says what a death at each step
+ * leaves.
  * @throws ReplayError `edition_on_its_way`, `already_running`, `shadow_differs`; the signal's reason
  */
 export async function rebuild(
@@ -118,8 +119,8 @@ async function verifyShadow(
 }
 
 /**
- * A head that is published but not materialised is rebuilt too: the shadow gets its rows, and consumers write the same ones
- * meanwhile. Nothing else helps when the state will never have as many rows as the catalogue says.
+ * A head that is published but not materialised is rebuilt too: the shadow gets its rows, and consumers write the same
+ * ones meanwhile. Nothing else helps when the state will never have as many rows as the catalogue says.
  */
 async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];
@@ -136,7 +137,9 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
   return inputs;
 }
 
-/** Up to which edition the shadow holds each register. A copied register has what is materialised when the copy begins. */
+/**
+ * Up to which edition the shadow holds each register. A copied register has what is materialised when the copy begins.
+ */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(
     'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register',

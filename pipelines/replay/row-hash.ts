@@ -7,9 +7,9 @@ import type { ChangeRecords } from './change-records.ts';
 const { h32Raw } = await xxhash();
 
 /**
- * Two 32-bit hashes of a row that ClickHouse can compute as well: xxHash32 and CRC32. Two rows of one key are compared by
- * both hashes; two sets of rows by their count and the sums of both hashes, which do not depend on the order. One altered
- * row stays unseen with probability 2⁻⁶⁴, and so do several rows of a range. This finds damage, not forgery.
+ * Two 32-bit hashes of a row that ClickHouse can compute as well: xxHash32 and CRC32. Two rows of one key are compared
+ * by both hashes; two sets of rows by their count and the sums of both hashes, which do not depend on the order. One
+ * altered row stays unseen with probability 2⁻⁶⁴, and so do several rows of a range. This finds damage, not forgery.
  */
 export class RowHash {
   xx = 0;

@@ -62,7 +62,8 @@ export class RowRanges {
     const full = this.#filling;
     const range = { from: this.#from, to };
     const comparing = this.#compare({ range, rows: this.#rows, ...full, fingerprint: this.#sum.sum() });
-    // The promise is awaited when the next range is full, or at the end. Until then a rejection must not end the process.
+    // The promise is awaited when the next range is full, or at the end. Until then a rejection must not end the
+    // process.
     comparing.catch(() => {});
     this.#comparing = comparing;
     this.#filling = this.#idle;

@@ -13,7 +13,9 @@ export const shadowTables = {
 } as const;
 const planTable = 'rebuild_plan';
 
-/** Up to which edition the shadow tables hold a register, by register code. Consumers write the rows of later editions. */
+/**
+ * Up to which edition the shadow tables hold a register, by register code. Consumers write the rows of later editions.
+ */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
 /** In the order in which consumers write them. `register` is SQL for a row's register: only the daily one has names. */
@@ -42,7 +44,9 @@ export class Shadow {
     this.#clickhouse = clickhouse;
   }
 
-  /** Cleans up after a run that died. Rows of later editions that only its tables may hold are copied where they belong. */
+  /**
+   * Cleans up after a run that died. Rows of later editions that only its tables may hold are copied where they belong.
+   */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
     if (left.size === 0) return false;
@@ -90,7 +94,9 @@ export class Shadow {
     }
   }
 
-  /** In the order of writing: after each statement every table is whole, and readers confirm the others by the state. */
+  /**
+   * In the order of writing: after each statement every table is whole, and readers confirm the others by the state.
+   */
   async exchange(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);
   }

@@ -9,8 +9,8 @@ import type { StoredRows } from './stored.ts';
 import { type Meter, maxSupplierRows, type VerifyInput, type VerifyLimits } from './types.ts';
 
 /**
- * Compares the live rows in ClickHouse with the folded change files, range by range. The overlay and the name check take
- * the same rows. Resolves with the number of rows of a later edition that it saw.
+ * Compares the live rows in ClickHouse with the folded change files, range by range. The overlay and the name check
+ * take the same rows. Resolves with the number of rows of a later edition that it saw.
  */
 export async function checkState(
   input: VerifyInput,

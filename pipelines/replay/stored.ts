@@ -34,8 +34,8 @@ const verifySettings = {
 } as const;
 
 /**
- * Settings for a query over a whole table, which then holds only the current key in memory. They read granule by granule,
- * which takes some twenty times as long on the state's small granules as aggregating a range in memory.
+ * Settings for a query over a whole table, which then holds only the current key in memory. They read granule by
+ * granule, which takes some twenty times as long on the state's small granules as aggregating a range in memory.
  */
 export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 
@@ -45,7 +45,10 @@ const historyText = `concat(ifNull(before, '-'), ifNull(after, '-'), reinterpret
   reinterpretAsFixedString(edition), reinterpretAsFixedString(CAST(op AS Int8)),
   reinterpretAsFixedString(toUnixTimestamp64Milli(detected_at)), reinterpretAsFixedString(ifNull(corrects, toUInt64(0))))`;
 
-/** The newest version of each key; a version may stand more than once until the engine has merged, and must be the same row. */
+/**
+ * The newest version of each key; a version may stand more than once until the engine has merged, and must be the same
+ * row.
+ */
 const newestRows = `
   SELECT ruc, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
     max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) OR max(is_deleted) <> min(is_deleted) AS contradictory

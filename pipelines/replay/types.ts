@@ -134,7 +134,9 @@ export const verifyLimits: VerifyLimits = {
   maxOverlayRows: 1_000_000,
 };
 
-/** The files of a supplier register are not in order of the numeric keys, so up to this many rows are sorted in memory. */
+/**
+ * The files of a supplier register are not in order of the numeric keys, so up to this many rows are sorted in memory.
+ */
 export const maxSupplierRows = 2_000_000;
 
 const reportEveryMs = 1_000;

@@ -26,8 +26,8 @@ import {
 const requestTimeoutMs = 600_000;
 
 /**
- * Compares state, names and history in ClickHouse with the change files, and the state with its publication and overlay. It
- * repairs nothing, and its memory does not grow with the register.
+ * Compares state, names and history in ClickHouse with the change files, and the state with its publication and
+ * overlay. It repairs nothing, and its memory does not grow with the register.
  * @throws ReplayError when the archive itself cannot be read; an engine's error; the signal's reason
  */
 export async function verify(

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 import type { PreparedChunk } from './producer/records.ts';
 
-/** Reads a topic's offsets, in order of partition, without a consumer. Offsets are numbers: they stay far below 2^53. */
+/**
+ * Reads a topic's offsets, in order of partition, without a consumer. Offsets are numbers: they stay far below 2^53.
+ */
 export interface StreamOffsets {
   /** The offset after the last record. */
   ends(topic: string): Promise<readonly number[]>;
@@ -36,8 +38,8 @@ const settleWaitMs = 15_000;
 const settlePollMs = 200;
 
 /**
- * Retries while the broker has no coordinator or leader yet. A broker has none for some seconds after its start, or when it
- * first meets a group or a topic, and the client leaves the retry to its caller.
+ * Retries while the broker has no coordinator or leader yet. A broker has none for some seconds after its start, or
+ * when it first meets a group or a topic, and the client leaves the retry to its caller.
  */
 async function untilSettled<Result>(call: () => Promise<Result>): Promise<Result> {
   const deadline = Date.now() + settleWaitMs;
@@ -76,9 +78,9 @@ interface OutgoingRecord {
 }
 
 /**
- * An idempotent producer that sends one request at a time. When a send finally fails, the next send uses a new producer:
- * the client reuses the sequence numbers of a failed send, and if the broker had in fact appended it, it would drop the
- * next, different records with the same numbers as repeats.
+ * An idempotent producer that sends one request at a time. When a send finally fails, the next send uses a new
+ * producer: the client reuses the sequence numbers of a failed send, and if the broker had in fact appended it, it
+ * would drop the next, different records with the same numbers as repeats.
  */
 export class KafkaChunkSender {
   readonly #kafka: Kafka;
@@ -92,7 +94,8 @@ export class KafkaChunkSender {
 
   /**
    * Resolves when all in-sync replicas have the records.
-   * @throws StreamError when it is not known whether the broker has them: the caller sends them again, so a reader may see
+   * @throws StreamError when it is not known whether the broker has them: the caller sends them again, so a reader may
+   * see
    *   them twice
    */
   send(topic: string, records: OutgoingRecord[]): Promise<void> {

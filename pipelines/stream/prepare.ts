@@ -23,7 +23,9 @@ export interface SchemaIds {
   editions: number;
 }
 
-/** Deploy step after the migrations: makes the register's row, its schemas and its topics. Run it again after a death. */
+/**
+ * Deploy step after the migrations: makes the register's row, its schemas and its topics. Run it again after a death.
+ */
 export async function prepareStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
   const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const archive = new SchemaArchive(archiveUrl);
@@ -98,8 +100,8 @@ async function checkSchemas(
 }
 
 /**
- * Checks that today's column positions fit the rows of every release that wrote any, a later one included: an older release
- * may be started again.
+ * Checks that today's column positions fit the rows of every release that wrote any, a later one included: an older
+ * release may be started again.
  * @throws StreamError `columns_moved`
  */
 export function checkColumns(

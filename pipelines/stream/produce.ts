@@ -68,8 +68,8 @@ const produceLimits = {
 
 /**
  * Sends a frozen edition's change file to Kafka in a child process, records where the edition ends in each partition,
- * writes its record into the editions topic, and marks it `publicada`. Every step can be repeated: readers take repeated
- * records as one.
+ * writes its record into the editions topic, and marks it `publicada`. Every step can be repeated: readers take
+ * repeated records as one.
  * @throws StreamError; an aborted signal's reason
  */
 export async function produceEdition(
@@ -88,7 +88,8 @@ export async function produceEdition(
   const reports = withLogEnds(offsets, topic, report);
   const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
   const done = await sending.finally(reports.end);
-  // A death before the offsets are recorded makes the repeat send everything again. No reader waits for this edition yet.
+  // A death before the offsets are recorded makes the repeat send everything again. No reader waits for this edition
+  // yet.
   const ends = await offsets.ends(topic);
   const recorded = ends.map((end, partition) => ({
     partition,
@@ -104,8 +105,8 @@ export async function produceEdition(
 }
 
 /**
- * Number of blocks that need not be sent again. A broker that lost power may have lost acknowledged records, so they count
- * only while the log still reaches as far as it did. Otherwise their rows would be missing for ever.
+ * Number of blocks that need not be sent again. A broker that lost power may have lost acknowledged records, so they
+ * count only while the log still reaches as far as it did. Otherwise their rows would be missing for ever.
  */
 async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: Acknowledged): Promise<number> {
   if (acknowledged === undefined) return 0;
@@ -114,7 +115,9 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
   return logEnds.every((end, partition) => (ends[partition] ?? 0) >= end) ? acknowledgedBlocks : 0;
 }
 
-/** Adds the log's ends to each report, read after the report's blocks were acknowledged. Reports nothing after `end`. */
+/**
+ * Adds the log's ends to each report, read after the report's blocks were acknowledged. Reports nothing after `end`.
+ */
 function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;
   return {

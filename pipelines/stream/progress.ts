@@ -46,8 +46,8 @@ interface MaterialisedDependencies extends ProgressDependencies {
 const countLimits = { max_threads: 1, max_memory_usage: String(512 * 1024 * 1024), max_execution_time: 120 } as const;
 
 /**
- * Whether the state in ClickHouse is this edition's: `materialize` has committed past its end in every partition, and as
- * many rows have its version as the catalogue counts changes, for corrections too. Call it before a later edition is
+ * Whether the state in ClickHouse is this edition's: `materialize` has committed past its end in every partition, and
+ * as many rows have its version as the catalogue counts changes, for corrections too. Call it before a later edition is
  * produced, which gives rows its own version.
  * @throws StreamError `materialised_count_differs` when rows are missing or too many, which waiting does not repair
  */
@@ -71,7 +71,9 @@ export async function checkMaterialised(
   );
 }
 
-/** Number of distinct keys at a version. It is counted in the table's own order, with only the current key in memory. */
+/**
+ * Number of distinct keys at a version. It is counted in the table's own order, with only the current key in memory.
+ */
 export async function countAtVersion(
   clickhouse: ClickHouseClient,
   register: RegisterName,

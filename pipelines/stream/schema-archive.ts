@@ -12,9 +12,9 @@ export interface ArchivedSchema {
 const ending = '.avsc';
 
 /**
- * The id→schema map, archived beside the change files. A record in Kafka names its schema by an id that only the registry
- * knows. A registry that was lost and filled again may give that id to another schema, and every old record would be
- * misread. So each start compares the registry with this archive.
+ * The id→schema map, archived beside the change files. A record in Kafka names its schema by an id that only the
+ * registry knows. A registry that was lost and filled again may give that id to another schema, and every old record
+ * would be misread. So each start compares the registry with this archive.
  */
 export class SchemaArchive {
   readonly #archiveUrl: string;
@@ -148,10 +148,11 @@ const fillerSubject = 'padron.restore-value';
 const maxFillers = 10_000;
 
 /**
- * Gives an empty registry the archived schemas of these subjects under the ids that the records in Kafka name. A registry
- * that assigns ids by itself (Apicurio) gets them in order of id, with filler schemas where ids are missing. Repeatable:
- * schemas that are there stay.
- * @throws StreamError `schema_differs` when the registry has or assigns another schema under an id; it overwrites nothing
+ * Gives an empty registry the archived schemas of these subjects under the ids that the records in Kafka name. A
+ * registry that assigns ids by itself (Apicurio) gets them in order of id, with filler schemas where ids are missing.
+ * Repeatable: schemas that are there stay.
+ * @throws StreamError `schema_differs` when the registry has or assigns another schema under an id; it overwrites
+ * nothing
  */
 export async function restoreSchemas(
   dependencies: { registry: SchemaRegistry; importing: SchemaImport; archive: SchemaArchive },

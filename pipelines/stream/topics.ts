@@ -8,8 +8,8 @@ import { StreamError } from './kafka.ts';
 const maxMessageBytes = 8 * 1024 * 1024;
 
 /**
- * Records are kept for ever, so that a new consumer group can read all history. Every setting is explicit, even where it
- * is the broker's default, because others configure the brokers.
+ * Records are kept for ever, so that a new consumer group can read all history. Every setting is explicit, even where
+ * it is the broker's default, because others configure the brokers.
  */
 const topicSettings: Readonly<Record<string, string>> = {
   'cleanup.policy': 'delete',

@@ -26,9 +26,9 @@ export interface TranslatedRecord {
 }
 
 /**
- * Which columns the rows of a translated record get. `today` is for readers that use the cells by name. `as_written` is for
- * readers that store the rows: a repeated record must give the row that was stored first, and the catalogue has each
- * edition's columns.
+ * Which columns the rows of a translated record get. `today` is for readers that use the cells by name. `as_written` is
+ * for readers that store the rows: a repeated record must give the row that was stored first, and the catalogue has
+ * each edition's columns.
  */
 export type RowColumns = 'today' | 'as_written';
 
@@ -47,8 +47,8 @@ export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, p
 type Translate = (value: Buffer) => TranslatedRecord;
 
 /**
- * Translates records of earlier releases, which a topic keeps for ever. They are resolved to the current schema by Avro's
- * rules (a missing field takes its default) and encoded again. Each schema is fetched once.
+ * Translates records of earlier releases, which a topic keeps for ever. They are resolved to the current schema by
+ * Avro's rules (a missing field takes its default) and encoded again. Each schema is fetched once.
  */
 export class WriterSchemas implements RecordSchemas {
   readonly #source: SchemaSource;

@@ -112,8 +112,8 @@ interface Filled {
 
 /**
  * Sends the blocks in order, one chunk at a time, and keeps `state` at what is acknowledged. Resolves with the rows by
- * partition. The next chunk is filled while the broker writes the last one. A death here loses nothing: the next run sends
- * again what was not acknowledged, and readers take repeats as one.
+ * partition. The next chunk is filled while the broker writes the last one. A death here loses nothing: the next run
+ * sends again what was not acknowledged, and readers take repeats as one.
  */
 async function sendBlocks(
   blocks: Blocks,
@@ -129,7 +129,8 @@ async function sendBlocks(
       state.rows += filled.chunk.rows;
       state.blocks += filled.blocks;
     });
-    // The promise is awaited in the next round or below. Until then an unhandled rejection would end the process silently.
+    // The promise is awaited in the next round or below. Until then an unhandled rejection would end the process
+    // silently.
     inFlight.catch(() => {});
   }
   await inFlight;

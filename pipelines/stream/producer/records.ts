@@ -5,8 +5,8 @@ import { schemaHeader } from '../../changes/record.ts';
 import { BlockCursor, layoutOf } from '../../changes/record-bytes.ts';
 
 /**
- * Cuts the blocks of a change file into chunks for Kafka. A record's bytes stay as they are in the file, behind a five-byte
- * header. Its Kafka key, and so its partition, are the bytes of its key (a RUC, or a supplier's id).
+ * Cuts the blocks of a change file into chunks for Kafka. A record's bytes stay as they are in the file, behind a
+ * five-byte header. Its Kafka key, and so its partition, are the bytes of its key (a RUC, or a supplier's id).
  */
 export class RecordCutter {
   readonly #record: BlockCursor;
@@ -42,7 +42,8 @@ export class RecordCutter {
   }
 }
 
-// The hash of Kafka's own Java client (murmur2, seed 0x9747b28c), so that any producer puts a RUC into the same partition.
+// The hash of Kafka's own Java client (murmur2, seed 0x9747b28c), so that any producer puts a RUC into the same
+// partition.
 const seed = 0x9747b28c;
 const multiplier = 0x5bd1e995;
 
@@ -76,14 +77,15 @@ export function murmur2(bytes: Uint8Array, start: number, end: number): number {
 /**
  * The records of one chunk by partition, already in Kafka's wire format (record batch version 2).
  *
- * Why: the client makes a 512-byte buffer and some twenty objects for every record that it encodes. That took 8 µs each,
- * the largest part of a first load. Here a record is written once, from the change file's bytes into its partition's
- * buffer. The client still does everything else: batch headers, checksums, sequence numbers, leaders, retries.
+ * Why: the client makes a 512-byte buffer and some twenty objects for every record that it encodes. That took 8 µs
+ * each, the largest part of a first load. Here a record is written once, from the change file's bytes into its
+ * partition's buffer. The client still does everything else: batch headers, checksums, sequence numbers, leaders,
+ * retries.
  *
- * How: kafkajs 2.2.4 (pinned; no release since 2023) calls three methods of the message list that it gets: `find` (for a
- * message without a value), `reduce` (to group them by partition), and on each group `length` and `map` (for timestamps,
- * then for encoded records). `asMessages` implements these. The unit tests compare the bytes with the client's own encoder,
- * and the contract tests read them back.
+ * How: kafkajs 2.2.4 (pinned; no release since 2023) calls three methods of the message list that it gets: `find` (for
+ * a message without a value), `reduce` (to group them by partition), and on each group `length` and `map` (for
+ * timestamps, then for encoded records). `asMessages` implements these. The unit tests compare the bytes with the
+ * client's own encoder, and the contract tests read them back.
  */
 export class PreparedChunk {
   readonly #partitions: PreparedPartition[];
@@ -210,8 +212,9 @@ class PreparedPartition {
   }
 
   /**
-   * The client maps the list twice, which the type of the callback's result distinguishes. First it asks for timestamps:
-   * there are none, so all records get the time of sending. Then it asks for encoded records: the first holds all bytes.
+   * The client maps the list twice, which the type of the callback's result distinguishes. First it asks for
+   * timestamps: there are none, so all records get the time of sending. Then it asks for encoded records: the first
+   * holds all bytes.
    */
   map(callback: (message: typeof probe, index: number) => unknown): unknown[] {
     if (typeof callback(probe, 0) !== 'object') return [];

@@ -16,8 +16,8 @@ import { changesTopic, type RegisterName } from '../../../../schemas/registers.t
 import { inventedRuc } from '../../../support/engines/stream.ts';
 import { ReplayHarness, watchCompanies, writeBars } from '../../../support/registers/replay-harness.ts';
 
-// One history of two registers: a first load, three days, a bad line whose row is kept, and a revert. The tests build on
-// each other and run in this order.
+// One history of two registers: a first load, three days, a bad line whose row is kept, and a revert. The tests build
+// on each other and run in this order.
 const used = ['padron_reducido', 'sancionados'] as const;
 const companies = 2_000;
 const signal = new AbortController().signal;
