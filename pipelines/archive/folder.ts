@@ -13,16 +13,15 @@ import {
   type TextStore,
   textKey,
 } from './archive.ts';
-import { checkHash, IncomingFolder, isMissing, readOnly } from './local-copies.ts';
+import { checkHash, IncomingFiles, isMissing, readOnly } from './local-copies.ts';
 
 /** The archive as a folder: objects in `<root>/<register>/<kind>/<sha256>`, unfinished files in `<root>/incoming`. */
-export class FolderArchive implements Archive {
+export class FolderArchive extends IncomingFiles implements Archive {
   readonly #root: string;
-  readonly #incoming: IncomingFolder;
 
   constructor(root: string) {
+    super(join(root, 'incoming'));
     this.#root = root;
-    this.#incoming = new IncomingFolder(join(root, 'incoming'));
   }
 
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
@@ -65,14 +64,6 @@ export class FolderArchive implements Archive {
 
   async remove(name: ObjectName): Promise<void> {
     await rm(join(this.#root, removableKey(name)), { force: true });
-  }
-
-  incomingFile(label: string): Promise<string> {
-    return this.#incoming.file(label);
-  }
-
-  discardIncoming(olderThanMs: number): Promise<number> {
-    return this.#incoming.discard(olderThanMs);
   }
 
   /** A file on another device cannot be renamed into the archive, so it is copied to a temporary name there first. */

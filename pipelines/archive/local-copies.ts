@@ -89,25 +89,25 @@ export async function checkHash(file: string, sha256: string, name = basename(fi
   throw new ArchiveError('hash_mismatch', `${name} should have hash ${sha256}, but has ${found}`);
 }
 
-/** The local folder of files that are still being written. */
-export class IncomingFolder {
-  readonly #folder: string;
+/** The part of every archive that keeps unfinished files in a local folder. */
+export class IncomingFiles {
+  readonly #incomingFolder: string;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(incomingFolder: string) {
+    this.#incomingFolder = incomingFolder;
   }
 
-  async file(label: string): Promise<string> {
+  async incomingFile(label: string): Promise<string> {
     if (!/^[a-z0-9_.-]+$/.test(label)) throw new ArchiveError('name_invalid', 'a label holds a-z, 0-9, _ . - only');
-    await makeDurableFolder(this.#folder);
-    return join(this.#folder, label);
+    await makeDurableFolder(this.#incomingFolder);
+    return join(this.#incomingFolder, label);
   }
 
-  async discard(olderThanMs: number): Promise<number> {
-    const names = await readdir(this.#folder).catch((error) => (isMissing(error) ? [] : Promise.reject(error)));
+  async discardIncoming(olderThanMs: number): Promise<number> {
+    const names = await readdir(this.#incomingFolder).catch((error) => (isMissing(error) ? [] : Promise.reject(error)));
     let discarded = 0;
     for (const name of names) {
-      const path = join(this.#folder, name);
+      const path = join(this.#incomingFolder, name);
       const found = await stat(path).catch(() => null);
       if (found === null || Date.now() - found.mtimeMs < olderThanMs) continue;
       await rm(path, { force: true });

@@ -21,7 +21,7 @@ import {
   type TextStore,
   textKey,
 } from './archive.ts';
-import { checkHash, IncomingFolder, type LocalCopies } from './local-copies.ts';
+import { checkHash, IncomingFiles, type LocalCopies } from './local-copies.ts';
 
 /** An upload takes `partsInFlight` × `partBytes` of memory. The protocol allows at most 10,000 parts. */
 const partBytes = 16 * 2 ** 20;
@@ -48,15 +48,14 @@ export function openS3Bucket(archiveUrl: string): S3Bucket {
 /**
  * The archive as a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. Unfinished files and copies are local.
  */
-export class S3Archive implements Archive {
+export class S3Archive extends IncomingFiles implements Archive {
   readonly #bucket: S3Bucket;
   readonly #copies: LocalCopies;
-  readonly #incoming: IncomingFolder;
 
   constructor(bucket: S3Bucket, copies: LocalCopies, incomingFolder: string) {
+    super(incomingFolder);
     this.#bucket = bucket;
     this.#copies = copies;
-    this.#incoming = new IncomingFolder(incomingFolder);
   }
 
   /** Two processes that put the same name put the same bytes, so neither needs to be refused. */
@@ -109,14 +108,6 @@ export class S3Archive implements Archive {
     const { client, bucket } = this.#bucket;
     await guard('delete', () => client.send(new DeleteObjectCommand({ Bucket: bucket, Key: this.#key(name) })));
     await this.#copies.discard(key);
-  }
-
-  incomingFile(label: string): Promise<string> {
-    return this.#incoming.file(label);
-  }
-
-  discardIncoming(olderThanMs: number): Promise<number> {
-    return this.#incoming.discard(olderThanMs);
   }
 
   #key(name: ObjectName): string {

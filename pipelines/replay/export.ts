@@ -3,11 +3,51 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { openChangeFile } from '../changes/change-file.ts';
+import type { Row } from '../changes/record.ts';
+import type { Operation } from '../changes/record-bytes.ts';
 import { writeWholeFile } from '../runtime/durable-files.ts';
 import { type ProduceDependencies, replayEdition } from '../stream/produce.ts';
 import type { SelectedEdition } from './plan.ts';
-import type { ExportedChange } from './publication-check.ts';
 import { ReplayError } from './types.ts';
+
+/** One change as `padron replay` exports it. */
+export interface ExportedChange {
+  edition: number;
+  op: Operation;
+  ruc: string;
+  before: Row | null;
+  after: Row | null;
+  /** Date of the edition's data, YYYY-MM-DD. */
+  fecha_dato: string;
+  /** Milliseconds since 1970. */
+  detected_at: number;
+  /** The edition that this change undoes. */
+  corrects: number | null;
+}
+
+type Recorded = Omit<ExportedChange, 'fecha_dato'>;
+
+/**
+ * The changes of these editions in the order of their files. Each file carries its own schema, so a change has the
+ * columns that its release had.
+ * @throws ReplayError `change_file_damaged`
+ */
+export async function* exportedChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ExportedChange[]> {
+  for (const { path, fechaDato } of editions) {
+    const file = await openChangeFile(path);
+    try {
+      for await (const records of file.decodedBlocks<Recorded>()) {
+        yield records.map((record) => {
+          const { edition, op, ruc, before, after, detected_at, corrects } = record;
+          return { edition, op, ruc, before, after, fecha_dato: fechaDato, detected_at, corrects };
+        });
+      }
+    } finally {
+      await file.close();
+    }
+  }
+}
 
 /**
  * Writes one JSON object per line, waits for a slow reader, and leaves the stream open. `report` gets the lines so far.

@@ -2,9 +2,18 @@ import { foldName, searchedWords } from '../../schemas/names.ts';
 import { longestLength, readSearchedCells, type SearchedCells, standingOf } from '../consumers/company-names.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { ChangeRecords } from './change-records.ts';
-import { type Fingerprint, isSame, RowHash } from './row-hash.ts';
+import { isSame, RowHash } from './row-hash.ts';
 import { type Differences, type RangeRows, RowRanges } from './row-ranges.ts';
-import { inTableOrder, type KeyRange, type StoredRow, storedRowsOf } from './stored.ts';
+import {
+  fingerprintOf,
+  inTableOrder,
+  type KeyRange,
+  queryRows,
+  type StoredFingerprint,
+  type StoredRow,
+  type Sums,
+  storedRowsOf,
+} from './stored.ts';
 import type { VerifyLimits } from './types.ts';
 
 const firstCompany = 20_000_000_000;
@@ -104,14 +113,13 @@ export class StoredNames {
     this.#since = since;
   }
 
-  async fingerprint(range: KeyRange): Promise<Fingerprint & { contradictory: number }> {
-    const [row] = await this.#query<{ names: string; xx_sum: string; crc_sum: string; unclear: string }>(
-      `SELECT count() AS names, sum(xx) AS xx_sum, sum(crc) AS crc_sum, countIf(contradictory) AS unclear
+  async fingerprint(range: KeyRange): Promise<StoredFingerprint> {
+    const [row] = await this.#query<Sums>(
+      `SELECT count() AS live, sum(xx) AS xx_sum, sum(crc) AS crc_sum, 0 AS later, countIf(contradictory) AS unclear
        FROM (${namesByCompany})`,
       { table: this.#tables.names, ...range },
     );
-    const { names, xx_sum, crc_sum, unclear } = row!;
-    return { rows: Number(names), xx: BigInt(xx_sum), crc: BigInt(crc_sum), contradictory: Number(unclear) };
+    return fingerprintOf(row!);
   }
 
   async rows(range: KeyRange): Promise<StoredRow[]> {
@@ -131,13 +139,7 @@ export class StoredNames {
     return found.map(({ ruc }) => Number(ruc));
   }
 
-  async #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
-    const result = await this.#clickhouse.query({
-      query,
-      query_params: { since: this.#since, ...parameters },
-      format: 'JSONEachRow',
-      clickhouse_settings: inTableOrder,
-    });
-    return await result.json<Row>();
+  #query<Row>(query: string, parameters: Record<string, string | number>): Promise<Row[]> {
+    return queryRows(this.#clickhouse, query, { since: this.#since, ...parameters }, inTableOrder);
   }
 }

@@ -1,15 +1,11 @@
 import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registers } from '../../schemas/registers.ts';
-import { openChangeFile } from '../changes/change-file.ts';
 import { CompareError } from '../changes/errors.ts';
-import type { Row } from '../changes/record.ts';
-import type { Operation } from '../changes/record-bytes.ts';
 import { compareInChild, rebuildInChild } from '../diff/child.ts';
 import { type CompareInput, compareLimits } from '../diff/types.ts';
 import { ChangeRecords } from './change-records.ts';
 import type { ExpectedOverlay } from './overlay.ts';
-import type { SelectedEdition } from './plan.ts';
 import { RowHash } from './row-hash.ts';
 import type { Differences } from './row-ranges.ts';
 import type { Meter, PublicationInput, VerifyInput } from './types.ts';
@@ -99,42 +95,4 @@ async function linkedWorkDir(workDir: string, register: string): Promise<string>
     await link(join(workDir, name), join(scratch, name)).catch(() => {});
   }
   return scratch;
-}
-
-/** One change as `padron replay` exports it. */
-export interface ExportedChange {
-  edition: number;
-  op: Operation;
-  ruc: string;
-  before: Row | null;
-  after: Row | null;
-  /** Date of the edition's data, YYYY-MM-DD. */
-  fecha_dato: string;
-  /** Milliseconds since 1970. */
-  detected_at: number;
-  /** The edition that this change undoes. */
-  corrects: number | null;
-}
-
-type Recorded = Omit<ExportedChange, 'fecha_dato'>;
-
-/**
- * The changes of these editions in the order of their files. Each file carries its own schema, so a change has the
- * columns that its release had.
- * @throws ReplayError `change_file_damaged`
- */
-export async function* exportedChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ExportedChange[]> {
-  for (const { path, fechaDato } of editions) {
-    const file = await openChangeFile(path);
-    try {
-      for await (const records of file.decodedBlocks<Recorded>()) {
-        yield records.map((record) => {
-          const { edition, op, ruc, before, after, detected_at, corrects } = record;
-          return { edition, op, ruc, before, after, fecha_dato: fechaDato, detected_at, corrects };
-        });
-      }
-    } finally {
-      await file.close();
-    }
-  }
 }

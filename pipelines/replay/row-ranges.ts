@@ -21,8 +21,8 @@ export interface RangeRows {
 export class RowRanges {
   readonly #compare: (rows: RangeRows) => Promise<void>;
   readonly #maxRows: number;
-  #filling: Buffers;
-  #idle: Buffers;
+  #filling: ReturnType<typeof makeBuffers>;
+  #idle: ReturnType<typeof makeBuffers>;
   #rows = 0;
   #sum = new FingerprintSum();
   #from = everyKey.from;
@@ -31,8 +31,8 @@ export class RowRanges {
   constructor(maxRangeRows: number, compare: (rows: RangeRows) => Promise<void>) {
     this.#compare = compare;
     this.#maxRows = maxRangeRows;
-    this.#filling = new Buffers(maxRangeRows);
-    this.#idle = new Buffers(maxRangeRows);
+    this.#filling = makeBuffers(maxRangeRows);
+    this.#idle = makeBuffers(maxRangeRows);
   }
 
   /** Call it with rising keys. Returns a promise when the range is full, to wait for the comparison before it. */
@@ -74,16 +74,8 @@ export class RowRanges {
   }
 }
 
-class Buffers {
-  readonly keys: Float64Array;
-  readonly xx: Uint32Array;
-  readonly crc: Uint32Array;
-
-  constructor(rows: number) {
-    this.keys = new Float64Array(rows);
-    this.xx = new Uint32Array(rows);
-    this.crc = new Uint32Array(rows);
-  }
+function makeBuffers(rows: number) {
+  return { keys: new Float64Array(rows), xx: new Uint32Array(rows), crc: new Uint32Array(rows) };
 }
 
 /** Collects rows that come in order of a supplier's id, and passes them on in order of key. */

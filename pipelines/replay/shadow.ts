@@ -4,6 +4,7 @@ import { nameColumns } from '../consumers/company-names.ts';
 import { historyColumns, stateColumns } from '../consumers/taxpayer-rows.ts';
 import { type ClickHouseClient, insertSettings } from '../runtime/clickhouse.ts';
 import { servingTables } from './plan.ts';
+import { queryRows } from './stored.ts';
 
 /** The tables that a rebuild fills. After the exchange, the former serving tables have these names. */
 export const shadowTables = {
@@ -105,7 +106,8 @@ export class Shadow {
   async awaitInserts(): Promise<void> {
     const begin = Date.now();
     while (Date.now() - begin < maxWaitMs) {
-      const [row] = await this.#rows<{ running: string }>(
+      const [row] = await queryRows<{ running: string }>(
+        this.#clickhouse,
         `SELECT count() AS running FROM system.processes
          WHERE elapsed * 1000 >= {sinceMs:UInt64} AND query ILIKE '%INSERT INTO %'
            AND (query LIKE '%taxpayer%' OR query LIKE '%register_change%' OR query LIKE '%ranked_name%') AND query NOT LIKE '%system.processes%'`,
@@ -123,7 +125,8 @@ export class Shadow {
   }
 
   async #readPlan(): Promise<FoldedEditions> {
-    const rows = await this.#rows<{ register: number; edition: string }>(
+    const rows = await queryRows<{ register: number; edition: string }>(
+      this.#clickhouse,
       `SELECT register, edition FROM ${planTable}`,
       {},
     );
@@ -131,16 +134,12 @@ export class Shadow {
   }
 
   async #existing(names: readonly string[]): Promise<Set<string>> {
-    const rows = await this.#rows<{ name: string }>(
+    const rows = await queryRows<{ name: string }>(
+      this.#clickhouse,
       'SELECT name FROM system.tables WHERE database = currentDatabase() AND has({names:Array(String)}, name)',
       { names },
     );
     return new Set(rows.map(({ name }) => name));
-  }
-
-  async #rows<Row>(query: string, parameters: Record<string, unknown>): Promise<Row[]> {
-    const result = await this.#clickhouse.query({ query, query_params: parameters, format: 'JSONEachRow' });
-    return await result.json<Row>();
   }
 
   async #run(query: string, parameters: Record<string, unknown> = {}): Promise<void> {

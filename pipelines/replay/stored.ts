@@ -1,3 +1,4 @@
+import type { ClickHouseSettings } from '@clickhouse/client';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Fingerprint } from './row-hash.ts';
@@ -10,7 +11,7 @@ export interface KeyRange {
 
 export const everyKey: KeyRange = { from: '0', to: '18446744073709551615' };
 
-interface StoredFingerprint extends Fingerprint {
+export interface StoredFingerprint extends Fingerprint {
   /** Rows of a later edition than the verified one. */
   later: number;
   /** Keys with two different rows at one version: readers may take either. */
@@ -46,8 +47,8 @@ const historyText = `concat(ifNull(before, '-'), ifNull(after, '-'), reinterpret
   reinterpretAsFixedString(toUnixTimestamp64Milli(detected_at)), reinterpretAsFixedString(ifNull(corrects, toUInt64(0))))`;
 
 /**
- * The newest version of each key; a version may stand more than once until the engine has merged, and must be the same
- * row.
+ * The newest version of each key. Until the engine has merged its rows, a version may be there several times, and must
+ * then be the same row.
  */
 const newestRows = `
   SELECT ruc, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
@@ -120,17 +121,11 @@ export class StoredRows {
     parameters: Record<string, string | number>,
     settings: typeof verifySettings | typeof inTableOrder = verifySettings,
   ): Promise<Row[]> {
-    const result = await this.#clickhouse.query({
-      query,
-      query_params: { register: this.#register, ...parameters },
-      format: 'JSONEachRow',
-      clickhouse_settings: settings,
-    });
-    return await result.json<Row>();
+    return await queryRows(this.#clickhouse, query, { register: this.#register, ...parameters }, settings);
   }
 }
 
-interface Sums {
+export interface Sums {
   live: string;
   xx_sum: string;
   crc_sum: string;
@@ -138,7 +133,7 @@ interface Sums {
   unclear: string;
 }
 
-function fingerprintOf(sums: Sums): StoredFingerprint {
+export function fingerprintOf(sums: Sums): StoredFingerprint {
   return {
     rows: Number(sums.live),
     xx: BigInt(sums.xx_sum),
@@ -157,4 +152,15 @@ export function storedRowsOf(
     crc: Number(crc),
     contradictory: contradictory === 1,
   }));
+}
+
+export async function queryRows<Row>(
+  clickhouse: ClickHouseClient,
+  query: string,
+  parameters: Record<string, unknown>,
+  settings: ClickHouseSettings = {},
+): Promise<Row[]> {
+  const format = 'JSONEachRow';
+  const result = await clickhouse.query({ query, query_params: parameters, format, clickhouse_settings: settings });
+  return await result.json<Row>();
 }

@@ -1,23 +1,25 @@
-import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
+import { padronReducido, type RegisterName, registers } from '../../schemas/registers.ts';
 import { sha256OfFile } from '../archive/local-copies.ts';
+import { disappears } from '../changes/record-bytes.ts';
 import { makeClickhouse } from '../runtime/clickhouse.ts';
 import { verifyInChild } from './child.ts';
-import { wordTable } from './fold.ts';
+import { fold, wordTable } from './fold.ts';
 import { checkHistory } from './history-check.ts';
 import { NameCheck, StoredNames } from './name-check.ts';
 import { ExpectedOverlay } from './overlay.ts';
 import { type PlanDependencies, planVerification } from './plan.ts';
 import { checkPublication } from './publication-check.ts';
-import { RowHash } from './row-hash.ts';
-import { Differences } from './row-ranges.ts';
-import { checkState } from './state-check.ts';
+import { isSame, RowHash } from './row-hash.ts';
+import { Differences, RowRanges, SortedRows } from './row-ranges.ts';
 import { StoredRows } from './stored.ts';
 import {
   type EditionFile,
   type ListedDifference,
   Meter,
+  maxSupplierRows,
   ReplayError,
   type VerifyInput,
+  type VerifyLimits,
   type VerifyProgress,
   type VerifyReport,
   verifyLimits,
@@ -94,6 +96,62 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
     rows += changes;
     meter.at(rows);
   }
+}
+
+/**
+ * Compares the live rows in ClickHouse with the folded change files, range by range. The overlay and the name check
+ * take the same rows. Resolves with the number of rows of a later edition that it saw.
+ */
+async function checkState(
+  input: VerifyInput,
+  stored: StoredRows,
+  dependencies: {
+    differences: Differences;
+    overlay: ExpectedOverlay | null;
+    names: NameCheck | null;
+    meter: Meter;
+    limits: VerifyLimits;
+  },
+  signal: AbortSignal,
+): Promise<number> {
+  const { differences, overlay, names, meter, limits } = dependencies;
+  const inOrder = registers[input.register].key === 'ruc';
+  const ranges = new RowRanges(limits.maxRangeRows, compareRange);
+  const sorted = inOrder ? null : new SortedRows(maxSupplierRows);
+  const hash = new RowHash();
+  let later = 0;
+
+  async function compareRange(expected: Parameters<typeof differences.compare>[0]): Promise<void> {
+    const found = await stored.stateFingerprint(expected.range, input.edition);
+    later += found.later;
+    if (isSame(expected.fingerprint, found) && found.contradictory === 0) return;
+    differences.compare(expected, await stored.stateRows(expected.range), null);
+  }
+
+  const files = input.changeFiles.filter(({ edition }) => edition >= input.lastFull);
+  meter.begin(
+    'state',
+    files.reduce((sum, { changes }) => sum + changes, 0),
+  );
+  await fold(
+    input.register,
+    files,
+    (record) => {
+      if (record.op === disappears) return undefined;
+      hash.ofState(record);
+      differences.report.rows += 1;
+      const { xx, crc } = hash;
+      if (overlay !== null && overlay.size > 0) overlay.take(record, hash);
+      const named = names?.take(record);
+      const added = sorted === null ? ranges.add(record.stateKey, xx, crc) : sorted.add(record.stateKey, xx, crc);
+      return named === undefined ? added : Promise.all([named, added]).then(() => {});
+    },
+    { maxFiles: limits.maxFiles, signal, report: (records) => meter.at(records) },
+  );
+  await sorted?.addTo(ranges);
+  await ranges.end();
+  await names?.end();
+  return later;
 }
 
 /** `on_its_way`: an edition is being written, so ClickHouse is between two states. Verify again later. */

@@ -71,12 +71,6 @@ function givenPartition({ message }: PartitionerArgs): number {
   return message.partition;
 }
 
-interface OutgoingRecord {
-  key: Buffer;
-  value: Buffer;
-  partition: number;
-}
-
 /**
  * An idempotent producer that sends one request at a time. When a send finally fails, the next send uses a new
  * producer: the client reuses the sequence numbers of a failed send, and if the broker had in fact appended it, it
@@ -94,20 +88,10 @@ export class KafkaChunkSender {
 
   /**
    * Resolves when all in-sync replicas have the records.
-   * @throws StreamError when it is not known whether the broker has them: the caller sends them again, so a reader may
-   * see
-   *   them twice
+   * @throws StreamError when it is not known whether the broker has them. The caller must send them again, so readers may
+   * see them twice.
    */
-  send(topic: string, records: OutgoingRecord[]): Promise<void> {
-    return this.#send(topic, records);
-  }
-
-  /** Sends records that are already encoded. The caller may change the chunk once this has ended. */
-  sendPrepared(topic: string, chunk: PreparedChunk): Promise<void> {
-    return this.#send(topic, chunk.asMessages());
-  }
-
-  async #send(topic: string, messages: Message[]): Promise<void> {
+  async send(topic: string, messages: Message[]): Promise<void> {
     try {
       this.#producer ??= await this.#connect();
       // With acks -1 every in-sync replica has the chunk. Idempotence requires it too.
@@ -121,6 +105,11 @@ export class KafkaChunkSender {
         cause: error,
       });
     }
+  }
+
+  /** Sends records that are already encoded. The caller may change the chunk once this has ended. */
+  sendPrepared(topic: string, chunk: PreparedChunk): Promise<void> {
+    return this.send(topic, chunk.asMessages());
   }
 
   async close(): Promise<void> {
