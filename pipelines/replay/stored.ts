@@ -154,6 +154,7 @@ export function storedRowsOf(
   }));
 }
 
+/** Runs a query and resolves with its rows. */
 export async function queryRows<Row>(
   clickhouse: ClickHouseClient,
   query: string,

@@ -58,7 +58,7 @@ function change(edition: number, schema: Schema, place: number, before: Cells, a
 }
 
 /** Writes an edition's change file and sends its records, as the producer does. */
-async function publish(schema: Schema, schemaId: number, changes: readonly Change[]): Promise<EditionFile> {
+async function produce(schema: Schema, schemaId: number, changes: readonly Change[]): Promise<EditionFile> {
   const { edition } = changes[0]!;
   const type = avro.Type.forSchema(schema as avro.Schema, { wrapUnions: false });
   const metadata = { 'padron.register': register, 'padron.edition': String(edition) };
@@ -95,12 +95,12 @@ async function untilMaterialised(failures: readonly Error[]): Promise<void> {
 
 test('rows of a release with other columns are stored as they were at first, so that they agree with the change files', async () => {
   const files = [
-    await publish(
+    await produce(
       earlier,
       earlierId,
       [0, 1, 2].map((place) => change(1, earlier, place, null, [`EMPRESA ${place}`, '2000-01-01'])),
     ),
-    await publish(earlier, earlierId, [
+    await produce(earlier, earlierId, [
       change(2, earlier, 0, ['EMPRESA 0', '2000-01-01'], ['UNA', '2000-01-01']),
       change(2, earlier, 1, ['EMPRESA 1', '2000-01-01'], null),
       change(2, earlier, 3, null, ['TRES', '2003-01-01']),
@@ -126,7 +126,7 @@ test('rows of a release with other columns are stored as they were at first, so 
     expect(await verified(1)).toMatchObject({ equal: true, rows: 3, history: { rows: 3, missing: 0, differs: 0 } });
     // The new column causes a re-baseline in the same topic.
     files.push(
-      await publish(today, harness.ids.changes, [
+      await produce(today, harness.ids.changes, [
         change(3, today, 0, null, ['UNA', '2000-01-01', 'R.S. 2']),
         change(3, today, 2, ['EMPRESA 2', '2000-01-01', 'R.S. 1'], ['DOS', '2000-01-01', 'R.S. 1']),
         change(3, today, 3, null, ['TRES', '2003-01-01', 'R.S. 3']),

@@ -59,7 +59,7 @@ const ids = [
 ].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
 const bar = (sanciones = long) => ({ tipo_id: 'ruc', sanciones });
 
-async function publish(register: RegisterName, edition: number, changes: readonly Change[]): Promise<string> {
+async function produce(register: RegisterName, edition: number, changes: readonly Change[]): Promise<string> {
   const file = await freezeTestEdition(harness, edition, changes, register);
   await produceTestEdition(harness, edition, file, register);
   await expect.poll(() => checkMaterialised(harness, register, edition), { timeout: 60_000 }).toBe('materialised');
@@ -77,7 +77,7 @@ const standing = () =>
   );
 
 test('suppliers go from change file to state and history under keys of any length, however long their rows', async () => {
-  await publish(
+  await produce(
     suppliers,
     1,
     ids.map((ruc, seq) => made(1, seq, { ruc, after: bar() })),
@@ -86,7 +86,7 @@ test('suppliers go from change file to state and history under keys of any lengt
     made(2, 0, { ruc: '07654321', op: 'd', before: bar(), after: null, line: null }),
     made(2, 1, { ruc: 'AB-901/7', op: 'u', before: bar(), after: bar('[]') }),
   ];
-  await publish(suppliers, 2, second);
+  await produce(suppliers, 2, second);
   const expected = ids
     .filter((id) => id !== '07654321')
     .map((id) => ({
@@ -110,7 +110,7 @@ test('a correction is materialised like any edition, and the history names the e
     made(3, 0, { ruc: '07654321', op: 'c', after: bar(), corrects: 2 }),
     made(3, 1, { ruc: 'AB-901/7', op: 'u', before: bar('[]'), after: bar(), corrects: 2 }),
   ];
-  await publish(suppliers, 3, undo);
+  await produce(suppliers, 3, undo);
   const found = await standing();
   expect(found).toHaveLength(ids.length);
   expect(found.every(({ sanciones }) => sanciones === long)).toBe(true);
