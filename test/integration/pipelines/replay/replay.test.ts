@@ -224,7 +224,7 @@ describe('rebuild', () => {
     expect(command).toEqual({ code: 3, stdout: 'sancionados: edition 2 is on its way, try again\n' });
     // An edition of the same number left this row, and the catalogue no longer knows that edition.
     await run(`INSERT INTO taxpayer VALUES (${inventedRuc(900_001)}, 5, 2, 0, '["ruc","[]"]')`);
-    await expect(isMaterialised()).rejects.toThrow('`padron rebuild --register sancionados` makes all of them anew');
+    await expect(isMaterialised()).rejects.toThrow('`padron rebuild --register sancionados` makes all of them again');
     await set('publicada_at', 'NULL');
     const refused = rebuild(rebuildParts(), used, () => {}, signal);
     await expect(refused).rejects.toMatchObject({ code: 'edition_on_its_way' });
