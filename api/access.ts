@@ -20,7 +20,9 @@ export interface AccessDependencies {
   sandboxToken: string;
 }
 
-/** The first middleware of every operation, before anything of its input is read: token, then minute limit, then plan. */
+/**
+ * The first middleware of every operation, before anything of its input is read: token, then minute limit, then plan.
+ */
 export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Access, ApiMiddleware>> {
   const { identify, identifyReader, pool, sandboxToken } = dependencies;
   return {
@@ -50,9 +52,9 @@ function requireCaller(
 }
 
 /**
- * The calendar is part of every plan and free of charge, so any token opens it. Calendar programs cannot send headers, so a
- * feed takes the public sandbox token in its address. Any other token there is refused and its text repeated nowhere, since
- * addresses end up in histories and logs of others.
+ * The calendar is part of every plan and free of charge, so any token opens it. Calendar programs cannot send headers,
+ * so a feed takes the public sandbox token in its address. Any other token there is refused and its text repeated
+ * nowhere, since addresses end up in histories and logs of others.
  */
 function requireReader(identifyReader: IdentifyReader, tokenInAddress?: string): ApiMiddleware {
   return async (context, next) => {

@@ -17,8 +17,8 @@ export interface Answer extends Partial<Validators> {
 }
 
 /**
- * Sends what a handler returned, with the caching of its operation. A string is a stored body, which must be sent again byte
- * for byte. Undefined: the operation has an empty answer, or its handler has filled the response itself.
+ * Sends what a handler returned, with the caching of its operation. A string is a stored body, which must be sent again
+ * byte for byte. Undefined: the operation has an empty answer, or its handler has filled the response itself.
  */
 export function sendAnswer(context: ApiContext, operation: Operation, answer: Answer | string | undefined): void {
   const status = statusOf(operation);
@@ -51,8 +51,8 @@ function sendPrivately(context: ApiContext, status: number, body: string): void 
 }
 
 /**
- * A client may keep the answer if it revalidates each time: a weak ETag over editions and body, and 304 when it is current.
- * If-Modified-Since alone gives no 304, since a correction keeps its edition's date.
+ * A client may keep the answer if it revalidates each time: a weak ETag over editions and body, and 304 when it is
+ * current. If-Modified-Since alone gives no 304, since a correction keeps its edition's date.
  */
 function sendRevalidated(context: ApiContext, tag: string, lastModified: string, body: string): void {
   context.set({ Vary: 'Authorization, Accept-Encoding', 'Last-Modified': lastModified });

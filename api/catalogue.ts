@@ -20,8 +20,8 @@ export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegist
 
 /**
  * Which edition each register serves. Take the snapshot before the query that reads the state, never after, so that an
- * answer's date is never newer than its data. A row that a later edition wrote meanwhile takes that edition's date. While
- * PostgreSQL is down the last known snapshot serves for 60 s, which keeps that order.
+ * answer's date is never newer than its data. A row that a later edition wrote meanwhile takes that edition's date.
+ * While PostgreSQL is down the last known snapshot serves for 60 s, which keeps that order.
  */
 export interface Catalogue {
   /** All registers at one moment, read by one statement. @throws ApiProblem servicio_no_disponible */
@@ -82,7 +82,9 @@ export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: 
   return { fecha_dato: padron_reducido?.edition.fechaDato ?? null };
 }
 
-/** The catalogue of past days and editions. Every method rejects with servicio_no_disponible while PostgreSQL is down. */
+/**
+ * The catalogue of past days and editions. Every method rejects with servicio_no_disponible while PostgreSQL is down.
+ */
 export interface PastEditions {
   /** Like `Catalogue.snapshot`, as of a day. */
   on(day: string): Promise<ServedRegisters>;
@@ -109,8 +111,8 @@ const dayLimits: LastKnownLimits = {
 const maxFacts = 50_000;
 
 export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions {
-  // The edition of a past day changes only when the catalogue does: by a new edition, a correction, or a date that moved. So
-  // a day is read once per state of the catalogue.
+  // The edition of a past day changes only when the catalogue does: by a new edition, a correction, or a date that
+  // moved. So a day is read once per state of the catalogue.
   const days = makeLastKnown(
     (key: `${string}|${string}`) => readServed(pool, key.slice(0, key.indexOf('|'))),
     dayLimits,

@@ -87,8 +87,8 @@ export function requireYear(text: string): number {
 type QueryValue = string | readonly string[] | undefined;
 
 /**
- * Runs before anything else of a query is checked, so that no other problem can quote the value: a RUC that starts with 10
- * contains the number of a person's identity document.
+ * Runs before anything else of a query is checked, so that no other problem can quote the value: a RUC that starts with
+ * 10 contains the number of a person's identity document.
  * @throws ApiProblem ruc_no_admitido
  */
 export function refuseWholeRuc(digito: QueryValue): void {

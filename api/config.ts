@@ -24,7 +24,10 @@ export const apiConfiguration = z.object({
   ...tracingBlock.shape,
   // The API checks webhook addresses and connects to none.
   ...webhookBlock.omit({ EGRESS_EXTRA_CA: true }).shape,
-  /** For waking the delivery of a resumed webhook. Without it the worker's sweeper finds the webhook within its interval. */
+  /**
+   * For waking the delivery of a resumed webhook. Without it the worker's sweeper finds the webhook within its
+   * interval.
+   */
   TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),
   TEMPORAL_NAMESPACE: temporalBlock.shape.TEMPORAL_NAMESPACE,
   /** Opens the calendar and nothing else. It is meant to be public. */
@@ -42,15 +45,21 @@ export const apiConfiguration = z.object({
   /** ClickHouse queries of look-ups that run at the same time. */
   LOOKUP_IN_FLIGHT: wholeNumber(1, 1_000).default(2),
   /**
-   * /readyz is false until each of these has a materialised edition; separated by commas. The default is the registers whose
-   * fields every answer has. Nothing waits for the monthly register, a subset that is published once a month.
+   * /readyz is false until each of these has a materialised edition; separated by commas. The default is the registers
+   * whose fields every answer has. Nothing waits for the monthly register, a subset that is published once a month.
    */
   REQUIRED_REGISTERS: registerList.default(['padron_reducido', 'agentes_retencion', 'buenos_contribuyentes']),
-  /** How long a batch that died keeps its Idempotency-Key. Longer than any batch takes, since one that loses its key is not charged. */
+  /**
+   * How long a batch that died keeps its Idempotency-Key. Longer than any batch takes, since one that loses its key is
+   * not charged.
+   */
   IDEMPOTENCY_LEASE_MS: wholeNumber(1_000, 600_000).default(60_000),
   /** How long the answer under an Idempotency-Key is repeated. */
   IDEMPOTENCY_KEPT_HOURS: wholeNumber(1, 168).default(24),
-  /** A supplier check without one of these is `no_determinado`. The judicial and administrative bars are published late or never. */
+  /**
+   * A supplier check without one of these is `no_determinado`. The judicial and administrative bars are published late
+   * or never.
+   */
   SUPPLIER_REQUIRED_REGISTERS: registerList.default([
     'padron_reducido',
     'padron_mensual',

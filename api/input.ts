@@ -31,7 +31,9 @@ export function readCursor(kind: CursorKind, cursor: string | undefined, start: 
   throw notOfThisList();
 }
 
-/** The page of rows that were read with one more than the limit, and the cursor to the next page. Null: it is the last. */
+/**
+ * The page of rows that were read with one more than the limit, and the cursor to the next page. Null: it is the last.
+ */
 export function pageOf<Row>(
   kind: CursorKind,
   rows: readonly Row[],
@@ -56,8 +58,8 @@ export function instantFrom(moment: string): Date {
 }
 
 /**
- * The first instant after the moment of a filter `hasta`, which is included. A time without a fraction means the whole second,
- * since answers show times to the second while PostgreSQL stores microseconds.
+ * The first instant after the moment of a filter `hasta`, which is included. A time without a fraction means the whole
+ * second, since answers show times to the second while PostgreSQL stores microseconds.
  */
 export function instantAfter(moment: string): Date {
   const stepMs = isDay(moment) ? dayMs : moment.includes('.') ? 1 : secondMs;

@@ -19,7 +19,10 @@ import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from 
 
 type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
 
-/** Writes one wide log line, one measurement and one span per request, with the route's template and never its path or query. */
+/**
+ * Writes one wide log line, one measurement and one span per request, with the route's template and never its path or
+ * query.
+ */
 function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
   const seconds = new Histogram({
     name: 'padron_api_request_seconds',
@@ -90,8 +93,8 @@ export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies):
   const countRefusal = makeRefusalCounter(dependencies.metrics);
   const app = new Koa<RequestState>({ proxy: dependencies.proxyHops > 0, maxIpsCount: dependencies.proxyHops });
   app.use(({ req: { headers } }, next) => {
-    // Node joins a repeated traceparent into one value, which is ignored as malformed. The caller's tracestate is left out,
-    // because it may hold any text.
+    // Node joins a repeated traceparent into one value, which is ignored as malformed. The caller's tracestate is left
+    // out, because it may hold any text.
     const caller = propagation.extract(ROOT_CONTEXT, { traceparent: headers.traceparent });
     // The record names and describes the span once the route is known.
     return inSpan('HTTP', { kind: SpanKind.SERVER }, next, caller);
@@ -113,7 +116,8 @@ export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies):
   });
   app.use(router.routes());
   app.use(refuseUnknownPath);
-  // Our middleware answers and logs every error, so only broken sockets arrive here. Koa's own listener would print them.
+  // Our middleware answers and logs every error, so only broken sockets arrive here. Koa's own listener would print
+  // them.
   app.silent = true;
   app.on('error', (error: Error) => dependencies.log.debug({ err: error }, 'a response could not be sent'));
   return app as Koa<RequestState>;

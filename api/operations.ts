@@ -14,12 +14,14 @@ import { webhookOperations as webhook } from '../schemas/http/webhooks.ts';
 export const tags = ['Contribuyentes', 'Calendario', 'Vigilancia', 'Cuenta'] as const;
 
 /**
- * Who may call. A plan's name means that plan and higher ones, and `_or_lists` also an account below it that still has watch
- * lists. The calendar is open to every plan and to the sandbox token, which a feed also takes in its address.
+ * Who may call. A plan's name means that plan and higher ones, and `_or_lists` also an account below it that still has
+ * watch lists. The calendar is open to every plan and to the sandbox token, which a feed also takes in its address.
  */
 export type Access = 'free' | 'micro' | 'crecimiento' | 'crecimiento_or_lists' | 'calendar' | 'calendar_feed';
 
-/** What counts as one look-up of the month: a record that is found, a page with content, or each RUC found in a batch. */
+/**
+ * What counts as one look-up of the month: a record that is found, a page with content, or each RUC found in a batch.
+ */
 export type Charge = 'record' | 'page' | 'batch';
 
 /** How long a client may keep an answer: until it has revalidated the ETag, for a minute, or never. */

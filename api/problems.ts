@@ -99,7 +99,10 @@ export function maskText(text: string): string {
   return text.replace(/\p{Nd}{8,}/gu, maskRuc);
 }
 
-/** A request's path for `instance`, without query and masked. It is decoded first, so that encoded digits are masked too. */
+/**
+ * A request's path for `instance`, without query and masked. It is decoded first, so that encoded digits are masked
+ * too.
+ */
 export function maskedPath(path: string): string {
   try {
     return encodeURI(maskText(decodeURIComponent(path))).replace(/[?#]/g, encodeURIComponent);
@@ -109,9 +112,9 @@ export function maskedPath(path: string): string {
 }
 
 /**
- * Whether an error means that an engine did not answer: a refused or broken connection, a server that starts or stops, a
- * deadline. SQLSTATE classes 08 (connection), 53 (resources) and 57 (operator intervention), and 40001 and 40P01, where
- * PostgreSQL rolled a transaction back for another one and a repeat succeeds.
+ * Whether an error means that an engine did not answer: a refused or broken connection, a server that starts or stops,
+ * a deadline. SQLSTATE classes 08 (connection), 53 (resources) and 57 (operator intervention), and 40001 and 40P01,
+ * where PostgreSQL rolled a transaction back for another one and a repeat succeeds.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

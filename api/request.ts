@@ -100,7 +100,8 @@ const jsonTypes = ['application/json', 'application/*+json'];
 
 const parse = bodyParser({
   enableTypes: ['json'],
-  // The same types that readBody admits. The library's own list lacks most `+json` types and would leave their bodies unread.
+  // The same types that readBody admits. The library's own list lacks most `+json` types and would leave their bodies
+  // unread.
   extendTypes: { json: jsonTypes },
   jsonLimit: maxBodyBytes,
   jsonStrict: true,
@@ -119,7 +120,8 @@ export const readBody: ApiMiddleware = async (context, next) => {
   // The parser reads every charset as UTF-8, so names in another one would be stored corrupted.
   if (!utf8Names.has(context.request.charset.toLowerCase()))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse en UTF-8.');
-  // The parser goes on decompressing a refused body, and corrupt data would then end the process. 64 kB need no compression.
+  // The parser goes on decompressing a refused body, and corrupt data would then end the process. 64 kB need no
+  // compression.
   if (!['', 'identity'].includes(context.get('Content-Encoding')))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse sin comprimir, sin Content-Encoding.');
   return parse(context, () => {

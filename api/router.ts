@@ -52,7 +52,9 @@ type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | st
 /** Name of the layer that refuses other methods of a path. */
 export const otherMethods = 'other methods';
 
-/** Mounts the operations that have a handler, in the order of checks: token, minute limit, plan, body, query, handler. */
+/**
+ * Mounts the operations that have a handler, in the order of checks: token, minute limit, plan, body, query, handler.
+ */
 export function makeRouter(
   handlers: Partial<Handlers>,
   dependencies: AccessDependencies & { meter: Meter },

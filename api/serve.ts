@@ -22,8 +22,9 @@ interface RefusedRequests {
 }
 
 /**
- * Answers requests that the server's parser refuses before any route sees them: not HTTP, too large, or too slow. For an
- * address with an unencoded ñ or accent, as curl sends it, the answer explains the encoding. The connection is closed.
+ * Answers requests that the server's parser refuses before any route sees them: not HTTP, too large, or too slow. For
+ * an address with an unencoded ñ or accent, as curl sends it, the answer explains the encoding. The connection is
+ * closed.
  */
 function answerMalformed(server: Server, { baseUrl, log }: RefusedRequests): void {
   const answering = new WeakMap<Duplex, ServerResponse>();
@@ -103,8 +104,8 @@ interface ServeOptions extends RefusedRequests {
 }
 
 /**
- * Listens. `stop` closes connections itself: the server would wait until keep-alive ends for the connections that clients and
- * load balancers open ahead without a request.
+ * Listens. `stop` closes connections itself: the server would wait until keep-alive ends for the connections that
+ * clients and load balancers open ahead without a request.
  * @throws when the port cannot be opened
  */
 export async function serve(listener: RequestListener, options: ServeOptions): Promise<Serving> {
@@ -152,7 +153,10 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
   };
 }
 
-/** Null: ready for look-ups. A text names the store that does not answer, or the required registers that were never loaded. */
+/**
+ * Null: ready for look-ups. A text names the store that does not answer, or the required registers that were never
+ * loaded.
+ */
 export function makeReadiness(
   catalogue: Catalogue,
   clickhouse: ClickHouseClient,

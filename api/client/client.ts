@@ -34,8 +34,8 @@ export class PadronError extends Error {
 type Input = Record<string, unknown>;
 
 /**
- * A client with one method per operation. Answers are typed but not checked, since v1 may gain fields, which a client must
- * accept. It repeats nothing by itself. A caller that repeats a batch should give it an `idempotencyKey`.
+ * A client with one method per operation. Answers are typed but not checked, since v1 may gain fields, which a client
+ * must accept. It repeats nothing by itself. A caller that repeats a batch should give it an `idempotencyKey`.
  */
 export function makeClient(options: ClientOptions): PadronClient {
   const methods = Object.entries<Operation>(operations).map(([name, operation]) => [

@@ -33,8 +33,8 @@ export class WebhookError extends Error {
 }
 
 /**
- * Checks the signature of a notice and parses it. The signature is Standard Webhooks' `v1` over `{delivery}.{seconds}.{body}`.
- * The headers X-Service-* and webhook-* carry the same values.
+ * Checks the signature of a notice and parses it. The signature is Standard Webhooks' `v1` over
+ * `{delivery}.{seconds}.{body}`. The headers X-Service-* and webhook-* carry the same values.
  * @param body the bytes as they arrived: a body that was parsed and serialised again has another signature
  * @param secret `whsec_…` as the API gave it; during a rotation either one
  * @throws WebhookError

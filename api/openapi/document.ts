@@ -79,9 +79,9 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
 }
 
 /**
- * Numbers of a query are checked as text by a pattern: the document shows the number and its default, which zod omits for a
- * transformed value. Our own schemas of answers are closed, so that a test fails on an undeclared field; the document leaves
- * them open, since v1 may gain fields.
+ * Numbers of a query are checked as text by a pattern: the document shows the number and its default, which zod omits
+ * for a transformed value. Our own schemas of answers are closed, so that a test fails on an undeclared field; the
+ * document leaves them open, since v1 may gain fields.
  */
 const adaptSchema: ZodOpenApiOverride = ({ zodSchema, jsonSchema, io }) => {
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
@@ -183,7 +183,9 @@ const listId = z
   .regex(/^[0-9]{1,15}$/)
   .meta({ description: 'Número de la lista', example: '1' });
 
-/** Parameters of paths. The document alone uses these schemas: handlers check the texts, each with its own error code. */
+/**
+ * Parameters of paths. The document alone uses these schemas: handlers check the texts, each with its own error code.
+ */
 const pathParameters: Readonly<Record<ParameterOf<Operations[keyof Operations]['path']>, z.ZodType>> = {
   ruc: rucText.meta({ description: 'RUC de 11 dígitos', example: '20990000019' }),
   anio: z

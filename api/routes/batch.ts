@@ -109,8 +109,8 @@ async function lookUp(
   plan: BatchPlan,
   { catalogue, findRecord }: Pick<BatchDependencies, 'catalogue' | 'findRecord'>,
 ): Promise<{ body: string; charge: number }> {
-  // The snapshot comes before the look-ups, never after: no record is then older than the date in `meta`, and a newer one
-  // states its own date.
+  // The snapshot comes before the look-ups, never after: no record is then older than the date in `meta`, and a newer
+  // one states its own date.
   const editions = await catalogue.snapshot();
   const daily = editions.padron_reducido;
   if (daily === undefined) throw registerNotLoaded();

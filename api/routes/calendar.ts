@@ -71,7 +71,10 @@ interface Moment extends CurrentCalendar {
   tag: string;
 }
 
-/** One calendar and one date per answer, so that neither midnight in Lima nor a new decree falls between two parts of it. */
+/**
+ * One calendar and one date per answer, so that neither midnight in Lima nor a new decree falls between two parts of
+ * it.
+ */
 function momentOf({ calendar, now }: CalendarDependencies): Moment {
   const current = calendar();
   const today = limaDay(now());

@@ -16,7 +16,10 @@ interface DocumentationDependencies {
 
 const htmlType = 'text/html; charset=utf-8';
 
-/** Mounts the API's description for programs and people, and a page per error code. Public: no token, nothing is counted. */
+/**
+ * Mounts the API's description for programs and people, and a page per error code. Public: no token, nothing is
+ * counted.
+ */
 export function mountDocumentation(router: ApiRouter, { baseUrl }: DocumentationDependencies): void {
   const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, baseUrl));
 

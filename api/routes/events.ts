@@ -27,7 +27,8 @@ export function makeEventHandlers(dependencies: EventDependencies): Handlers<'ve
       // Without a cursor a reader starts with the oldest stored event, and has missed nothing that came before.
       const after = query.cursor === undefined ? await oldestCursor(pool, accountId) : placeOf(query.cursor, last);
       const meta = await registerMeta(catalogue);
-      // A client that polls mostly finds nothing new. Looking through the partitions of 13 months would take far longer.
+      // A client that polls mostly finds nothing new. Looking through the partitions of 13 months would take far
+      // longer.
       const events =
         after >= last ? [] : await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
       if (query.cursor !== undefined) await requireKept(pool, accountId, after);

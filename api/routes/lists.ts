@@ -146,8 +146,8 @@ export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'ag
 }
 
 /**
- * Whether the register has each added RUC. They are in the list by now, so the request must not fail any more: a store that
- * is down or a register that was never loaded makes this field null.
+ * Whether the register has each added RUC. They are in the list by now, so the request must not fail any more: a store
+ * that is down or a register that was never loaded makes this field null.
  */
 async function makeIsHeld(
   taxpayers: Taxpayers,

@@ -81,7 +81,9 @@ async function check({ ruc, givenDay, accountId, id }: Question, dependencies: S
   return successBody(data, meta);
 }
 
-/** @throws ApiProblem ruc_formato, ruc_digito_verificador; for a natural person contrato_requerido, else solo_empresas */
+/**
+ * @throws ApiProblem ruc_formato, ruc_digito_verificador; for a natural person contrato_requerido, else solo_empresas
+ */
 function requireSupplier(context: ApiContext, text: string): string {
   const ruc = requireRuc(text);
   if (isCompany(ruc)) return ruc;

@@ -42,7 +42,10 @@ export function makeTaxpayerHandlers(dependencies: TaxpayerDependencies): Handle
   };
 }
 
-/** Whether the RUC is a natural person's. @throws ApiProblem contrato_requerido if it is and the caller has no contract */
+/**
+ * Whether the RUC is a natural person's.
+ * @throws ApiProblem contrato_requerido if it is and the caller has no contract
+ */
 export function requireReadable(context: ApiContext, ruc: string): boolean {
   if (isCompany(ruc)) return false;
   requireContract(callerOf(context));
@@ -57,8 +60,8 @@ export function notInRegister(ruc: string, { edition }: ServedRegister): ApiProb
 }
 
 /**
- * Records that this answer about natural persons is given, also when the answer is that there is no record. It comes before
- * the answer is sent: if the process dies in between, there is an audit row too many and never one too few.
+ * Records that this answer about natural persons is given, also when the answer is that there is no record. It comes
+ * before the answer is sent: if the process dies in between, there is an audit row too many and never one too few.
  * @throws ApiProblem servicio_no_disponible
  */
 export async function auditAnswer(

@@ -168,7 +168,10 @@ export async function requireWebhook(pool: Pool, context: ApiContext, id: string
   return webhook;
 }
 
-/** @throws ApiProblem recurso_no_encontrado for a text that has not the form of an id, which PostgreSQL might not even read */
+/**
+ * @throws ApiProblem recurso_no_encontrado for a text that has not the form of an id, which PostgreSQL might not even
+ * read
+ */
 export function requireId(text: string, what: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw notFound(what);
   return text;

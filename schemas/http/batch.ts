@@ -20,7 +20,9 @@ export const batchRequest = z.strictObject({
 
 const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
 
-/** `encontrado` true or false is a claim about a dated edition. Null: the RUC was not looked up, and `codigo` says why. */
+/**
+ * `encontrado` true or false is a claim about a dated edition. Null: the RUC was not looked up, and `codigo` says why.
+ */
 export const batchEntry = z.discriminatedUnion('encontrado', [
   z.strictObject({
     ruc: z.string(),

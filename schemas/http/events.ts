@@ -33,7 +33,9 @@ export const streamHeaders = z.strictObject({
     .optional(),
 });
 
-/** A display text, or a boolean for membership of a list. Null where the RUC was not, or is no longer, in the register. */
+/**
+ * A display text, or a boolean for membership of a list. Null where the RUC was not, or is no longer, in the register.
+ */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
 const watchlistSnapshot = z.strictObject({

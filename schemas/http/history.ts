@@ -14,7 +14,9 @@ const historyEntry = z.strictObject({
   fecha_dato: day,
   registro: z.enum(registerNames),
   operacion: z.enum(['alta', 'cambio', 'baja']),
-  /** A field of the taxpayer's record, a column of the register, or `ruc` when the RUC itself appeared or disappeared. */
+  /**
+   * A field of the taxpayer's record, a column of the register, or `ruc` when the RUC itself appeared or disappeared.
+   */
   campo: z.string(),
   antes: value,
   despues: value,

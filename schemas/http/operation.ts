@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { ProblemCode } from './problem.ts';
 
 /**
- * What one operation of the public API takes and answers, with its Spanish texts for the document. Method, path and plan
- * stand in the table of operations (api/operations.ts).
+ * What one operation of the public API takes and answers, with its Spanish texts for the document. Method, path and
+ * plan stand in the table of operations (api/operations.ts).
  */
 export interface OperationSchemas {
   /** One line. */

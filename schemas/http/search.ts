@@ -11,7 +11,8 @@ const maxQueryLength = 400;
 const queryText = z
   .string()
   .max(maxQueryLength)
-  // U+FFFD stands for bytes that are not UTF-8. Searching for it would find nothing and wrongly claim that nothing matches.
+  // U+FFFD stands for bytes that are not UTF-8. Searching for it would find nothing and wrongly claim that nothing
+  // matches.
   .refine((text) => !text.includes('\uFFFD'), 'no está en UTF-8, donde ñ es %C3%B1')
   .refine((text) => {
     const count = significantCharacters(text);

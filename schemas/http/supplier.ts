@@ -4,7 +4,10 @@ import { answerOf, day, limaTimestamp, rucText } from './envelope.ts';
 import type { Operations } from './operation.ts';
 import { rucProblems, source, taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
-/** Standing in a list of the tax authority. `figura` is null until the list is loaded. An unreadable day stays as the source wrote it. */
+/**
+ * Standing in a list of the tax authority. `figura` is null until the list is loaded. An unreadable day stays as the
+ * source wrote it.
+ */
 const listStanding = z.strictObject({
   figura: z.boolean().nullable(),
   desde: z.string().nullable(),

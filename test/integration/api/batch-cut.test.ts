@@ -7,8 +7,8 @@ import { makeCaller, type RunningApi, requestsOf, startApi, type TestCaller } fr
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { insertEdition, insertTaxpayers } from '../../support/registers/served-register.ts';
 
-// A batch under a key is interrupted before, during or after the commit of its answer and charge. A caller that repeats it
-// must get one answer and be charged once.
+// A batch under a key is interrupted before, during or after the commit of its answer and charge. A caller that repeats
+// it must get one answer and be charged once.
 
 const rucs = ['20990000019', '20990000043', '20131312955'];
 const foundRucs = 2;

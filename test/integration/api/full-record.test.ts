@@ -13,7 +13,8 @@ import {
   type TestEdition,
 } from '../../support/registers/served-register.ts';
 
-// The tests depend on each other: registers are loaded one after another, then change, while the same companies are looked up.
+// The tests depend on each other: registers are loaded one after another, then change, while the same companies are
+// looked up.
 
 const agent = '20990000019';
 const other = '20990000043';

@@ -18,9 +18,9 @@ import { freshClickhouseDatabase, freshDatabase } from '../../support/engines/is
 import { chanceOf, dayOf, type ModelEdition, makeModel, rucOf } from '../../support/registers/model.ts';
 import { insertEdition, insertPublication } from '../../support/registers/served-register.ts';
 
-// Thirty editions of every register, with repeats, confirmed dates, corrections and re-baselines, written by the consumers' own
-// writer. Every RUC on every day must equal a model that keeps every edition whole. The last edition of each register is still
-// being written.
+// Thirty editions of every register, with repeats, confirmed dates, corrections and re-baselines, written by the
+// consumers' own writer. Every RUC on every day must equal a model that keeps every edition whole. The last edition of
+// each register is still being written.
 
 const seed = 20_261_128;
 const rucs = [...Array(20).keys()].map((index) => rucOf(index % 5 === 4 ? '10' : '20', index));

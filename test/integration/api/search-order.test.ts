@@ -13,8 +13,9 @@ import { foldName } from '../../../schemas/names.ts';
 import { freshClickhouseDatabase } from '../../support/engines/isolation.ts';
 import { changeOf, materialize, rucOf, type TestCompany } from '../../support/registers/companies.ts';
 
-// Compares pages with the defined order, computed name by name. Many names are made of few words, so that every way of reading
-// is taken: few names and more than one read, forms and Ñ of many, few or no names, and beginnings that no name has.
+// Compares pages with the defined order, computed name by name. Many names are made of few words, so that every way of
+// reading is taken: few names and more than one read, forms and Ñ of many, few or no names, and beginnings that no name
+// has.
 
 const firsts = ['INVERSIONES', 'SERVICIOS', 'GRUPO', 'PEÑA', 'PENA', 'PENAL', 'ÑAUPA', 'MADERERA', 'MADERAS'];
 const seconds = ['DEL SUR', 'DEL NORTE', 'PERU', 'ÑANDU', 'NANDU', 'KOLPA', 'Y HERMANOS', 'SUR', 'SURCO', ''];

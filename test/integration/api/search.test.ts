@@ -248,7 +248,8 @@ describe('an incomplete store', () => {
       await materialize(lost.clickhouse, [changeOf(1, null, acme)]);
       await lost.clickhouse.command({ query: 'TRUNCATE TABLE ranked_name' });
       await insertEdition(lost.pool, { number: 1, fechaDato: '2026-11-26' });
-      // Until the process knows the edition, the same search gives 503 for another reason. A look-up shows when it does.
+      // Until the process knows the edition, the same search gives 503 for another reason. A look-up shows when it
+      // does.
       await expect
         .poll(async () => (await reader.request(`/id/v1/ruc/${acme.ruc}`)).status, { timeout: 5_000 })
         .toBe(200);

@@ -4,8 +4,8 @@ import { expectProblem, makeCaller, type TestCaller } from '../../support/api/pr
 import { type Surroundings, startSurroundings } from '../../support/api/surroundings.ts';
 import { refusedTargets } from '../../support/delivery/refused-targets.ts';
 
-// Every forbidden target is refused wherever a URL is accepted or tried. Row 31, which asks public name servers, is in the
-// unit tests (pipelines/runtime/egress).
+// Every forbidden target is refused wherever a URL is accepted or tried. Row 31, which asks public name servers, is in
+// the unit tests (pipelines/runtime/egress).
 const urls = refusedTargets.filter(({ row }) => row !== 31).map(({ url }) => url);
 const webhooks = '/id/v1/watch/webhooks';
 const publicUrl = 'https://93.184.216.34/avisos';

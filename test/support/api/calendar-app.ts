@@ -26,7 +26,9 @@ export interface CalendarApp {
   stop(): Promise<void>;
 }
 
-/** Serves the calendar's operations with a settable clock and without engines: PostgreSQL's address is a closed port. */
+/**
+ * Serves the calendar's operations with a settable clock and without engines: PostgreSQL's address is a closed port.
+ */
 export async function startCalendarApp(): Promise<CalendarApp> {
   let now = new Date('2026-11-27T15:00:00Z');
   const lines: string[] = [];

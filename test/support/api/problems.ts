@@ -38,8 +38,8 @@ const withToken = (code: ProblemCode, token: string | null): Provocation => ({
 });
 
 /**
- * Every code except peticion_incompleta, which takes half a minute (test/unit/api/malformed.test.ts). Requests that break or
- * empty a store come last.
+ * Every code except peticion_incompleta, which takes half a minute (test/unit/api/malformed.test.ts). Requests that
+ * break or empty a store come last.
  */
 export const provocations: readonly Provocation[] = [
   {
