@@ -24,7 +24,7 @@ import { insertEdition, insertTaxpayers } from '../../../support/registers/serve
 const quota = 10_000;
 const quotaOfKilled = 1_000;
 const callers = 200;
-/** A refusal that lasts longer is the month's: no process holds a unit. Above what a lease lives. */
+/** Longer than a lease lives: after a refusal with a longer wait no process holds a unit of the month. */
 const soonSeconds = 70;
 const company = '20990000019';
 const unknown = '20131312955';
@@ -56,8 +56,8 @@ async function customer(perMonth: number, perMinute?: number): Promise<{ payer: 
 }
 
 /**
- * Asks in turn at all processes until each caller is refused; one look-up in ten is of a RUC that nobody has. `forTheMonth`:
- * who is told to come back soon does, since a slow process has not given back yet what it holds.
+ * Each caller asks all processes in turn until it is refused. One look-up in ten is of a RUC that nobody has. With
+ * `forTheMonth` a caller who may come back soon does so, because a slow process has not returned its units yet.
  */
 async function askUntilRefused(
   at: readonly TestCaller['request'][],
@@ -120,7 +120,7 @@ test('the minute limit counts every route at every process; then 429 with the se
   const { at } = await customer(1_000, 20);
   const statuses: number[] = [];
   let refused: Response | undefined;
-  // Not across a minute's end.
+  // All requests are counted in one minute.
   if (60_000 - (Date.now() % 60_000) < 8_000) await sleep(8_000);
   for (let number = 0; number < 30; number += 1) {
     const route = ['/id/v1/cuenta', '/id/v1/calendario/2026-11-28', `/id/v1/ruc/${company}`][number % 3]!;
@@ -178,7 +178,7 @@ test('PostgreSQL down: a known token goes on on its lease, the calendar answers;
   }, 10_000);
 });
 
-// Last, since a process is gone after it.
+// The last test, because one process is gone after it.
 test('a process killed in the middle costs at most its last second, in the customer’s favour', {
   timeout: 600_000,
 }, async () => {
@@ -196,7 +196,7 @@ test('a process killed in the middle costs at most its last second, in the custo
     }
   };
   await askUntilRefused(at, killHalfWay, { forTheMonth: false });
-  // PostgreSQL's clock, moved on for the dead process's lease: the others have renewed theirs since.
+  // The dead process's lease is made to lapse now. The other processes have renewed theirs since.
   await sleep(2 * renewEveryMs);
   await around.pool.query(
     `UPDATE quota_lease SET expires_at = now()

@@ -98,7 +98,7 @@ test('what another process holds is asked for before a 429, and a batch gets all
   const batch = await other.meter.reserve(payer, 70);
   const refusal = await refusalOf(other.meter.reserve(payer, 1));
   expect([refusal.code, refusal.extensions.disponible]).toEqual(['cuota_agotada', 0]);
-  // Another's 30 are under way and may come back: the month's end is not the moment to try again.
+  // The other process's 30 units are in flight and may come back, so the wait is not until the month's end.
   expect(Number(refusal.headers['Retry-After'])).toBeLessThanOrEqual(65);
   batch.charge(10);
   batch.release();
@@ -106,10 +106,10 @@ test('what another process holds is asked for before a 429, and a batch gets all
   (await one.meter.reserve(payer, 60)).release();
 });
 
-test('units of requests under way here may come back in a moment, and the 429 says so; once they are charged it is the month', async () => {
+test('while units of requests in flight may come back, Retry-After is short; once they are charged it is the rest of the month', async () => {
   const payer = await makePayer(pool, 5);
   const [one] = (await processes(1)) as [MeterProcess];
-  const underWay = await one.meter.reserve(payer, 5);
+  const inFlight = await one.meter.reserve(payer, 5);
   const secondsToTry = async (units: number) =>
     Number((await refusalOf(one.meter.reserve(payer, units))).headers['Retry-After']);
   const secondsOfMonth = () => secondsUntil(monthOf(Date.now()).endsAtMs, Date.now());
@@ -118,13 +118,13 @@ test('units of requests under way here may come back in a moment, and the 429 sa
   const tooMany = await secondsToTry(6);
   expect(tooMany - secondsOfMonth()).toBeLessThan(60);
   expect(tooMany).toBeGreaterThanOrEqual(secondsOfMonth());
-  underWay.charge(5);
-  underWay.release();
+  inFlight.charge(5);
+  inFlight.release();
   const charged = await secondsToTry(1);
   expect(charged).toBeGreaterThanOrEqual(secondsOfMonth());
 });
 
-test('what requests under way here do not charge is waited for: with one unit left, none of many that find nothing is refused', async () => {
+test('units that requests in flight may not charge are waited for: with one left, none of many that find nothing is refused', async () => {
   const payer = await makePayer(pool, 1);
   const [one] = (await processes(1)) as [MeterProcess];
   const findNothing = async () => {
@@ -164,7 +164,7 @@ test('the prepaid balance is drawn after the quota, by a batch over both; new un
   expect((await chargeAll(other, payer)).charged).toBe(7);
 });
 
-test('the quota begins anew at midnight in Lima; what was under way counts in the old month, what is prepaid stays', async () => {
+test('the quota begins anew at midnight in Lima; requests in flight count in the old month, prepaid units stay', async () => {
   const payer = await makePayer(pool, 10);
   await creditUnits(pool, payer.accountId, 5, 'F001-9');
   let wallMs = Date.parse('2027-01-01T04:59:59.000Z');
@@ -174,11 +174,11 @@ test('the quota begins anew at midnight in Lima; what was under way counts in th
   expect(december.headers['Retry-After']).toBe('1');
   await creditUnits(pool, payer.accountId, 5, 'F001-10');
   await sleep(refusalMs);
-  const underWay = await one.meter.reserve(payer, 2);
+  const inFlight = await one.meter.reserve(payer, 2);
   wallMs += 1_000;
   const january = await one.meter.reserve(payer, 10);
-  underWay.charge(1);
-  underWay.release();
+  inFlight.charge(1);
+  inFlight.release();
   january.charge(4);
   january.release();
   await one.meter.stop();
@@ -198,7 +198,7 @@ test('a killed process: what it reported counts, the last second of it does not,
   const { charged, refusal } = await chargeAll(other, payer);
   expect(charged).toBeLessThan(80);
   expect(Number(refusal.headers['Retry-After'])).toBeLessThanOrEqual(65);
-  // PostgreSQL's clock, moved on for the dead process's lease alone.
+  // Only the dead process's lease is made to lapse.
   await pool.query(`UPDATE quota_lease SET expires_at = now() WHERE account_id = $1 AND granted > spent`, [
     payer.accountId,
   ]);

@@ -13,20 +13,20 @@ beforeAll(async () => {
 });
 afterAll(() => around?.stop());
 
-/** Labels and value of the refusals, as an operator's Prometheus reads them. */
+/** The counted refusals by their labels, as Prometheus reads them. */
 async function refusals(): Promise<Record<string, number>> {
   const text = await (await fetch(`${around.api.url}/metrics`)).text();
   const lines = text.matchAll(/^padron_api_limit_refusals_total\{(.*)\} (\d+)$/gm);
   return Object.fromEntries([...lines].map(([, labels, value]) => [labels!, Number(value)]));
 }
 
-test('each code of a limit is counted by the plan it refused, and nothing of the account', async () => {
+test('each code of a limit is counted by plan, and the account is not named', async () => {
   const byLimits = ['limite_por_minuto', 'cuota_agotada', 'demasiados_flujos'];
   const codes = [...byLimits, 'contrato_requerido', 'ruc_formato'];
   for (const { code, request } of provocations.filter(({ code }) => codes.includes(code)))
     await expectProblem(await request({ around, caller }), code);
   const sandbox = requestsOf(around.api.url, sandboxToken);
-  // More than two minutes admit, so that one of them refuses.
+  // More requests than two minutes admit, so that some are refused even if a minute ends meanwhile.
   const statuses = await Promise.all(
     Array.from({ length: 130 }, async () => (await sandbox('/id/v1/calendario/2026-11-28')).status),
   );

@@ -10,7 +10,7 @@ import { expectProblem, requestsOf, type TestCaller } from '../../../support/api
 import { type Surroundings, startSurroundings } from '../../../support/api/surroundings.ts';
 import { insertEdition, insertTaxpayers } from '../../../support/registers/served-register.ts';
 
-// Whoever waits as long as a 429 says is answered: asked of processes whose clocks the test moves on.
+// A caller who waits as long as a 429 says is answered. The test moves the clocks of the processes on.
 
 const company = '20990000019';
 const unknown = '20131312955';
@@ -40,7 +40,7 @@ async function customerAt(
   return { accountId, at: movable.apis.map(({ url }) => requestsOf(url, token)) };
 }
 
-/** Forty callers at all processes, until each is refused. Resolves with how many records they got. */
+/** Forty callers ask all processes until each of them is refused. Resolves with the number of records they got. */
 async function askUntilRefused(at: readonly TestCaller['request'][]): Promise<number> {
   let found = 0;
   const caller = async (first: number) => {
@@ -55,12 +55,12 @@ async function askUntilRefused(at: readonly TestCaller['request'][]): Promise<nu
   return found;
 }
 
-test('the quota begins anew at midnight in Lima, at every process, and the 429 said when', async () => {
-  // Long enough before midnight for a slow machine.
+test('the quota begins anew at midnight in Lima, at every process, when the 429 said it would', async () => {
+  // A slow machine must not reach midnight before the quota is used up.
   const { accountId, at } = await customerAt(Date.parse('2026-12-31T23:30:00-05:00'), 100);
   const midnightMs = Date.parse('2027-01-01T00:00:00-05:00');
   expect(await askUntilRefused(at)).toBe(100);
-  // What each process knows of a refusal is over, and no request holds a unit.
+  // By then no process remembers a refusal, and no request holds a unit.
   await sleep(refusalMs + 500);
   const refused = await at[0]!(path);
   const waitSeconds = Number(refused.headers.get('retry-after'));
@@ -82,7 +82,7 @@ test('the quota begins anew at midnight in Lima, at every process, and the 429 s
 
 test('a minute that is used up: refused at every process until its end, then answered; never 403, never a page', async () => {
   const { at } = await customerAt(Date.now(), 1_000, 30);
-  // Early in a minute of theirs, whatever the machine's is.
+  // The processes' clocks are moved to the start of a minute.
   await movable.moveOn(60_000 - (movable.nowMs() % 60_000));
   const statuses: number[] = [];
   let refused: Response | undefined;

@@ -12,7 +12,7 @@ test('a month begins and ends at 00:00 in Lima, five hours after UTC', () => {
   ).toBe(29);
 });
 
-test('one who waits the seconds that are said finds the period past', () => {
+test('after the seconds that are shown the period has passed', () => {
   const { endsAtMs } = minuteOf(Date.parse('2026-11-28T10:00:59.001Z'));
   expect(new Date(endsAtMs).toISOString()).toBe('2026-11-28T10:01:00.000Z');
   expect(secondsUntil(endsAtMs, endsAtMs - 999)).toBe(1);

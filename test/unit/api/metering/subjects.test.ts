@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { addressSubject } from '../../../../api/metering/minute-limits.ts';
 
-test('addresses of the sandbox: IPv4 as it is, also inside IPv6; of IPv6 the network of 64 bits', () => {
+test('addresses of the sandbox: IPv4 as it is, also inside IPv6; IPv6 as its network of 64 bits', () => {
   const key = (ip: string) => addressSubject(ip).key;
   expect(key('192.0.2.7')).toBe('address:192.0.2.7');
   expect(key('::ffff:192.0.2.7')).toBe(key('192.0.2.7'));
