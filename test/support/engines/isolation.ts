@@ -33,7 +33,10 @@ export async function freshDatabase(endpoints: Endpoints, template = 'template1'
 const templateName = 'template_padron';
 const missingDatabase = '3D000';
 
-/** Migrates one database of each engine, which `migratedDatabase` and `migratedClickhouseDatabase` copy in less time. */
+/**
+ * Migrates one database of each engine, which `migratedDatabase` and `migratedClickhouseDatabase` copy in less time. The
+ * address of an engine that was not started is empty.
+ */
 export async function makeTemplates({ DATABASE_URL, CLICKHOUSE_URL }: Partial<Endpoints>): Promise<void> {
   const inTemplate = (engineUrl: string) => Object.assign(new URL(engineUrl), { pathname: `/${templateName}` }).href;
   const postgres = async (engineUrl: string) => {
@@ -41,8 +44,8 @@ export async function makeTemplates({ DATABASE_URL, CLICKHOUSE_URL }: Partial<En
     await migratePostgres(inTemplate(engineUrl));
   };
   await Promise.all([
-    DATABASE_URL === undefined ? undefined : postgres(DATABASE_URL),
-    CLICKHOUSE_URL === undefined ? undefined : migrateClickhouse(inTemplate(CLICKHOUSE_URL)),
+    DATABASE_URL ? postgres(DATABASE_URL) : undefined,
+    CLICKHOUSE_URL ? migrateClickhouse(inTemplate(CLICKHOUSE_URL)) : undefined,
   ]);
 }
 

@@ -34,7 +34,7 @@ it('removes the copies requested longest ago when they are too large, but none t
     await utimes(await copy(copies, key, key.padEnd(100)), then, then);
   }
   await copy(copies, 'new', 'new');
-  // Of 400 bytes the oldest two had to go: `first` and `third`.
+  // The limit of 400 bytes made the oldest two go: `first` and `third`.
   expect((await readdir(folder)).sort()).toEqual(['fresh', 'new', 'second']);
 });
 
