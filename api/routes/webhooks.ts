@@ -177,9 +177,11 @@ export function requireId(text: string, what: string): string {
   return text;
 }
 
-function shownWebhook({ created_at, ultima_entrega_at, pendientes, ...webhook }: Webhook) {
+/** The fields in the order in which the API has always shown them. */
+function shownWebhook({ created_at, ultima_entrega_at, listas, pendientes, ...webhook }: Webhook) {
   return {
     ...webhook,
+    listas,
     pendientes,
     ultima_entrega: ultima_entrega_at === null ? null : limaTime(ultima_entrega_at),
     creado_en: limaTime(created_at),
