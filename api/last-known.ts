@@ -34,7 +34,8 @@ export function makeLastKnown<Key extends string | number, Value>(
     max: maxEntries,
     ttl: freshMs / 2,
     ttlResolution: 0,
-    perf: { now },
+    // lru-cache takes a start time of 0 as none, so its clock never shows 0.
+    perf: { now: () => now() + 1 },
     // A read goes on for its callers when its entry is evicted meanwhile.
     ignoreFetchAbort: true,
     async fetchMethod(key, last, { options }) {
