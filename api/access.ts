@@ -20,23 +20,21 @@ export interface AccessDependencies {
   sandboxToken: string;
 }
 
-/**
- * The first middleware of every operation, before anything of its input is read: token, then minute limit, then plan.
- */
+/** The first middleware of every operation. It checks token, minute limit and plan before any input is read. */
 export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Access, ApiMiddleware>> {
   const { identify, identifyReader, pool, sandboxToken } = dependencies;
   return {
     free: requireCaller(identify, 'free'),
     micro: requireCaller(identify, 'micro'),
     crecimiento: requireCaller(identify, 'crecimiento'),
-    // An account that lost the plan can still read what it has, and change nothing.
+    // An account whose plan no longer includes watch lists can still read its lists, but cannot change them.
     crecimiento_or_lists: requireCaller(identify, 'crecimiento', ({ accountId }) => hasLists(pool, accountId)),
     calendar: requireReader(identifyReader),
     calendar_feed: requireReader(identifyReader, sandboxToken),
   };
 }
 
-/** @param isExcepted whether a caller may go on although its plan is too low */
+/** @param isExcepted resolves with true when a caller may go on although its plan is too low */
 function requireCaller(
   identify: Identify,
   plan: PlanName,
@@ -52,9 +50,10 @@ function requireCaller(
 }
 
 /**
- * The calendar is part of every plan and free of charge, so any token opens it. Calendar programs cannot send headers,
- * so a feed takes the public sandbox token in its address. Any other token there is refused and its text repeated
- * nowhere, since addresses end up in histories and logs of others.
+ * Accepts any token, because the calendar is part of every plan and free of charge. Calendar programs cannot send
+ * headers, so a feed also takes the public sandbox token in its address. Any other token in an address is refused,
+ * because other people's histories and logs keep addresses. No answer repeats the refused token.
+ * @param tokenInAddress the only token that an address may contain; without it the address is not read
  */
 function requireReader(identifyReader: IdentifyReader, tokenInAddress?: string): ApiMiddleware {
   return async (context, next) => {

@@ -2,14 +2,14 @@ import { hash } from 'node:crypto';
 import { type Operation, statusOf } from './operations.ts';
 import type { ApiContext } from './request.ts';
 
-/** What a client revalidates an answer with. */
+/** The values with which a client asks whether the answer that it keeps is still current. */
 export interface Validators {
-  /** Names the data that the answer was made from: the numbers of its editions, or the calendar's version and date. */
+  /** Names the answer's data: the numbers of the editions that it was made from, or the calendar's version and date. */
   tag: string;
   lastModified: string;
 }
 
-/** The JSON answer of a handler. Without a tag nobody may keep it: it holds a natural person's record. */
+/** The JSON answer of a handler. Nobody may keep an answer without a tag, because it has a natural person's record. */
 export interface Answer extends Partial<Validators> {
   data: unknown;
   meta: unknown;
@@ -17,8 +17,9 @@ export interface Answer extends Partial<Validators> {
 }
 
 /**
- * Sends what a handler returned, with the caching of its operation. A string is a stored body, which must be sent again
- * byte for byte. Undefined: the operation has an empty answer, or its handler has filled the response itself.
+ * Sends what a handler returned, with the cache headers of its operation.
+ * @param answer a string is a stored body and is sent byte for byte. Undefined means that the operation has an empty
+ *   answer, or that the handler has filled the response itself.
  */
 export function sendAnswer(context: ApiContext, operation: Operation, answer: Answer | string | undefined): void {
   const status = statusOf(operation);
@@ -37,12 +38,12 @@ export function sendAnswer(context: ApiContext, operation: Operation, answer: An
   }
 }
 
-/** The body of a success, for a handler that stores it. */
+/** Returns the body of a successful answer, for a handler that stores the body. */
 export function successBody(data: unknown, meta: unknown): string {
   return JSON.stringify({ success: true, data, meta });
 }
 
-/** Nobody may keep the answer: it belongs to an account or holds a natural person's record. */
+/** Sends an answer that nobody may keep, because it belongs to an account or has a natural person's record. */
 function sendPrivately(context: ApiContext, status: number, body: string): void {
   context.status = status;
   context.set('Cache-Control', 'no-store');
@@ -51,8 +52,9 @@ function sendPrivately(context: ApiContext, status: number, body: string): void 
 }
 
 /**
- * A client may keep the answer if it revalidates each time: a weak ETag over editions and body, and 304 when it is
- * current. If-Modified-Since alone gives no 304, since a correction keeps its edition's date.
+ * Sends an answer that a client may keep, but must revalidate before each use. The weak ETag depends on editions and
+ * body, and a current ETag is answered with 304. If-Modified-Since alone never gives 304, because a correction keeps
+ * its edition's date.
  */
 function sendRevalidated(context: ApiContext, tag: string, lastModified: string, body: string): void {
   context.set({ Vary: 'Authorization, Accept-Encoding', 'Last-Modified': lastModified });
@@ -60,10 +62,10 @@ function sendRevalidated(context: ApiContext, tag: string, lastModified: string,
   sendCached(context, 'private, no-cache', etag, 'application/json', body);
 }
 
-/** The calendar's Cache-Control. */
+/** Cache-Control of calendar answers. */
 export const forAMinute = 'private, max-age=60';
 
-/** Sends the body with a weak ETag, or 304 to a client that has it. */
+/** Sends the body with a weak ETag, or 304 when the client already has this ETag. */
 export function sendCached(context: ApiContext, cacheControl: string, tag: string, type: string, body: string): void {
   const etag = `W/"${tag}"`;
   context.set({ 'Cache-Control': cacheControl, ETag: etag });
@@ -76,7 +78,7 @@ export function sendCached(context: ApiContext, cacheControl: string, tag: strin
   context.body = body;
 }
 
-/** Weak comparison over the header's list (RFC 9110, section 13.1.2). */
+/** Whether the list in If-None-Match contains the ETag, by weak comparison (RFC 9110, section 13.1.2). */
 function isMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   const opaque = etag.slice(2);

@@ -30,12 +30,10 @@ export interface ApiDependencies
     CalendarDependencies,
     KoaAppDependencies {}
 
-/** The public API. It does not listen. */
 export function makeApp(dependencies: ApiDependencies): Koa<RequestState> {
   return makeKoaApp(makeApiRouter(dependencies), dependencies);
 }
 
-/** Every operation of the table (operations.ts) with its handler, and the documentation. */
 export function makeApiRouter(dependencies: ApiDependencies): ApiRouter {
   const handlers = {
     ...makeTaxpayerHandlers(dependencies),

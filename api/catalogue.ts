@@ -8,29 +8,30 @@ import type { RegisterName } from '../schemas/registers.ts';
 import { type LastKnownLimits, makeLastKnown } from './last-known.ts';
 import { storeUnavailable } from './problems.ts';
 
-/** A served edition with what answers say about it, which is made once per edition. */
+/** A served edition, and the texts that answers show about it. */
 export interface ServedRegister {
   edition: ServedEdition;
   source: Source;
   lastModified: string;
 }
 
-/** Each register's edition at one moment. A register that was never loaded is left out. */
+/** The edition that each register serves at one moment. A register that was never loaded is left out. */
 export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegister>>>;
 
 /**
- * Which edition each register serves. Take the snapshot before the query that reads the state, never after, so that an
- * answer's date is never newer than its data. A row that a later edition wrote meanwhile takes that edition's date.
- * While PostgreSQL is down the last known snapshot serves for 60 s, which keeps that order.
+ * Knows which edition each register serves. Take the snapshot before the query that reads rows, so that an answer's
+ * date is never newer than its data. If a later edition writes a row between snapshot and query, `servedFor` returns
+ * the row's edition. While PostgreSQL is down, the last known snapshot is served for 60 s. It is older than the data,
+ * so an answer's date is still not newer.
  */
 export interface Catalogue {
-  /** All registers at one moment, read by one statement. @throws ApiProblem servicio_no_disponible */
+  /** Reads the editions of all registers with one statement. @throws ApiProblem servicio_no_disponible */
   snapshot(): Promise<ServedRegisters>;
-  /** The edition that wrote a row of this version: `served`, or a later one that is still being written. */
+  /** Returns the edition that wrote a row of this version: `served`, or a later edition that is not served yet. */
   servedFor(served: ServedRegister, version: number): Promise<ServedRegister>;
 }
 
-/** Fresh for a fifth of a second, so that a finished edition is served soon. */
+/** A snapshot is fresh for only a fifth of a second, so that a finished edition is served soon. */
 const catalogueLimits: LastKnownLimits = {
   freshMs: 200,
   servesMs: 60_000,
@@ -76,21 +77,19 @@ function describeServed(register: RegisterName, edition: ServedEdition): ServedR
   };
 }
 
-/** Every `meta` states the date of the data. It is null for lists and webhooks created before any data was loaded. */
+/** Returns an answer's `meta`. Its date is null until data are loaded: lists and webhooks can exist before that. */
 export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: string | null }> {
   const { padron_reducido } = await catalogue.snapshot();
   return { fecha_dato: padron_reducido?.edition.fechaDato ?? null };
 }
 
-/**
- * The catalogue of past days and editions. Every method rejects with servicio_no_disponible while PostgreSQL is down.
- */
+/** The catalogue of past days and editions. While PostgreSQL is down, its methods throw servicio_no_disponible. */
 export interface PastEditions {
-  /** Like `Catalogue.snapshot`, as of a day. */
+  /** Returns the edition that each register served on a day. */
   on(day: string): Promise<ServedRegisters>;
-  /** The first day with data. Null: the register was never loaded. */
+  /** Returns the first day with data, or null when the register was never loaded. */
   firstDay(register: RegisterName): Promise<string | null>;
-  /** The facts of editions that wrote rows. One that the catalogue does not have is an error. */
+  /** Reads the facts of editions that wrote rows. An edition that the catalogue does not have is an error. */
   facts(wanted: readonly EditionName[]): Promise<FactsOf>;
 }
 
@@ -100,7 +99,7 @@ export interface EditionName {
 }
 export type FactsOf = (register: RegisterName, number: number) => EditionFacts;
 
-/** An answer under one state of the catalogue stays true, so these limits only bound the memory. */
+/** An entry's key includes the catalogue's state, so no entry is ever wrong. These limits only bound the memory. */
 const dayLimits: LastKnownLimits = {
   freshMs: 600_000,
   servesMs: 600_000,
@@ -111,8 +110,8 @@ const dayLimits: LastKnownLimits = {
 const maxFacts = 50_000;
 
 export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions {
-  // The edition of a past day changes only when the catalogue does: by a new edition, a correction, or a date that
-  // moved. So a day is read once per state of the catalogue.
+  // The edition of a past day changes only when the catalogue changes: by a new edition, a correction, or a moved date.
+  // So each day is read once per state of the catalogue.
   const days = makeLastKnown(
     (key: `${string}|${string}`) => readServed(pool, key.slice(0, key.indexOf('|'))),
     dayLimits,

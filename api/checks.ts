@@ -5,16 +5,20 @@ import type { Caller } from './accounts/callers.ts';
 import { isDay } from './calendar/days.ts';
 import { ApiProblem, fieldProblem } from './problems.ts';
 
-/** Checks of single values that have an error code of their own, which a schema cannot give. */
+/** Checks of single values. Each check has its own error code, and a schema cannot give error codes. */
 
-/** @throws ApiProblem ruc_formato, ruc_digito_verificador (which names the expected digit) */
+/** @throws ApiProblem ruc_formato, ruc_digito_verificador (its text names the expected digit) */
 export function requireRuc(text: string): string {
   const check = checkRuc(text);
   if (check.ok) return check.ruc;
   throw rucProblem(text, check);
 }
 
-/** Without a data-processing contract a natural person's RUC is refused, whether or not it exists. */
+/**
+ * Returns the contract's reference. A caller without a data-processing contract may not ask for a natural person's RUC,
+ * even one that does not exist.
+ * @throws ApiProblem contrato_requerido
+ */
 export function requireContract(caller: Caller): string {
   if (caller.contract !== null) return caller.contract;
   throw contractRequired();
@@ -27,7 +31,7 @@ export function contractRequired(): ApiProblem {
   );
 }
 
-/** The code that refuses a RUC in a watch list. Null: it is a company's. */
+/** Returns why a watch list refuses a RUC, or null for a company's RUC, which the list accepts. */
 export function refusalOfMember(text: string): 'ruc_formato' | 'ruc_digito_verificador' | 'solo_empresas' | null {
   const check = checkRuc(text);
   if (!check.ok) return check.problem === 'check_digit' ? 'ruc_digito_verificador' : 'ruc_formato';
@@ -41,7 +45,7 @@ export function requireCompany(text: string): string {
   throw new ApiProblem('solo_empresas', 'Las listas admiten solo RUC de empresas (los que empiezan con 20).');
 }
 
-/** Says what is wrong with a text that should be a RUC. The text is masked where it is repeated. */
+/** Makes the problem of a text that should be a RUC. The problem repeats the text only masked. */
 export function rucProblem(text: string, problem: RucProblem): ApiProblem {
   switch (problem.problem) {
     case 'length':
@@ -68,17 +72,14 @@ export function requireDay(text: string, campo: string): string {
   throw fieldProblem('fecha_invalida', campo, 'debe ser una fecha que exista, escrita AAAA-MM-DD');
 }
 
-/**
- * A day that has begun in Lima.
- * @throws ApiProblem fecha_invalida
- */
+/** Accepts today in Lima and earlier days. @throws ApiProblem fecha_invalida */
 export function requirePastDay(text: string, campo: string, now: Date): string {
   const day = requireDay(text, campo);
   if (day <= limaDay(now)) return day;
   throw fieldProblem('fecha_invalida', campo, 'no puede ser una fecha futura');
 }
 
-/** Whether the year is covered is another check. @throws ApiProblem parametro_invalido */
+/** Does not check whether the calendar covers the year. @throws ApiProblem parametro_invalido */
 export function requireYear(text: string): number {
   if (/^[0-9]{4}$/.test(text)) return Number(text);
   throw fieldProblem('parametro_invalido', 'anio', 'debe ser un año de cuatro dígitos');
@@ -87,8 +88,8 @@ export function requireYear(text: string): number {
 type QueryValue = string | readonly string[] | undefined;
 
 /**
- * Runs before anything else of a query is checked, so that no other problem can quote the value: a RUC that starts with
- * 10 contains the number of a person's identity document.
+ * Refuses a whole RUC where only its last digit is needed. A RUC that starts with 10 contains a person's national id.
+ * Call it before all other checks of a query, so that the problem of another check cannot quote the RUC.
  * @throws ApiProblem ruc_no_admitido
  */
 export function refuseWholeRuc(digito: QueryValue): void {

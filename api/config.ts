@@ -16,49 +16,50 @@ const registerList = z
   .refine((names) => names.every(isRegisterName), 'names of registers, separated by commas')
   .transform((names) => names as RegisterName[]);
 
-/** The API's settings. The shared blocks are in pipelines/runtime/config.ts. */
+/** The API's settings. The blocks that other processes also use are in pipelines/runtime/config.ts. */
 export const apiConfiguration = z.object({
   ...processBlock.shape,
   ...databaseBlock.shape,
   ...clickhouseBlock.shape,
   ...tracingBlock.shape,
-  // The API checks webhook addresses and connects to none.
+  // The API checks webhook addresses but does not connect to them, so it needs no extra certificates.
   ...webhookBlock.omit({ EGRESS_EXTRA_CA: true }).shape,
   /**
-   * For waking the delivery of a resumed webhook. Without it the worker's sweeper finds the webhook within its
-   * interval.
+   * Temporal, through which the API wakes the delivery of a resumed webhook. Without this address the worker's sweeper
+   * finds the webhook in its next round.
    */
   TEMPORAL_ADDRESS: temporalBlock.shape.TEMPORAL_ADDRESS.optional(),
   TEMPORAL_NAMESPACE: temporalBlock.shape.TEMPORAL_NAMESPACE,
-  /** Opens the calendar and nothing else. It is meant to be public. */
+  /** A public token that opens only the calendar. */
   SANDBOX_TOKEN: z.string().min(8).default('pad_sandbox_publico'),
-  /** How often operators' additions to the calendar are read. They must appear within a minute. */
+  /** Pause between two reads of operators' additions to the calendar. An addition must appear within a minute. */
   CALENDAR_POLL_MS: wholeNumber(100, 45_000).default(20_000),
-  /** Key of the hash under which audited RUCs are stored. A key derived from it seals the cursors of searches. */
+  /** Key of the hash that the audit stores instead of a RUC. A key derived from it seals the cursors of searches. */
   AUDIT_HMAC_KEY: z.string().min(32, 'at least 32 characters'),
-  /** Proxies in front of this process that add to X-Forwarded-For. 0: the caller's address is the connection's. */
+  /** Number of our proxies that add to X-Forwarded-For. With 0 the caller's address is the connection's address. */
   TRUSTED_PROXY_HOPS: wholeNumber(0, 10).default(0),
-  /** How long a look-up waits for others that can share its ClickHouse query. */
+  /** How long a look-up waits for other look-ups that can share its ClickHouse query. */
   LOOKUP_WAIT_MS: wholeNumber(0, 1_000).default(2),
-  /** RUCs per ClickHouse query. */
+  /** Largest number of RUCs in one ClickHouse query of look-ups. */
   LOOKUP_MAX_KEYS: wholeNumber(1, 10_000).default(300),
-  /** ClickHouse queries of look-ups that run at the same time. */
+  /** Largest number of look-ups' ClickHouse queries that run at the same time. */
   LOOKUP_IN_FLIGHT: wholeNumber(1, 1_000).default(2),
   /**
-   * /readyz is false until each of these has a materialised edition; separated by commas. The default is the registers
-   * whose fields every answer has. Nothing waits for the monthly register, a subset that is published once a month.
+   * /readyz fails until each of these registers has a materialised edition. Names are separated by commas. The default
+   * lists the registers whose fields are in every answer. It leaves out the monthly register, which is only a subset
+   * and is published once a month.
    */
   REQUIRED_REGISTERS: registerList.default(['padron_reducido', 'agentes_retencion', 'buenos_contribuyentes']),
   /**
-   * How long a batch that died keeps its Idempotency-Key. Longer than any batch takes, since one that loses its key is
-   * not charged.
+   * How long a batch keeps its Idempotency-Key taken if its process dies. This must be longer than any batch runs: a
+   * batch that loses its key is not charged.
    */
   IDEMPOTENCY_LEASE_MS: wholeNumber(1_000, 600_000).default(60_000),
-  /** How long the answer under an Idempotency-Key is repeated. */
+  /** How long a request that repeats an Idempotency-Key gets the stored answer. */
   IDEMPOTENCY_KEPT_HOURS: wholeNumber(1, 168).default(24),
   /**
-   * A supplier check without one of these is `no_determinado`. The judicial and administrative bars are published late
-   * or never.
+   * A supplier check answers `no_determinado` while one of these registers has no data. The default leaves out the
+   * judicial and administrative bars, because these are published late or never.
    */
   SUPPLIER_REQUIRED_REGISTERS: registerList.default([
     'padron_reducido',
@@ -67,11 +68,10 @@ export const apiConfiguration = z.object({
     'buenos_contribuyentes',
     'sancionados',
   ]),
-  /** Days for which a supplier's change counts as recent. */
   SUPPLIER_RECENT_CHANGE_DAYS: wholeNumber(0, 366).default(30),
-  /** Days for which an ended bar counts as recent. */
+  /** For this many days after its end a bar counts as recent. */
   SUPPLIER_RECENT_BAR_DAYS: wholeNumber(0, 3_660).default(365),
-  /** Data older than this count as late. The monthly register's data are dated the first of their month. */
+  /** Data older than this many days count as late. The date of the monthly register is the first day of its month. */
   SUPPLIER_MAX_DAILY_AGE_DAYS: wholeNumber(1, 366).default(3),
   SUPPLIER_MAX_MONTHLY_AGE_DAYS: wholeNumber(1, 366).default(105),
   SUPPLIER_MAX_LIST_AGE_DAYS: wholeNumber(1, 366).default(45),

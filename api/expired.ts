@@ -2,7 +2,7 @@ import { startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 
-/** Rows that one round removes at most, so that its statements stay short. The next round goes on. */
+/** Rows that one round removes from each table at most, so that each statement is short. The next round goes on. */
 const maxRowsPerTable = 1_000;
 
 const tables = [
@@ -10,7 +10,7 @@ const tables = [
   { table: 'supplier_check', until: 'kept_until' },
 ] as const;
 
-/** Removes answers that are no longer served. Repeatable, and several processes share the work. */
+/** Removes answers that are no longer served. Several processes may run it at the same time and share the rows. */
 export async function removeExpired(pool: Pool): Promise<number> {
   let removed = 0;
   for (const { table, until } of tables) {
@@ -23,7 +23,7 @@ export async function removeExpired(pool: Pool): Promise<number> {
   return removed;
 }
 
-/** Removes expired answers every `everyMs`. A failed round is logged and repeated. Returns a function that stops it. */
+/** Removes expired answers every `everyMs`, and returns a function that stops this. A failed round is logged. */
 export function startRemovingExpired(pool: Pool, everyMs: number, log: Logger): () => Promise<void> {
   return startRepeating('expired answers', everyMs, log, async () => {
     const removed = await removeExpired(pool);

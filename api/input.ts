@@ -3,7 +3,7 @@ import { es } from 'zod/locales';
 import { limaDay, startOfLimaDay } from '../schemas/lima-time.ts';
 import { type ApiProblem, fieldProblem } from './problems.ts';
 
-/** A cursor holds the kind of list and the key of the last entry, so that it cannot be used for another list. */
+/** A kind of list. A cursor contains the kind and the last entry's key, so no cursor works for another kind of list. */
 type CursorKind = 'eventos' | 'listas' | 'miembros' | 'historial' | 'buscar' | 'entregas' | 'avisos';
 
 const keyForms: Readonly<Record<CursorKind, RegExp>> = {
@@ -11,11 +11,11 @@ const keyForms: Readonly<Record<CursorKind, RegExp>> = {
   listas: /^[0-9]{1,15}$/,
   miembros: /^[0-9]{11}$/,
   avisos: /^[0-9]{1,15}$/,
-  /** Creation time of the last entry in microseconds, and its id. */
+  /** The last entry's creation time in microseconds, and its id. */
   entregas: /^[0-9]{1,17}\.[A-Za-z0-9_-]{1,64}$/,
-  /** Day, register code, edition and index within the change, all of the last entry. */
+  /** The last entry's day, register code, edition, and index within its change. */
   historial: /^\d{4}-\d{2}-\d{2}\.[0-9]{1,3}\.[0-9]{1,15}\.[0-9]{1,3}$/,
-  /** Edition, hits so far, rank of the last one, and a seal over these and the question (api/search/rank.ts). */
+  /** Edition, number of hits so far, rank of the last hit, and a seal over these and the question (search/rank.ts). */
   buscar: /^(?:[0-9]{1,15}\.){6}[0-9]{11}\.[0-9a-f]{32}$/,
 };
 
@@ -32,7 +32,8 @@ export function readCursor(kind: CursorKind, cursor: string | undefined, start: 
 }
 
 /**
- * The page of rows that were read with one more than the limit, and the cursor to the next page. Null: it is the last.
+ * Returns a page of rows and the cursor to the next page, or a null cursor for the last page.
+ * @param rows at most one row more than `limite`; the extra row shows that a next page exists
  */
 export function pageOf<Row>(
   kind: CursorKind,
@@ -49,24 +50,24 @@ export function notOfThisList(): ApiProblem {
 }
 
 const secondMs = 1_000;
-/** Every day has 24 hours in Lima, which has no daylight saving time. */
+/** Every day in Lima has 24 hours, because Lima has no daylight saving time. */
 const dayMs = 86_400_000;
 
-/** The first instant that a filter `desde` includes: a moment is a whole day in Lima, or an instant. */
+/** Returns the first instant that a filter `desde` includes. @param moment a day in Lima, or an instant */
 export function instantFrom(moment: string): Date {
   return isDay(moment) ? startOfLimaDay(moment) : new Date(moment);
 }
 
 /**
- * The first instant after the moment of a filter `hasta`, which is included. A time without a fraction means the whole
- * second, since answers show times to the second while PostgreSQL stores microseconds.
+ * Returns the first instant after a filter `hasta`, which includes its own moment. A time without a fraction means its
+ * whole second, because answers show seconds while PostgreSQL stores microseconds.
  */
 export function instantAfter(moment: string): Date {
   const stepMs = isDay(moment) ? dayMs : moment.includes('.') ? 1 : secondMs;
   return new Date(instantFrom(moment).getTime() + stepMs);
 }
 
-/** The moment's day in Lima. */
+/** Returns the moment's day in Lima. */
 export function dayOf(moment: string): string {
   return isDay(moment) ? moment : limaDay(new Date(moment));
 }
@@ -92,7 +93,7 @@ const formats: Readonly<Record<string, string>> = {
 };
 const { localeError } = es();
 
-/** Says in Spanish what to send instead of a wrong value. Zod's own Spanish covers the issues that this does not. */
+/** Returns a Spanish text about what to send instead of a wrong value. Other issues get zod's own Spanish text. */
 export function spanishIssue(issue: RawIssue): string | undefined {
   return ownWords(issue) ?? textOf(localeError(issue));
 }

@@ -20,8 +20,8 @@ import { type ApiContext, type ApiRouter, type RequestState, requestIdOf } from 
 type RecordRequest = (context: ApiContext, startedMs: number, problem: ApiProblem | undefined) => void;
 
 /**
- * Writes one wide log line, one measurement and one span per request, with the route's template and never its path or
- * query.
+ * Makes the function that records each request with one log line, one measurement and the attributes of its span. All
+ * three have the route's template, and never the path or query.
  */
 function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
   const seconds = new Histogram({
@@ -35,7 +35,7 @@ function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
     const route = context.routeMatched ? String(context._matchedRoute).replace(/:([a-z_]+)/g, '{$1}') : noRoute;
     const elapsedMs = performance.now() - startedMs;
     const { method, status } = context;
-    // Made-up methods share one label, since a metric keeps every label.
+    // Unknown methods share one label, because a metric keeps every label for ever.
     seconds.observe({ route, method: knownMethods.has(method) ? method : 'other', status }, elapsedMs / 1_000);
     const span = trace.getActiveSpan();
     if (span !== undefined) describe(span, context, route, problem);
@@ -56,7 +56,7 @@ function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
   };
 }
 
-/** Follows OpenTelemetry's HTTP conventions, but leaves out path and query, which contain what the caller looks up. */
+/** Follows OpenTelemetry's HTTP conventions, but leaves out path and query: they contain what the caller looks up. */
 function describe(span: Span, context: ApiContext, route: string, problem: ApiProblem | undefined): void {
   const { method, status } = context;
   const known = knownMethods.has(method);
@@ -77,26 +77,25 @@ const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', '
 
 export interface KoaAppDependencies {
   log: Logger;
-  /** Takes one line per request. */
   requestLog: Logger;
   metrics: Registry;
-  /** Address of the pages that explain problems, without a slash at its end. Empty: relative to this server. */
+  /** Address before `/errores/…` in links to the pages that explain problems. Empty for links to this server. */
   baseUrl: string;
   minuteLimits: MinuteLimits;
-  /** Our own proxies in front of this process, each of which adds its caller's address to X-Forwarded-For. */
+  /** Number of our own proxies in front of this process. Each proxy adds its caller's address to X-Forwarded-For. */
   proxyHops: number;
 }
 
-/** Adds what every route shares: request id, problems, one record per request. */
+/** Makes the app from the routes. Adds what all routes share: request id, problems, one record per request. */
 export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies): Koa<RequestState> {
   const record = makeRequestRecord(dependencies.requestLog, dependencies.metrics);
   const countRefusal = makeRefusalCounter(dependencies.metrics);
   const app = new Koa<RequestState>({ proxy: dependencies.proxyHops > 0, maxIpsCount: dependencies.proxyHops });
   app.use(({ req: { headers } }, next) => {
-    // Node joins a repeated traceparent into one value, which is ignored as malformed. The caller's tracestate is left
-    // out, because it may hold any text.
+    // Node joins repeated traceparent headers into one malformed value, and OpenTelemetry ignores that. The caller's
+    // tracestate is left out, because it may contain any text.
     const caller = propagation.extract(ROOT_CONTEXT, { traceparent: headers.traceparent });
-    // The record names and describes the span once the route is known.
+    // `record` names and describes the span later, when the route is known.
     return inSpan('HTTP', { kind: SpanKind.SERVER }, next, caller);
   });
   app.use(async (context, next) => {
@@ -116,14 +115,14 @@ export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies):
   });
   app.use(router.routes());
   app.use(refuseUnknownPath);
-  // Our middleware answers and logs every error, so only broken sockets arrive here. Koa's own listener would print
-  // them.
+  // Our middleware answers and logs every error, so only errors of broken sockets arrive here. `silent` and a listener
+  // keep Koa from printing them.
   app.silent = true;
   app.on('error', (error: Error) => dependencies.log.debug({ err: error }, 'a response could not be sent'));
   return app as Koa<RequestState>;
 }
 
-/** HTTP/1.1 requires Host. Node's own refusal has no body, so serve.ts leaves the check to this. */
+/** HTTP/1.1 requires Host. serve.ts turns Node's own check off, because its refusal has no body. */
 function requireHost({ httpVersion, headers }: Pick<IncomingMessage, 'httpVersion' | 'headers'>): void {
   if (httpVersion === '1.1' && headers.host === undefined)
     throw new ApiProblem('peticion_mal_formada', 'Falta la cabecera Host.');
@@ -136,7 +135,7 @@ async function refuseUnknownPath(context: { method: string } & Pick<ApiContext, 
   throw new ApiProblem('ruta_no_encontrada', 'Esta ruta no existe en la versión 1 de la API. /docs muestra todas.');
 }
 
-/** Answers with the problem that the error stands for, and shows nothing internal. */
+/** Answers an error with its problem. An unexpected error becomes `error_interno`, and the answer shows no detail. */
 export function answerProblem(context: ApiContext, error: unknown, log: Logger, baseUrl: string): ApiProblem {
   const problem = asProblem(error);
   const { requestId } = context.state;
@@ -145,7 +144,7 @@ export function answerProblem(context: ApiContext, error: unknown, log: Logger, 
       { request_id: maskText(requestId), code: problem.code, failure: masked(describeError(problem.cause)) },
       'request failed',
     );
-  // Remove headers that the handler set for its own answer: with an ETag the problem would look like a record.
+  // Remove headers that the handler set for its own answer. With an ETag a client could keep the problem as a record.
   for (const name of ['ETag', 'Last-Modified', 'Vary', 'Location']) context.remove(name);
   context.status = problem.status;
   context.set({
@@ -167,7 +166,7 @@ function asProblem(error: unknown): ApiProblem {
   return problem;
 }
 
-// Engines quote queries and parameters in their messages, so these are masked before they are logged.
+// Databases quote queries and parameters in error messages, so the messages are masked before they are logged.
 function masked(failure: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(failure).map(([name, value]) => {

@@ -2,9 +2,10 @@ import { LRUCache } from 'lru-cache';
 import { within } from './problems.ts';
 
 /**
- * Keeps what was last read of a slow or fallible store, by key. A value is fresh for `freshMs`, counted from the moment its
- * read began. From half of that on a background read renews it, so that no caller waits. While the store fails, the last
- * value is served for `servesMs`, and after that the store's error is thrown. Callers at the same time share one read.
+ * Keeps the last value that was read from a slow or unreliable store, by key. A value is fresh for `freshMs` from the
+ * moment when its read began. After half of `freshMs` a background read renews the value, so that no caller waits.
+ * While the store fails, the last value is served for `servesMs`. After that time `get` throws the store's error.
+ * Callers that ask at the same time share one read.
  */
 export interface LastKnown<Key, Value> {
   get(key: Key): Promise<Value>;
@@ -20,7 +21,7 @@ export interface LastKnownLimits {
   maxEntries: number;
 }
 
-/** lru-cache takes a ttl of 0 as "for ever". */
+/** Shortest ttl, because lru-cache takes a ttl of 0 as "for ever". */
 const minTtlMs = 1;
 
 export function makeLastKnown<Key extends string | number, Value>(
@@ -28,15 +29,15 @@ export function makeLastKnown<Key extends string | number, Value>(
   { freshMs, servesMs, loadTimeoutMs, retryAfterMs, maxEntries }: LastKnownLimits,
   now: () => number = () => performance.now(),
 ): LastKnown<Key, Value> {
-  // The library has one age per entry and no wait after a failed read, so an entry keeps when its read began: `ttl` is the
-  // time until the next read, and `readAt` says whether the value may still be served.
+  // The library has one age per entry and no pause after a failed read. So here `ttl` is only the time until the next
+  // read. The entry's `readAt`, the moment when its read began, decides whether the value may still be served.
   const cache = new LRUCache<Key, { value: Value; readAt: number }>({
     max: maxEntries,
     ttl: freshMs / 2,
     ttlResolution: 0,
     // lru-cache takes a start time of 0 as none, so its clock never shows 0.
     perf: { now: () => now() + 1 },
-    // A read goes on for its callers when its entry is evicted meanwhile.
+    // When an entry is evicted during its read, the callers of the read still get the value.
     ignoreFetchAbort: true,
     async fetchMethod(key, last, { options }) {
       const readAt = now();

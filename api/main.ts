@@ -44,9 +44,9 @@ import { supplierThresholdsOf } from './supplier/bars.ts';
 import { makeFindSupplier } from './supplier/check.ts';
 import { makeFindRecentChanges } from './supplier/recent-changes.ts';
 
-/** Every statement here is short, and a request waits for it. */
+/** Longest time of one SQL statement. All statements of the API are short, and requests wait for them. */
 const statementTimeoutMs = 15_000;
-/** Stored answers expire after a day or after years, so removing them is not urgent. */
+/** Pause between two removals of expired answers. Answers are kept for a day or for years, so no removal is urgent. */
 const expiredEveryMs = 60_000;
 
 const config = readConfiguration(apiConfiguration);
@@ -63,7 +63,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   lifecycle.onStop('postgres', () => pool.end());
   const clickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api', {
     requestTimeoutMs: 5_000,
-    // Look-ups of today and of past days, plus readiness checks, presence checks and histories.
+    // Connections for look-ups of today and of past days, and four for readiness checks, presence checks and histories.
     connections: 2 * config.LOOKUP_IN_FLIGHT + 4,
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
@@ -87,7 +87,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const past = makePastEditions(pool, catalogue);
   const searchClickhouse = makeClickhouse(config.CLICKHOUSE_URL, 'padron-api-search', {
     requestTimeoutMs: 3_000,
-    // Further searches wait for these two, so that many searches cannot delay look-ups.
+    // At most two searches run at the same time and the others wait, so that many searches cannot delay look-ups.
     connections: 2,
   });
   lifecycle.onStop('clickhouse for search', () => searchClickhouse.close());
@@ -169,13 +169,13 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
     log: requestLog.log,
   });
   lifecycle.onStop('http', serving.stop);
-  // Registered last, so that streams stop before the server, whose close would wait for them.
+  // The part registered last stops first. Streams must stop before the server, whose stop waits for open streams.
   streams.start();
   lifecycle.onStop('event streams', () => streams.stop());
   log.info({ port: serving.port }, 'listening');
 });
 
-// Connects at the first use, so that the API starts and answers look-ups without Temporal.
+// The client connects at its first use, so that the API starts and answers look-ups while Temporal is down.
 function makeWakeOne(lifecycle: Lifecycle): WebhookDependencies['wake'] {
   if (config.TEMPORAL_ADDRESS === undefined) return async () => {};
   const connection = Connection.lazy({ address: config.TEMPORAL_ADDRESS });

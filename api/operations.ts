@@ -14,35 +14,33 @@ import { webhookOperations as webhook } from '../schemas/http/webhooks.ts';
 export const tags = ['Contribuyentes', 'Calendario', 'Vigilancia', 'Cuenta'] as const;
 
 /**
- * Who may call. A plan's name means that plan and higher ones, and `_or_lists` also an account below it that still has
- * watch lists. The calendar is open to every plan and to the sandbox token, which a feed also takes in its address.
+ * Who may call an operation. A plan's name means accounts of that plan and of higher plans. `_or_lists` adds accounts
+ * of lower plans that still have watch lists. `calendar` is open to every plan and to the sandbox token.
+ * `calendar_feed` also takes the sandbox token in the address.
  */
 export type Access = 'free' | 'micro' | 'crecimiento' | 'crecimiento_or_lists' | 'calendar' | 'calendar_feed';
 
-/**
- * What counts as one look-up of the month: a record that is found, a page with content, or each RUC found in a batch.
- */
+/** What costs one look-up of the month's quota: a found record, a page with content, or each RUC found in a batch. */
 export type Charge = 'record' | 'page' | 'batch';
 
-/** How long a client may keep an answer: until it has revalidated the ETag, for a minute, or never. */
+/** How a client may keep an answer: if it revalidates the ETag before each use, for a minute, or not at all. */
 type Caching = 'revalidated' | 'minute' | 'never';
 
-/** One operation. The router, the document, the client and the tests are made from it. */
+/** One operation of the API. The router, the document, the client and the tests are made from these objects. */
 export interface Operation extends OperationSchemas {
   method: 'get' | 'post' | 'patch' | 'delete';
-  /** With parameters in braces. */
+  /** Parameters stand in braces, as in `/id/v1/ruc/{ruc}`. */
   path: `/id/v1/${string}`;
   tag: (typeof tags)[number];
   access: Access;
-  /** Left out: free of charge. */
+  /** Omitted for an operation that is free of charge. */
   charge?: Charge;
-  /** Left out: never. */
+  /** `never` if omitted. */
   caching?: Caching;
-  /** HEAD is refused, since the GET writes something or never ends. */
+  /** Set when HEAD is refused, because the operation's GET writes something or never ends. */
   isGetOnly?: true;
 }
 
-/** The names in braces of a path. */
 export type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParameterOf<Rest>
   : never;
@@ -71,7 +69,7 @@ const perRecord = { charge: 'record', caching: 'revalidated' } as const;
 const perPage = { charge: 'page', caching: 'revalidated' } as const;
 const aMinute = { caching: 'minute' } as const;
 
-/** Every operation of the public API. Schemas and texts stand in schemas/http/, handlers in api/routes/. */
+/** All operations of the public API. Their schemas and texts are in schemas/http/, their handlers in api/routes/. */
 export const operations = {
   ...tagged('Contribuyentes', {
     buscarEmpresas: route('get', '/id/v1/ruc/buscar', 'micro', search.buscarEmpresas, perPage),
@@ -152,7 +150,7 @@ export const operations = {
 export type Operations = typeof operations;
 export type OperationName = keyof Operations;
 
-/** The status of a success. */
+/** Returns the HTTP status of a successful answer. */
 export function statusOf({ status, answer, textType }: OperationSchemas): number {
   return status ?? (answer === undefined && textType === undefined ? 204 : 200);
 }

@@ -4,7 +4,7 @@ import { maskRuc } from '../schemas/ruc.ts';
 
 type Extensions = Pick<ProblemDocument, 'encontrado' | 'meta' | 'clase' | 'errors' | 'disponible' | 'cursor'>;
 
-/** Any answer that is not a success: bad input, a missing right, a store that is down. `detail` is Spanish. */
+/** An answer that is not a success, such as bad input, a missing right or a store that is down. `detail` is Spanish. */
 export class ApiProblem extends Error {
   override name = 'ApiProblem';
   readonly code: ProblemCode;
@@ -30,7 +30,7 @@ export class ApiProblem extends Error {
 
 const storeRetryAfterSeconds = 5;
 
-/** An engine did not answer. This claims nothing about the data. */
+/** Makes the problem for a store that did not answer. The problem says nothing about the data. */
 export function storeUnavailable(cause: unknown): ApiProblem {
   const problem = new ApiProblem(
     'servicio_no_disponible',
@@ -51,7 +51,6 @@ export function registerNotLoaded(): ApiProblem {
   );
 }
 
-/** A problem with one field of the request. */
 export function fieldProblem(
   code: ProblemCode,
   campo: string,
@@ -71,7 +70,7 @@ export function methodNotAllowed(method: string, allowed: readonly string[]): Ap
   return new ApiProblem('metodo_no_permitido', detail, {}, { Allow: names });
 }
 
-/** The body of RFC 9457, with `success` and `message` for clients of other local APIs. */
+/** Makes the body of RFC 9457. It also has `success` and `message`, which clients of other Peruvian APIs expect. */
 export function problemBody(
   problem: ApiProblem,
   around: { baseUrl: string; instance: string; requestId: string },
@@ -92,17 +91,14 @@ export function problemBody(
 }
 
 /**
- * Masks a caller's text before it is shown or logged: every run of eight or more digits, in any script, unless it is a
- * company's RUC. A natural person's RUC, even a mistyped one, contains a national id.
+ * Masks a caller's text before it is shown or logged. It masks every run of eight or more digits, in any script, except
+ * a company's RUC. A natural person's RUC contains a national id, even when the RUC is mistyped.
  */
 export function maskText(text: string): string {
   return text.replace(/\p{Nd}{8,}/gu, maskRuc);
 }
 
-/**
- * A request's path for `instance`, without query and masked. It is decoded first, so that encoded digits are masked
- * too.
- */
+/** Returns the masked path for `instance`. The path is decoded first, so that encoded digits are masked too. */
 export function maskedPath(path: string): string {
   try {
     return encodeURI(maskText(decodeURIComponent(path))).replace(/[?#]/g, encodeURIComponent);
@@ -112,9 +108,9 @@ export function maskedPath(path: string): string {
 }
 
 /**
- * Whether an error means that an engine did not answer: a refused or broken connection, a server that starts or stops,
- * a deadline. SQLSTATE classes 08 (connection), 53 (resources) and 57 (operator intervention), and 40001 and 40P01,
- * where PostgreSQL rolled a transaction back for another one and a repeat succeeds.
+ * Whether an error means that a store did not answer: a refused or broken connection, a server that starts or stops,
+ * or a deadline. The SQLSTATE classes are 08 (connection), 53 (resources) and 57 (operator intervention). 40001 and
+ * 40P01 also count: PostgreSQL rolled the transaction back because of another transaction, and a repeat succeeds.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -125,7 +121,7 @@ export function isUnavailable(error: unknown): boolean {
   return /timeout exceeded when trying to connect|connection terminated|did not answer within/i.test(error.message);
 }
 
-/** Bounds how long a request waits for a store. The work itself goes on, so its effect may still come. */
+/** Rejects when the work takes longer than `timeoutMs`. The work itself goes on, so it may still have its effect. */
 export function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`the store did not answer within ${timeoutMs} ms`)), timeoutMs);

@@ -36,8 +36,8 @@ export function requestIdOf(header: string | string[] | undefined): string {
 const inSpanish = { error: spanishIssue };
 
 /**
- * Parses what the caller sent. Unknown names are refused and never ignored: with a mistyped filter left out, the answer
- * would be about something else.
+ * Parses what the caller sent. Unknown names are refused: if a mistyped filter were ignored, the answer would be about
+ * something else.
  * @throws ApiProblem parametro_desconocido, parametro_invalido
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
@@ -50,14 +50,16 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   throw new ApiProblem('parametro_invalido', `${shown[0]!.campo}: ${shown[0]!.mensaje}.`, { errors: shown });
 }
 
-/** For an operation without query parameters. @throws ApiProblem parametro_desconocido */
+/** Refuses every query parameter, for operations that have none. @throws ApiProblem parametro_desconocido */
 export function refuseQuery(context: ApiContext): undefined {
   if (context.querystring === '') return;
   const names = Object.keys(context.query);
   if (names.length > 0) throw unknownNames(names.map(maskText));
 }
 
-/** Errors shown per request. A body of 64 kB could have tens of thousands, and the first ones explain them all. */
+/**
+ * Largest number of errors in one answer. A body of 64 kB could have tens of thousands, but the first ones are enough.
+ */
 const maxErrors = 20;
 
 function unknownNames(names: readonly string[]): ApiProblem {
@@ -80,7 +82,7 @@ function problemsOf(issue: z.core.$ZodIssue, base: readonly PropertyKey[] = []):
   const path = [...base, ...issue.path];
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ ...field([...path, key]), mensaje: unknownText, unknown: true }));
-  // Where several shapes are allowed, the errors of the closest shape explain best.
+  // When several shapes are allowed, show the errors of the shape with the fewest errors.
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     const closest = [...issue.errors].sort((a, b) => a.length - b.length)[0]!;
     const inner = closest.flatMap((each) => problemsOf(each, path));
@@ -93,20 +95,20 @@ function field(path: readonly PropertyKey[]): { campo: string } {
   return { campo: path.length === 0 ? 'cuerpo' : maskText(path.map(String).join('.')) };
 }
 
-/** Ample for 1,000 RUCs. A larger body is refused before it is read whole. */
+/** Largest size of a body, which is more than 1,000 RUCs need. A larger body is refused before it is read whole. */
 const maxBodyBytes = 64 * 1024;
 
 const jsonTypes = ['application/json', 'application/*+json'];
 
 const parse = bodyParser({
   enableTypes: ['json'],
-  // The same types that readBody admits. The library's own list lacks most `+json` types and would leave their bodies
+  // The types that readBody admits. The library's own list lacks most `+json` types, and their bodies would stay
   // unread.
   extendTypes: { json: jsonTypes },
   jsonLimit: maxBodyBytes,
   jsonStrict: true,
   onError: (error, { req }) => {
-    // Read the rest of a refused body: unread bytes would precede the connection's next request.
+    // Read the rest of a refused body, because unread bytes would come before the connection's next request.
     req.resume();
     throw bodyProblem(error);
   },
@@ -117,15 +119,15 @@ export const readBody: ApiMiddleware = async (context, next) => {
   const hasBody = context.req.headers['transfer-encoding'] !== undefined || Number(context.get('Content-Length')) > 0;
   if (hasBody && !context.is(jsonTypes))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse como Content-Type: application/json.');
-  // The parser reads every charset as UTF-8, so names in another one would be stored corrupted.
+  // The parser reads every charset as UTF-8, so names in another charset would be stored corrupted.
   if (!utf8Names.has(context.request.charset.toLowerCase()))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse en UTF-8.');
-  // The parser goes on decompressing a refused body, and corrupt data would then end the process. 64 kB need no
-  // compression.
+  // Compressed bodies are refused, because a body of 64 kB needs no compression. The parser would go on decompressing a
+  // body that it has refused, and corrupt data would then end the process.
   if (!['', 'identity'].includes(context.get('Content-Encoding')))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse sin comprimir, sin Content-Encoding.');
   return parse(context, () => {
-    // U+FFFD stands for bytes that are not UTF-8, from a program that did not declare its charset.
+    // U+FFFD replaces bytes that are not UTF-8. They come from a program that did not declare its charset.
     if (context.request.rawBody?.includes('\uFFFD'))
       throw new ApiProblem(
         'json_invalido',
@@ -135,11 +137,11 @@ export const readBody: ApiMiddleware = async (context, next) => {
   });
 };
 
-/** ASCII is valid UTF-8. Empty: no charset was declared. */
+/** The names of UTF-8 and of ASCII, which is valid UTF-8. The name is empty when no charset was declared. */
 const utf8Names = new Set(['', 'utf-8', 'utf8', 'us-ascii']);
 
 /**
- * @param isOptional an omitted body counts as `{}`
+ * @param isOptional whether an omitted body counts as `{}`
  * @throws ApiProblem json_invalido, parametro_desconocido, parametro_invalido
  */
 export function parseBody<Schema extends z.ZodType>(

@@ -21,7 +21,7 @@ import {
 type OutputOf<O, Part extends 'query' | 'body'> =
   O extends Record<Part, infer Schema extends z.ZodType> ? z.output<Schema> : undefined;
 
-/** A request, parsed by the operation's schemas. Texts of the path are not checked yet. */
+/** A request, parsed by the operation's schemas. `params` holds the texts of the path, which are not checked yet. */
 interface RequestOf<Name extends OperationName> {
   params: Readonly<Record<ParameterOf<Operations[Name]['path']>, string>>;
   query: OutputOf<Operations[Name], 'query'>;
@@ -34,7 +34,7 @@ type ValidatorsOf<O> = O extends { caching: 'revalidated' }
     ? Pick<Validators, 'tag'>
     : unknown;
 
-/** What the operation's schema demands of the answer, and the validators that its caching needs. */
+/** The answer that the operation's schema requires, with the validators that its caching needs. */
 type ReplyOf<O> = O extends { answer: infer Schema extends z.ZodType }
   ? (Omit<z.input<Schema>, 'success'> & ValidatorsOf<O>) | string
   : undefined;
@@ -44,12 +44,12 @@ type Handler<Name extends OperationName> = (
   context: ApiContext,
 ) => ReplyOf<Operations[Name]> | Promise<ReplyOf<Operations[Name]>>;
 
-/** One handler per operation. Factories in api/routes/ make them, each those of one area. */
+/** One handler per operation. Each factory in api/routes/ makes the handlers of one area. */
 export type Handlers<Names extends OperationName = OperationName> = { readonly [Name in Names]: Handler<Name> };
 
 type AnyHandler = (request: unknown, context: ApiContext) => Promise<Answer | string | undefined>;
 
-/** Name of the layer that refuses other methods of a path. */
+/** Name of the router's layer that refuses the methods that a path does not support. */
 export const otherMethods = 'other methods';
 
 /**
@@ -68,14 +68,14 @@ export function makeRouter(
     if (operation.charge !== undefined) before.push(meter);
     if (operation.body !== undefined) before.push(readBody);
     router[operation.method](path, ...before, answering(operation, handlers[name as OperationName] as AnyHandler));
-    // The router adds HEAD to every GET.
+    // The router adds HEAD to every GET, so HEAD is removed here.
     if (operation.isGetOnly === true) router.stack.at(-1)!.methods = ['GET'];
   };
   const mounted = Object.entries<Operation>(operations).filter(([name]) => name in handlers);
   const isFixed = ([, { path }]: [string, Operation]) => !path.includes('{');
-  // The router takes the first layer that fits, so fixed paths come before those with a parameter.
+  // The router takes the first layer that fits, so fixed paths come before paths with a parameter.
   mounted.filter(isFixed).forEach(mount);
-  // `ruc/{ruc}` also fits `ruc/batch`: a GET there would be answered that "batch" is not a RUC.
+  // The path `ruc/{ruc}` also fits `ruc/batch`, so without this layer a GET would answer that "batch" is not a RUC.
   if ('consultarLote' in handlers)
     router.all(otherMethods, operations.consultarLote.path, ({ method }) => {
       throw methodNotAllowed(method, ['POST']);

@@ -8,23 +8,23 @@ import type { RegisterName } from '../schemas/registers.ts';
 import type { Catalogue } from './catalogue.ts';
 import { ApiProblem, problemBody } from './problems.ts';
 
-/** Limits a request's address and headers together. */
+/** Largest size of a request's address and headers together. */
 const maxHeadBytes = 16 * 1_024;
 
 /** Time in which a refused caller can stop sending and read the answer. */
 const lingerMs = 1_000;
 
 interface RefusedRequests {
-  /** Address of the pages that explain problems, without a slash at its end. Empty: relative to this server. */
+  /** Address of the pages that explain problems, without a slash at its end. Empty means that links have no host. */
   baseUrl: string;
   /** Gets one line per refused request. */
   log: Logger;
 }
 
 /**
- * Answers requests that the server's parser refuses before any route sees them: not HTTP, too large, or too slow. For
- * an address with an unencoded ñ or accent, as curl sends it, the answer explains the encoding. The connection is
- * closed.
+ * Answers requests that the server's parser refuses before any route gets them, because they are not HTTP, too large or
+ * too slow. For an address with an unencoded ñ or accent, as curl sends it, the answer explains the encoding. The
+ * connection is then closed.
  */
 function answerMalformed(server: Server, { baseUrl, log }: RefusedRequests): void {
   const answering = new WeakMap<Duplex, ServerResponse>();
@@ -34,21 +34,21 @@ function answerMalformed(server: Server, { baseUrl, log }: RefusedRequests): voi
   });
   const refused = new WeakSet<Duplex>();
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Further bytes of a refused request.
+    // These are further bytes of a request that was already refused.
     if (refused.has(socket)) return;
-    // The client would read these bytes as part of an answer that has begun.
+    // When an answer has begun, the client would read the error's bytes as part of that answer.
     if (!socket.writable || answering.get(socket)?.headersSent === true) return void socket.destroy(error);
     refused.add(socket);
     const problem = problemOf(error.code ?? '', server);
     const requestId = randomUUID();
     socket.end(answerOf(problem, baseUrl, requestId));
-    // Closing while bytes still arrive would reset the connection and lose the answer.
+    // Closing the connection while bytes still arrive would reset it, and the answer would be lost.
     setTimeout(() => socket.destroy(), lingerMs).unref();
     log.info({ request_id: requestId, status: problem.status, code: problem.code, parser: error.code }, 'request');
   });
 }
 
-/** Maps Node's error codes. */
+/** Maps an error code of Node to a problem. */
 function problemOf(code: string, { requestTimeout }: Server): ApiProblem {
   switch (code) {
     case 'HPE_INVALID_URL':
@@ -91,21 +91,21 @@ function answerOf(problem: ApiProblem, baseUrl: string, requestId: string): stri
 
 export interface Serving {
   port: number;
-  /** Accepts no more connections, and closes all once the requests in flight are answered. */
+  /** Stops accepting connections, and closes all connections once the requests in flight are answered. */
   stop(): Promise<void>;
 }
 
 interface ServeOptions extends RefusedRequests {
   host: string;
-  /** 0: a free port. */
+  /** With 0 the system chooses a free port. */
   port: number;
   /** Time in which a whole request must arrive. */
   requestTimeoutMs?: number;
 }
 
 /**
- * Listens. `stop` closes connections itself: the server would wait until keep-alive ends for the connections that
- * clients and load balancers open ahead without a request.
+ * Starts to listen. `stop` closes connections itself, because clients and load balancers open connections ahead without
+ * a request, and the server would wait for these until keep-alive ends.
  * @throws when the port cannot be opened
  */
 export async function serve(listener: RequestListener, options: ServeOptions): Promise<Serving> {
@@ -117,12 +117,12 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: Math.min(requestTimeoutMs, 5_000),
       maxHeaderSize: maxHeadBytes,
-      // The app checks Host and answers with a body.
+      // The app itself checks the header Host and answers with a body.
       requireHostHeader: false,
     },
     listener,
   );
-  // An unknown Expect header may be ignored. The server itself would refuse it without a body.
+  // An unknown Expect header may be ignored. Without this listener the server would refuse the request without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   answerMalformed(server, options);
   let inFlight = 0;
@@ -154,8 +154,8 @@ export async function serve(listener: RequestListener, options: ServeOptions): P
 }
 
 /**
- * Null: ready for look-ups. A text names the store that does not answer, or the required registers that were never
- * loaded.
+ * Makes a check that returns null when this process is ready for look-ups. Otherwise it returns a text that names the
+ * store that does not answer, or the required registers that were never loaded.
  */
 export function makeReadiness(
   catalogue: Catalogue,

@@ -1,7 +1,7 @@
 /**
- * The daily register cuts the texts of `estado` and `condicion` at 20 characters and writes them without accents. They are
- * stored and compared as written there, and this file restores them wherever a person reads them. The full texts are from the
- * code table of SUNAT's own services. A value that is not in the table is shown as it is.
+ * The daily register cuts `estado` and `condicion` at this number of characters and writes them without accents. We
+ * store and compare these texts as the register has them, and this file restores them wherever a person reads them. The
+ * full texts are from the code table of SUNAT's own services. A text that is not in the table is shown as it is.
  */
 const cutAt = 20;
 
@@ -47,17 +47,17 @@ const condiciones = [
 const shownEstados = byStoredText(estados);
 const shownCondiciones = byStoredText(condiciones);
 
-/** Returns the text of `estado` to show, with accents and the cut end restored where they are known. */
+/** Returns the text of `estado` to show. Accents and the cut end are restored if the full text is known. */
 export function displayEstado(stored: string): string {
   return shownEstados.get(storedForm(stored)) ?? stored;
 }
 
-/** Returns the text of `condicion` to show. NO HALLADO… is a different legal state from NO HABIDO and is never shown as it. */
+/** Returns the text of `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and never shown as it. */
 export function displayCondicion(stored: string): string {
   return shownCondiciones.get(storedForm(stored)) ?? stored;
 }
 
-/** Returns every text of `estado` that the register may hold for a shown or typed one, with or without accents. */
+/** Returns every text that the register may hold for a shown or typed `estado`, with or without accents. */
 export function storedEstados(shown: string): readonly string[] {
   return storedTexts(shown, displayEstado);
 }
@@ -72,7 +72,7 @@ function storedTexts(shown: string, display: (stored: string) => string): readon
   return cut !== whole && storedForm(display(cut)) === whole ? [whole, cut] : [whole];
 }
 
-// Each text is found whole and cut, because a register may widen its column one day.
+// Each text is found by its full form and by its cut form, because a register may widen its column one day.
 function byStoredText(texts: readonly string[]): ReadonlyMap<string, string> {
   const shown = new Map<string, string>();
   for (const text of texts) {

@@ -1,6 +1,7 @@
 /**
- * Legal forms of Peruvian companies at the end of a name, in words and by initials. Sources: Ley 26887 (general law of
- * companies), D. Ley 21621 (E.I.R.L.), D. Leg. 1409 (S.A.C.S.), and the registers' own spellings.
+ * Legal forms of Peruvian companies at the end of a name, here in words and below by initials, each with its stored
+ * form. Sources: Ley 26887 (general law of companies), D. Ley 21621 (E.I.R.L.), D. Leg. 1409 (S.A.C.S.), and the
+ * registers' own spellings.
  */
 const longForms: Readonly<Record<string, string>> = {
   'SOCIEDAD ANONIMA CERRADA SIMPLIFICADA': 'SACS',
@@ -43,35 +44,35 @@ const endings: Readonly<Record<string, string>> = {
   'EN REESTRUCTURACION': 'EN REESTRUCTURACION',
 };
 
-// Keys are the words without spaces, so that `S A C`, `SA C` and `SAC` are one. The longest match wins, or SA would match in SAA.
+// Keys have no spaces, so `S A C`, `SA C` and `SAC` are one form. The longest match wins, or SA would match in SAA.
 const forms = new Map([...Object.entries(longForms), ...Object.entries(shortForms)].map(joined));
 const tails = new Map(Object.entries(endings).map(joined));
 const storedForms = [...new Set([...forms.values(), ...tails.values()])];
 const longestRun = Math.max(...[...forms.keys(), ...tails.keys()].map((spelling) => spelling.length));
-/** The registers cut a name at 100 characters, which may be inside its form, and drop a space at the cut. */
+/** The registers cut a name at 100 characters, maybe inside its form, and also drop a space at the cut. */
 const cutAt = 99;
-/** A cut form is recognised from this many characters on: fewer may begin another word (`EMPRESA IN`dustrial, `SOCIEDAD A`gricola). */
+/** Least number of letters of a cut form. Fewer letters may begin another word (`SOCIEDAD A`gricola). */
 const leastCutRun = 12;
 
 function joined([words, form]: [string, string]): [string, string] {
   return [words.replaceAll(' ', ''), form];
 }
 
-/** Whether a word may be the beginning of a form as it is stored. */
+/** Whether a word may be the beginning of a stored form. */
 export function mayBeginForm(word: string): boolean {
   return storedForms.some((form) => form.startsWith(word));
 }
 
 export interface NameAndForm {
-  /** The words before the form, or all words where nothing else would remain. */
+  /** The words before the form, or all words if the name is only a form. */
   words: readonly string[];
-  /** For example `SAC` or `SAC EN LIQUIDACION`. Empty: none. */
+  /** The legal form, for example `SAC` or `SAC EN LIQUIDACION`. Empty: the name has no form. */
   form: string;
 }
 
 /**
  * Separates the legal form at the end of a name's folded words. A name that is only a form keeps its words.
- * @param length of the name as the register writes it: a cut name may end inside a form
+ * @param length number of characters of the name in the register, because a long name may be cut inside its form
  */
 export function splitLegalForm(words: readonly string[], length: number): NameAndForm {
   const tail = longestAtEnd(words, tails);
@@ -115,7 +116,7 @@ function cutFormAtEnd(words: readonly string[]): AtEnd {
   return found;
 }
 
-/** When several forms begin alike, the cut one is unknown, and the shortest is taken: its words are removed in any case. */
+/** Takes the shortest form if several begin with the cut text. The text is removed from the name in any case. */
 function shortestThatBegins(run: string): string | undefined {
   let shortest: string | undefined;
   for (const spelling of forms.keys()) {

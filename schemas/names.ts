@@ -1,6 +1,6 @@
 import { splitLegalForm } from './legal-forms.ts';
 
-/** Abbreviations in company names. One may stand for several words. */
+/** Abbreviations in company names, each with the words that it may stand for. */
 const abbreviations: Readonly<Record<string, readonly string[]>> = {
   ASOC: ['ASOCIACION'],
   COOP: ['COOPERATIVA'],
@@ -19,14 +19,14 @@ const abbreviations: Readonly<Record<string, readonly string[]>> = {
 const known: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(abbreviations));
 const nothing: readonly string[] = [];
 
-/** Returns the words that a folded word may abbreviate; for most words there are none. */
+/** Returns the words that a folded word may abbreviate. For most words there are none. */
 export function expansionsOf(word: string): readonly string[] {
   return known.get(word) ?? nothing;
 }
 
 /**
- * Returns the words by which a folded name is found: its own, and those that its abbreviations may stand for. The search
- * expands typed abbreviations too, so either spelling finds the other.
+ * Returns the words by which a folded name is found: its own words, and the words that its abbreviations may stand for.
+ * The search also expands abbreviations that a caller types, so either spelling finds the other.
  */
 export function searchedWords(base: string): string {
   const words = base.split(' ');
@@ -34,10 +34,10 @@ export function searchedWords(base: string): string {
   return more.length === 0 ? base : [...words, ...more].join(' ');
 }
 
-/** People write or leave out these words between two others. `&` is a sign and is dropped with the signs. */
+/** Words that people write or leave out between two other words. `&` is a sign and is dropped with the other signs. */
 const connectors: ReadonlySet<string> = new Set(['Y', 'E']);
 
-/** Spellings of one and the same word, unlike the abbreviations above, which may stand for several. */
+/** Other spellings of a word. An abbreviation above may stand for several words, but a spelling for only one. */
 const spellings: ReadonlyMap<string, string> = new Map([
   ['CIA', 'COMPANIA'],
   ['COMPAÑIA', 'COMPANIA'],
@@ -47,7 +47,7 @@ const spellings: ReadonlyMap<string, string> = new Map([
   ['MUN', 'MUNICIPALIDAD'],
 ]);
 
-// Registers and people write accents where an apostrophe belongs.
+// Registers and people often write an accent sign where an apostrophe belongs.
 const apostrophesAndQuotes = /['´`’‘"“”«»]/g;
 const dottedInitials = /(?<![A-ZÑ0-9])(?:[A-ZÑ]\.){2,}[A-ZÑ]?(?![A-ZÑ0-9])/g;
 const word = /[A-ZÑ0-9]+/g;
@@ -57,21 +57,23 @@ const needsNormalization = /[^\x20-\x7e]/;
 const joinedEnie = /N\u0303/g;
 const marks = /\p{Mn}/gu;
 
-/** A name in the form in which it is searched. The name itself is stored for display. */
+/** A name in the form in which it is searched. The unchanged name is stored for display. */
 export interface FoldedName {
   /** Words without the legal form, separated by one space, with N for Ñ. */
   base: string;
-  /** For example `SAC` or `EIRL EN LIQUIDACION`. Empty: none. */
+  /** The legal form, for example `SAC` or `EIRL EN LIQUIDACION`. Empty: the name has no form. */
   form: string;
-  /** The base's words that have an Ñ, spelled with it, because a caller who types an Ñ means it. */
+  /** The words of `base` that have an Ñ, spelled with it, because a caller who types an Ñ means it. */
   enie: string;
 }
 
 /**
- * Folds a stored or a typed name in the same way. It writes capitals without accents, drops apostrophes and quotes, turns other
- * signs into spaces, joins dotted initials (`R.P.S.` = `RPS`, but `SAN.MARTIN` is two words), leaves out `Y`, `E` and `&`
- * between words, joins a letter to the number before it (`3 A` = `3A`), and separates the legal form.
- * After a change here, `padron rebuild` must fold the stored names again.
+ * Folds a name. Stored and typed names are folded in the same way:
+ * - Letters become capitals without accents. Apostrophes and quotes are dropped. Other signs become spaces.
+ * - Dotted initials are joined (`R.P.S.` becomes `RPS`), but `SAN.MARTIN` becomes two words.
+ * - `Y`, `E` and `&` between words are left out. A letter is joined to the number before it (`3 A` becomes `3A`).
+ * - The legal form is separated.
+ * After a change to this function, `padron rebuild` must fold the stored names again.
  */
 export function foldName(name: string): FoldedName {
   const { words, form } = splitLegalForm(foldWords(name), name.length);
@@ -81,7 +83,7 @@ export function foldName(name: string): FoldedName {
   return { base: text.replaceAll('Ñ', 'N'), form, enie };
 }
 
-/** Counts the letters and digits that a text has once it is folded. */
+/** Counts the letters and digits of a text. Spaces, signs and accents do not count. */
 export function significantCharacters(text: string): number {
   return (capitals(text).match(word) ?? []).reduce((sum, each) => sum + each.length, 0);
 }
@@ -94,7 +96,7 @@ function foldWords(name: string): string[] {
 
 function capitals(text: string): string {
   const upper = text.toUpperCase();
-  // Most names are plain ASCII, and normalizing costs more than all the rest.
+  // Most names are plain ASCII and need no normalization, which costs more than all other steps.
   if (!needsNormalization.test(upper)) return upper;
   return upper.normalize('NFD').replace(joinedEnie, 'Ñ').replace(marks, '');
 }
@@ -104,7 +106,7 @@ function withoutConnectors(words: readonly string[]): readonly string[] {
   return words.filter((each, index) => index === 0 || index === last || !connectors.has(each));
 }
 
-/** `3 A` is `3A` and `4 X 4` is `4X4`. */
+/** Joins numbers with single letters: `3 A` becomes `3A`, and `4 X 4` becomes `4X4`. */
 function joinNumbers(words: readonly string[]): string[] {
   const joined: string[] = [];
   for (let index = 0; index < words.length; index += 1) {

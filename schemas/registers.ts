@@ -1,7 +1,7 @@
 /*
- * The registers, which are official lists, and their columns. The Avro row, the packed state row, and a change's before and
- * after all store the columns in this order, and every cell is text. New columns are added at the end and none is ever removed
- * (avro/columns.ts); `npm run schemas` then adds them to the register's Avro schema.
+ * The registers (official lists) and their columns. The Avro row, the packed state row, and a change's before and after
+ * all store the columns in this order. Every cell is text. New columns are added at the end, and no column is ever
+ * removed (avro/columns.ts). `npm run schemas` then adds a new column to the register's Avro schema.
  */
 export type WatchedEvent = 'ruc.estado_cambiado' | 'ruc.condicion_cambiada' | 'ruc.nombre_cambiado';
 export type PresenceEvent = 'ruc.agente_retencion_cambiado' | 'ruc.buen_contribuyente_cambiado';
@@ -19,9 +19,9 @@ export const eventKinds = [
 
 export interface Column {
   name: string;
-  /** A change of this column makes this event. */
+  /** The event that a change of this column makes. */
   event?: WatchedEvent;
-  /** When the cell of a known RUC is empty, the value of the previous edition stays. */
+  /** If true, an empty cell of a known RUC keeps the value of the previous edition. */
   keepsPrevious?: boolean;
 }
 
@@ -31,17 +31,17 @@ export interface Register {
   code: number;
   /** The register's name in `meta.origen`. */
   title: string;
-  /** A row is about a RUC, or about a supplier that is named by a RUC or another id (idKindOf() in ruc.ts). */
+  /** What identifies a row: a RUC, or a supplier's id, which is a RUC or another id (idKindOf() in ruc.ts). */
   key: 'ruc' | 'supplier';
   columns: readonly Column[];
-  /** The events that a RUC's appearing and disappearing make; a change of its row makes none. Left out: none at all. */
+  /** Events that are made when a RUC appears or disappears, but not when its row changes. Left out: no events. */
   presence?: Presence;
-  /** It is raised whenever the same bytes would be read as other values. An edition of another version is a re-baseline. */
+  /** Raise it when the parser would read other values from the same bytes. The next edition is then a re-baseline. */
   parserVersion: number;
   defaultPartitions: number;
 }
 
-/** `taxpayer`: ruc.alta and ruc.baja. Otherwise an own event about a field that is true while the RUC is listed. */
+/** `taxpayer`: ruc.alta and ruc.baja. Otherwise an event about a field that is true while the RUC is listed. */
 export type Presence = 'taxpayer' | { event: PresenceEvent; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
 
 export type RegisterName =
@@ -61,8 +61,8 @@ export const padronReducido = {
   presence: 'taxpayer',
   parserVersion: 1,
   defaultPartitions: 6,
-  // These names say what the cells hold. The file's own labels 7 and 8 are swapped (the first cell is the kind of zone, the
-  // second its name), and its "DEPARTAMENTO" is a flat number and no region.
+  // These names say what the cells hold. In the file, labels 7 and 8 are swapped (the first cell is the kind of zone,
+  // the second its name), and "DEPARTAMENTO" is the number of a flat and not a region.
   columns: [
     { name: 'nombre', event: 'ruc.nombre_cambiado', keepsPrevious: true },
     { name: 'estado', event: 'ruc.estado_cambiado', keepsPrevious: true },
@@ -81,8 +81,8 @@ export const padronReducido = {
   ],
 } as const satisfies Register;
 
-// This register has a subset of the taxpayers, without names and addresses, so absence from it proves nothing. `NO DISPONIBLE`
-// is stored as written and means null in its own cell; `0` workers is a value.
+// This register has only some of the taxpayers, without names and addresses, so the absence of a RUC proves nothing. A
+// cell `NO DISPONIBLE` is stored as written and means null. `0` in `nro_trabajadores` is a value.
 export const padronMensual = {
   name: 'padron_mensual',
   code: 2,
@@ -108,7 +108,7 @@ export const padronMensual = {
   ],
 } as const satisfies Register;
 
-/** `desde` is the day from which the RUC is listed, as YYYY-MM-DD, or as written if unreadable. Only absence shows its end. */
+/** `desde` is the first listed day: YYYY-MM-DD, or as written if unreadable. A RUC that has no row is not listed. */
 const listColumns = [{ name: 'nombre' }, { name: 'desde' }, { name: 'resolucion' }] as const;
 
 export const agentesRetencion = {
@@ -133,7 +133,7 @@ export const buenosContribuyentes = {
   columns: listColumns,
 } as const satisfies Register;
 
-/** One row per supplier. `tipo_id` is the kind of its id (ruc.ts), and `sanciones` the ordered JSON list of its sanctions. */
+/** One row per supplier. `tipo_id` is the kind of its id (ruc.ts), `sanciones` the JSON list of its sanctions. */
 const barColumns = [{ name: 'tipo_id' }, { name: 'sanciones' }] as const;
 
 export const sancionados = {
@@ -181,7 +181,7 @@ export function isRegisterName(text: string): text is RegisterName {
   return text in registers;
 }
 
-/** Names the topics of a register. @param prefix keeps several installations on one cluster apart */
+/** Returns the name of a register's topic. @param prefix keeps several installations on one Kafka cluster apart */
 export function changesTopic(prefix: string, register: RegisterName): string {
   return `${prefix}register.${register}.changes`;
 }
@@ -189,7 +189,7 @@ export function editionsTopic(prefix: string, register: RegisterName): string {
   return `${prefix}register.${register}.editions`;
 }
 
-/** The register's name by its code, which ClickHouse stores. */
+/** Names of the registers by their codes. ClickHouse stores the codes. */
 export const registerOfCode: ReadonlyMap<number, RegisterName> = new Map(
   Object.values(registers).map(({ code, name }) => [code, name]),
 );

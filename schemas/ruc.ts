@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * A RUC (Registro Único de Contribuyentes) has eleven digits. The last is a check digit over the first ten (modulo 11, weights
- * 5 4 3 2 7 6 5 4 3 2, computed as 11 − remainder; 10 becomes 0 and 11 becomes 1). The first two digits are the kind of
- * taxpayer: 20 for legal persons; 10, 15, 16 and 17 for natural persons.
+ * A RUC (Registro Único de Contribuyentes) has eleven digits. The first two are the kind of taxpayer: 20 for legal
+ * persons; 10, 15, 16 and 17 for natural persons. The last is a check digit over the first ten. It is 11 − remainder
+ * (modulo 11, weights 5 4 3 2 7 6 5 4 3 2), where 10 becomes 0 and 11 becomes 1.
  */
 export const rucLength = 11;
 export const rucPrefixes = ['10', '15', '16', '17', '20'] as const;
@@ -18,7 +18,6 @@ export type RucCheck = { ok: true; ruc: string } | ({ ok: false } & RucProblem);
 
 const weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2] as const;
 
-/** Computes the check digit of the first ten digits. */
 export function checkDigit(firstTenDigits: string): number {
   let sum = 0;
   for (let position = 0; position < weights.length; position += 1) {
@@ -27,7 +26,7 @@ export function checkDigit(firstTenDigits: string): number {
   return (11 - (sum % 11)) % 10;
 }
 
-/** Checks a text that should be a RUC. It never pads, trims or repairs: a short number is a wrong number. */
+/** Checks a text that should be a RUC. It never pads, trims or repairs the text: a short number is a wrong number. */
 export function checkRuc(text: string): RucCheck {
   if (text.length !== rucLength) return { ok: false, problem: 'length', length: text.length };
   if (!/^[0-9]+$/.test(text)) return { ok: false, problem: 'characters' };
@@ -38,24 +37,25 @@ export function checkRuc(text: string): RucCheck {
   return { ok: true, ruc: text };
 }
 
-/** A legal person. Everything else is treated as a natural person, whose name is identity data. */
+/** Whether a RUC is of a legal person. Any other RUC is treated as of a natural person, whose name is identity data. */
 export function isCompany(ruc: string): boolean {
   return ruc.startsWith('20');
 }
 
-/** For logs, errors and metrics: a company's RUC as it is, any other masked, since it holds a national id. */
+/** Returns a RUC for logs, errors and metrics. Only a company's RUC is readable, because others hold a national id. */
 export function maskRuc(ruc: string): string {
   if (isCompany(ruc) && ruc.length === rucLength) return ruc;
   return `${ruc.slice(0, 2)}*******${ruc.slice(-2)}`;
 }
 
-/** Kinds of a supplier's id. The state-procurement lists name suppliers by a RUC or by another id. */
+/** Kinds of a supplier's id. The state-procurement lists identify a supplier by a RUC or by another id. */
 const idKinds = ['ruc', 'ruc_no_valido', 'codigo_extranjero', 'documento'] as const;
 export type IdKind = (typeof idKinds)[number];
 
 /**
- * Finds the kind of an id, which is never padded or repaired. `ruc_no_valido`: eleven digits whose check digit or prefix fails.
- * `codigo_extranjero`: codes with prefix 99 or 88 of suppliers without a RUC. `documento`: anything else, such as a national id.
+ * Returns the kind of an id, which is never padded or repaired. `ruc_no_valido` has eleven digits with a wrong check
+ * digit or prefix. `codigo_extranjero` has the prefix 99 or 88 and stands for a supplier without a RUC. `documento` is
+ * anything else, such as a national id.
  */
 export function idKindOf(id: string): IdKind {
   if (checkRuc(id).ok) return 'ruc';
@@ -63,12 +63,13 @@ export function idKindOf(id: string): IdKind {
   return id.startsWith('99') || id.startsWith('88') ? 'codigo_extranjero' : 'ruc_no_valido';
 }
 
-/** Lies above every eleven-digit number. */
+/** The lowest stored key of an id that is not eleven digits. It is above every eleven-digit number. */
 export const firstOtherKey = 1_000_000_000_000;
 
 /**
- * Returns the number by which ClickHouse stores a row's key. Eleven digits stay as they are. Any other id may have letters or
- * leading zeros and becomes 10¹² plus 48 bits of its SHA-256, below 2^53. The id itself is the record's key in Kafka.
+ * Returns the number that ClickHouse stores as a row's key. Eleven digits stay as they are. Any other id may have
+ * letters or leading zeros, so it becomes 10¹² plus 48 bits of its SHA-256, below 2^53. In Kafka, the key is the id
+ * itself.
  */
 export function stateKeyOf(id: string): number {
   if (isElevenDigits(id)) return Number(id);

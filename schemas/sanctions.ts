@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
 /**
- * One sanction of a supplier, an entry of the JSON list in the cell `sanciones` of the three registers of bars. Keys are in this
- * order. Administrative sanctions have `motivos` and `motivo`, judicial ones `organo` (the court), and all have the others.
+ * One sanction in a cell `sanciones`, with its keys in this order. The cell is a JSON list. Administrative sanctions
+ * also have `motivos` and `motivo`. Judicial sanctions also have `organo` (the court).
  */
 export const sanctionSchema = z.strictObject({
   /** The supplier's name in this row of the source. Another row may spell it differently. */
   nombre: z.string(),
-  /** First day, YYYY-MM-DD. null: the source gives none. Any other text is the source's own and unreadable as a day. */
+  /** The first day, YYYY-MM-DD. null: the source gives none. Any other text is a day that cannot be read. */
   desde: z.string().nullable(),
-  /** Last day, written in the same way. null: the sanction has no end. */
+  /** The last day, written in the same way as `desde`. null: the sanction has no end. */
   hasta: z.string().nullable(),
   resolucion: z.string(),
   /** Numbers of the infractions. */
@@ -19,7 +19,7 @@ export const sanctionSchema = z.strictObject({
 });
 export type Sanction = z.infer<typeof sanctionSchema>;
 
-/** Reads a `sanciones` cell. Throws on a cell that none of our readers wrote. */
+/** Reads a `sanciones` cell. Throws if the cell is not in the form in which our readers write it. */
 export function sanctionsOf(cell: string): Sanction[] {
   return z.array(sanctionSchema).parse(JSON.parse(cell));
 }
@@ -27,10 +27,10 @@ export function sanctionsOf(cell: string): Sanction[] {
 const isoDay = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * Whether a sanction bars its supplier on a day (YYYY-MM-DD) by its dates alone: from its first day to its last, both included.
- * A sanction without an end goes on. One that ends before it starts was annulled and never in force. That the last day is
- * barred is an assumption from the data: most terms end on the day number on which they start. null: the deciding dates are
- * missing or unreadable. A court's suspension of a sanction leaves no trace in the source.
+ * Whether a sanction bars its supplier on a day (YYYY-MM-DD): from its first day to its last, or without end. We assume
+ * that the last day is included, because most terms end on the day number on which they start. A sanction that ends
+ * before it starts was annulled and was never in force. The source does not show that a court suspended a sanction.
+ * null: the dates that decide are missing or unreadable.
  */
 export function inForce({ desde, hasta }: Pick<Sanction, 'desde' | 'hasta'>, day: string): boolean | null {
   const start = desde !== null && isoDay.test(desde) ? desde : null;

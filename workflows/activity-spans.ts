@@ -2,7 +2,7 @@ import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptors } from '@temporalio/worker';
 import { inSpan } from '../pipelines/runtime/tracing/span.ts';
 
-/** Runs each activity in a span of its name, with the ids by which Temporal finds its run. */
+/** Runs each activity in a trace span that has the activity's name and the ids of its Temporal run. */
 export function activitySpans({ info }: Context): ActivityInterceptors {
   const attributes = {
     'temporal.workflow_id': info.workflowExecution?.workflowId,

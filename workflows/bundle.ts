@@ -2,13 +2,13 @@ import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, type Logger as TemporalLogger, type WorkflowBundle } from '@temporalio/worker';
 import type { Logger } from '../pipelines/runtime/log.ts';
 
-/** Bundles all workflows once; otherwise each worker would spend seconds on a bundle for its own queue. */
+/** Bundles all workflows once. Otherwise each worker would spend seconds on a bundle for its own queue. */
 export async function bundleWorkflows(log: Logger): Promise<WorkflowBundle> {
   const workflowsPath = fileURLToPath(new URL('./workflows.ts', import.meta.url));
   return await bundleWorkflowCode({ workflowsPath, logger: temporalLogger(log) });
 }
 
-/** Writes Temporal's log to ours. Temporal's levels are TRACE, DEBUG, INFO, WARN and ERROR. */
+/** Writes Temporal's log lines to our log. Temporal's levels are TRACE, DEBUG, INFO, WARN and ERROR. */
 export function temporalLogger(log: Logger): TemporalLogger {
   const write = (level: 'trace' | 'debug' | 'info' | 'warn' | 'error', message: string, meta?: object) => {
     const { error, ...fields } = (meta ?? {}) as { error?: unknown };
@@ -24,7 +24,7 @@ export function temporalLogger(log: Logger): TemporalLogger {
   };
 }
 
-/** Temporal's fields hold bigints (times), which JSON cannot express. */
+/** Turns bigints into texts. Temporal's fields hold times as bigints, which JSON cannot express. */
 function plain(fields: object): Record<string, unknown> {
   const texts = Object.entries(fields).map(([name, value]) => [
     name,

@@ -36,7 +36,7 @@ import { defaultFetchCron, defaultReconcileCron } from './publication/schedule.t
 import { defaultPublicationSettings, makePublicationWorker, type PublicationEngines } from './publication/worker.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
-/** The worker process hosts both of Temporal's task queues and everything that their steps need. */
+/** Settings of the worker process, which runs the publication worker, the delivery worker and all their needs. */
 const schema = z.object({
   ...processBlock.shape,
   ...databaseBlock.shape,
@@ -49,17 +49,15 @@ const schema = z.object({
   ...mailBlock.shape,
   ...retentionBlock.shape,
   ...tracingBlock.shape,
-  /** When the official sites are asked, as cron in America/Lima. */
+  /** When the official sites are asked for new publications, as a cron expression in America/Lima. */
   FETCH_CRON: z.string().min(1).default(defaultFetchCron),
-  /** When the state is compared with the archive, as cron in America/Lima. */
+  /** When the state in ClickHouse is compared with the archive, as a cron expression in America/Lima. */
   RECONCILE_CRON: z.string().min(1).default(defaultReconcileCron),
-  /**
-   * Days after which raw publications are removed from the archive, except those a register stands on. Unset keeps all.
-   */
+  /** Days after which raw publications leave the archive, but never the publication of a head. Unset keeps all. */
   ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
-  /** The build of the delivery code (workflows/delivery/README.md). Unset makes no difference between deploys. */
+  /** The build of the delivery code (workflows/delivery/README.md). If unset, any worker takes any task. */
   DELIVERY_BUILD_ID: z.string().min(1).max(100).optional(),
-  /** How often the sweeper looks for open work without a workflow. */
+  /** How often the sweeper looks for open work that has no workflow. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
   /** How long a step may go on after the process was asked to stop. */
   STOP_GRACE_MS: wholeNumber(0, 600_000).default(2_000),
@@ -68,7 +66,7 @@ const schema = z.object({
 const stopMs = 10_000;
 const queryTimeoutMs = 130_000;
 
-// Making a mailer here opens no connection; it only reports a missing sender's address with the other errors.
+// The mailer is made here only to report a missing sender's address with the other errors. It does not connect.
 const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -79,7 +77,7 @@ const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
 
 await lifecycle.run(async () => {
   lifecycle.onStop('traces', stopTracing);
-  // Install this before any connection: Temporal's core then logs through ours, and signals are left to the lifecycle.
+  // Install this before any connection, so that Temporal writes to our log. The lifecycle handles the signals.
   Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
   const metrics = makeMetrics('worker');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
@@ -153,12 +151,12 @@ async function publicationDependencies(
   await checkStreams({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix });
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka', () => offsets.close());
-  // Official sites use these ports; webhooks have rules of their own.
+  // The official sites use these ports and may use plain HTTP. Webhooks have their own rules.
   const policy = { ...webhookEgressPolicy(configuration), allowedPorts: [80, 443], allowHttp: true };
   const dispatcher = makeEgressDispatcher(policy, {
     connectTimeoutMs: 15_000,
     headersTimeoutMs: 60_000,
-    // The download's own watchdog is stricter.
+    // The download aborts earlier than this by its own limit (`stallTimeoutMs`).
     bodyIdleTimeoutMs: 120_000,
     connectionsPerOrigin: 2,
     keepAliveMs: 4_000,

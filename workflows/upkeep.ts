@@ -45,9 +45,9 @@ export interface UpkeepDependencies {
 const defaultEveryMs = { mail: 10_000, retention: 3_600_000, backlog: 15_000 };
 
 /**
- * Starts a worker's regular tasks: mail owner notices, remove expired data, count the backlog, and warn about
- * PostgreSQL's settings. Every worker runs all of them; each task takes only work that no other worker holds. Returns
- * the stop.
+ * Starts a worker's regular tasks: mail owner notices, remove expired data, count the backlog, and warn if PostgreSQL's
+ * settings allow too few locks. Every worker runs all tasks, but each task takes only work that no other worker holds.
+ * Returns a function that stops the tasks.
  */
 export function startUpkeep({
   pool,
@@ -89,7 +89,7 @@ export function startUpkeep({
   };
 }
 
-/** The gauges count all workers' backlog in PostgreSQL, so each worker shows the same: use the maximum, not the sum. */
+/** The gauges count the whole backlog in PostgreSQL, so every worker shows the same. Use the maximum, not the sum. */
 function makeUpkeepMetrics(registry: Registry) {
   const registers = [registry];
   return {

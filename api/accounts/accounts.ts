@@ -22,7 +22,7 @@ export interface NewAccount {
   contract: ContractDays | null;
 }
 
-/** Not repeatable: each call makes another account. A process that dies before it answers leaves an account without tokens. */
+/** Each call makes another account. If the process dies before it answers, an account without tokens stays. */
 export async function createAccount(pool: Pool, { name, plan, email, contract }: NewAccount): Promise<number> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ id: number }>(
@@ -39,7 +39,7 @@ type AccountRow = Omit<Account, 'contract'> & { contracts: ContractDays[] };
 
 const accountColumns = `a.id, a.name, a.plan, a.email, a.created_at, ${openContracts} AS contracts`;
 
-/** The oldest accounts first. */
+/** Returns the oldest accounts, in the order of their creation. */
 export async function listAccounts(pool: Pool, limit: number): Promise<Account[]> {
   const { rows } = await pool.query<AccountRow>(`SELECT ${accountColumns} FROM account a ORDER BY a.id LIMIT $1`, [
     limit,
@@ -47,7 +47,7 @@ export async function listAccounts(pool: Pool, limit: number): Promise<Account[]
   return rows.map(accountOf);
 }
 
-/** Returns null when there is no such account. */
+/** Returns null when the account does not exist. */
 export async function readAccount(pool: Pool, id: number): Promise<Account | null> {
   const { rows } = await pool.query<AccountRow>(`SELECT ${accountColumns} FROM account a WHERE a.id = $1`, [id]);
   return rows[0] === undefined ? null : accountOf(rows[0]);
@@ -58,9 +58,9 @@ function accountOf({ contracts, ...account }: AccountRow): Account {
 }
 
 /**
- * Repeatable. Every API process sees the new plan within 5 seconds. The account's webhooks stop when the new plan does not
- * include watching, and go on when it does again.
- * @returns false when there is no such account
+ * Repeating the call changes nothing. Every API process sees the new plan within 5 seconds. The account's webhooks stop
+ * when the new plan does not include watch lists, and start again when a later plan includes them.
+ * @returns false when the account does not exist
  */
 export function changePlan(pool: Pool, accountId: number, plan: string): Promise<boolean> {
   return inTransaction(pool, async (client) => {
@@ -76,15 +76,15 @@ export function changePlan(pool: Pool, accountId: number, plan: string): Promise
 }
 
 /**
- * Owner notices go to this address from now on; with null none are sent. Repeatable.
- * @returns false when there is no such account
+ * Sets the address of owner notices. With null the account gets no owner notices. Repeating the call changes nothing.
+ * @returns false when the account does not exist
  */
 export async function changeEmail(pool: Pool, accountId: number, email: string | null): Promise<boolean> {
   const { rowCount } = await pool.query('UPDATE account SET email = $2 WHERE id = $1', [accountId, email]);
   return rowCount === 1;
 }
 
-/** The names of the plans, the lowest plan first. */
+/** Returns the names of the plans, the lowest plan first. */
 export async function planNames(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>('SELECT name FROM plan ORDER BY rank');
   return rows.map((row) => row.name);
@@ -93,8 +93,8 @@ export async function planNames(pool: Pool): Promise<string[]> {
 export type CreditOutcome = 'credited' | 'already_credited' | 'other_units' | 'no_account';
 
 /**
- * Adds prepaid units. Repeatable: an order with the same reference counts once, and one that repeats the reference with
- * other units is refused. Every API process draws on the new units within a second.
+ * Adds prepaid units to an account. A reference is credited once, so repeating the call changes nothing. A repeated
+ * reference with another number of units is refused. Every API process can use the new units within a second.
  */
 export async function creditUnits(
   pool: Pool,

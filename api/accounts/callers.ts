@@ -5,7 +5,7 @@ import { ApiProblem, storeUnavailable } from '../problems.ts';
 import { type ContractDays, contractInForce, openContracts } from './contracts.ts';
 import { readToken, secretMatches } from './tokens.ts';
 
-/** The account behind a token, as it is at this moment. */
+/** The token of a request and the account that owns it, as both are now. */
 export interface Caller {
   tokenId: string;
   accountId: number;
@@ -17,7 +17,7 @@ export interface Caller {
   contract: string | null;
 }
 
-/** Ranks of the plans that operations ask for. The rank of an account's own plan is read from the database. */
+/** The ranks of the plans that operations require. An account's own rank is read from the database. */
 export const planRanks = { free: 1, micro: 2, crecimiento: 3, empresa: 4 } as const;
 export type PlanName = keyof typeof planRanks;
 
@@ -34,7 +34,7 @@ interface TokenState {
   contracts: ContractDays[];
 }
 
-/** A revoked token is refused within 5 s. While PostgreSQL does not answer, the last known state serves for 60 s. */
+/** A revoked token is refused within 5 s. While PostgreSQL is down, a token's last known state is used for 60 s. */
 const tokenLimits: LastKnownLimits = {
   freshMs: 5_000,
   servesMs: 60_000,
@@ -46,7 +46,7 @@ const tokenLimits: LastKnownLimits = {
 export type Identify = (authorization: string | undefined) => Promise<Caller>;
 
 /**
- * Makes the function that reads the Authorization header and finds out who calls.
+ * Makes the function that finds the caller named by the Authorization header. The function throws the problems below.
  * @throws ApiProblem sin_token, token_invalido, token_revocado, token_sandbox, servicio_no_disponible
  */
 export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
@@ -77,7 +77,7 @@ export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
   };
 }
 
-/** @throws ApiProblem plan_insuficiente, whose text names the plan that is needed */
+/** @throws ApiProblem plan_insuficiente; its text names the plan that is needed */
 export function requirePlan(caller: Caller, needed: PlanName): void {
   if (caller.planRank >= planRanks[needed]) return;
   throw new ApiProblem(
@@ -121,15 +121,16 @@ async function readTokenState(pool: Pool, id: string): Promise<TokenState | null
   return rows[0] ?? null;
 }
 
-/** Finds out who reads the calendar. Resolves with null for the sandbox token, and for a token that cannot be looked up now. */
+/** Finds the caller who reads the calendar. Null means the sandbox token, or a token that cannot be looked up now. */
 export type IdentifyReader = (authorization: string | undefined) => Promise<Caller | null>;
 
-/** Reading a token takes a few milliseconds. The calendar does not wait longer for a database that hangs. */
+/** Longest wait for the database to find a token. It normally takes a few milliseconds. */
 const readerWaitMs = 500;
 
 /**
- * The calendar is public data: the sandbox token opens it, and any well-formed token does while PostgreSQL does not answer.
- * `identify` judges a token's form before it asks the database, so a token that is still being read is well-formed.
+ * Makes the function that finds the calendar's caller. The calendar is public, so the sandbox token opens it. While
+ * PostgreSQL does not answer, any token of the right form opens it: `identify` checks the form before it asks
+ * PostgreSQL. The function throws the problems below.
  * @throws ApiProblem sin_token, token_invalido, token_revocado
  */
 export function makeIdentifyReader(identify: Identify, waitMs = readerWaitMs): IdentifyReader {

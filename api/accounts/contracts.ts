@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
 
-/** A data-processing contract's reference, and its first and last day in Lima. A contract without a last day is open. */
+/** The reference of a data-processing contract, and its first and last day in Lima. A null last day means no end. */
 export interface ContractDays {
   reference: string;
   from: string;
@@ -15,19 +15,19 @@ export interface Contract extends ContractDays {
   created_at: Date;
 }
 
-/** SQL expression: the contracts of account `a` that are in force today or will be, the newest first, as JSON. */
+/** SQL expression for the JSON list of account `a`'s contracts of today and of the future, the newest first. */
 export const openContracts = `coalesce((
   SELECT json_agg(json_build_object('reference', c.reference, 'from', c.from_day, 'until', c.until_day) ORDER BY c.id DESC)
   FROM data_contract c
   WHERE c.account_id = a.id AND c.ended_at IS NULL
     AND (c.until_day IS NULL OR c.until_day >= (now() AT TIME ZONE 'America/Lima')::date)), '[]')`;
 
-/** When several contracts are in force, the newest one counts. They come newest first. */
+/** Returns the newest contract in force, or null. @param contracts the newest first */
 export function contractInForce(contracts: readonly ContractDays[], today: string): ContractDays | null {
   return contracts.find(({ from, until }) => from <= today && (until === null || today <= until)) ?? null;
 }
 
-/** Not repeatable: each call makes another contract. Returns null when there is no such account. */
+/** Each call makes another contract. Returns its id, or null when the account does not exist. */
 export async function addContract(
   database: Pool | PoolClient,
   accountId: number,
@@ -43,7 +43,7 @@ export async function addContract(
 
 const columns = `id, account_id AS account, reference, from_day AS "from", until_day AS "until", ended_at, created_at`;
 
-/** Contracts of one account, or of all for null, the newest first. Past ones are included. */
+/** Returns past and present contracts, the newest first. @param accountId null for the contracts of all accounts */
 export async function listContracts(pool: Pool, accountId: number | null, limit: number): Promise<Contract[]> {
   const { rows } = await pool.query<Contract>(
     `SELECT ${columns} FROM data_contract WHERE $1::bigint IS NULL OR account_id = $1 ORDER BY id DESC LIMIT $2`,
@@ -53,10 +53,11 @@ export async function listContracts(pool: Pool, accountId: number | null, limit:
 }
 
 /**
- * Ends a contract on a last day, or at once for null. Repeatable: a contract that was ended at once keeps that time. Every
- * API process sees the end within 5 seconds. The row stays as history.
- * @returns null when there is no such contract
- * @throws pg's error with SQLSTATE 23514 when the last day is before the first
+ * Ends a contract. Every API process sees the end within 5 seconds. The row stays as history. Repeating the call
+ * changes nothing: a contract that was ended at once keeps the time of its end.
+ * @param lastDay the contract's new last day, or null to end it at once
+ * @returns null when the contract does not exist
+ * @throws pg's error with SQLSTATE 23514 when the last day is before the first day
  */
 export async function endContract(pool: Pool, id: number, lastDay: string | null): Promise<Contract | null> {
   const { rows } = await pool.query<Contract>(

@@ -2,8 +2,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
 /**
- * A token is `pad_live_<id>_<secret>`. The id finds the row; the secret is 24 random bytes of which only the SHA-256 is
- * stored. A plain hash is enough, because no dictionary holds a secret of 192 random bits.
+ * A token is `pad_live_<id>_<secret>`. The id finds the token's row. The secret is 24 random bytes, and only its
+ * SHA-256 is stored. A plain hash is enough, because nobody can guess 192 random bits.
  */
 const tokenForm = /^pad_live_([0-9a-f]{16})_([0-9a-f]{48})$/;
 
@@ -12,14 +12,15 @@ export function readToken(text: string): { id: string; secret: string } | null {
   return match === null ? null : { id: match[1]!, secret: match[2]! };
 }
 
-/** Compares in constant time, so that response times do not give the stored hash away. */
+/** Compares in constant time, so that nobody can learn the stored hash from response times. */
 export function secretMatches(secret: string, storedSha256: Buffer): boolean {
   return timingSafeEqual(sha256(secret), storedSha256);
 }
 
 /**
- * The token's text exists only in the return value. A process that dies before it is shown leaves a row that nobody can use.
- * @returns null when there is no such account
+ * Each call makes another token. Its text exists only in the return value. If the process dies before it shows the
+ * text, a row stays that nobody can use.
+ * @returns null when the account does not exist
  */
 export async function createToken(pool: Pool, accountId: number): Promise<{ id: string; token: string } | null> {
   const id = randomBytes(8).toString('hex');
@@ -38,7 +39,7 @@ export interface TokenSummary {
   revoked_at: Date | null;
 }
 
-/** Tokens of one account, or of all for null, the newest first. */
+/** Returns tokens, the newest first. @param accountId null for the tokens of all accounts */
 export async function listTokens(pool: Pool, accountId: number | null, limit: number): Promise<TokenSummary[]> {
   const { rows } = await pool.query<TokenSummary>(
     `SELECT id, account_id AS account, created_at, revoked_at FROM token
@@ -49,8 +50,9 @@ export async function listTokens(pool: Pool, accountId: number | null, limit: nu
 }
 
 /**
- * Revokes a token. Repeatable: the time of the first revocation stays. Every API process refuses the token within 5 seconds.
- * @returns the time of the revocation, or null when there is no such token
+ * Revokes a token. Every API process refuses the token within 5 seconds. Repeating the call changes nothing: the time
+ * of the first revocation stays.
+ * @returns the time of the revocation, or null when the token does not exist
  */
 export async function revokeToken(pool: Pool, id: string): Promise<Date | null> {
   const { rows } = await pool.query<{ revoked_at: Date }>(

@@ -47,7 +47,7 @@ const schedule = {
 };
 
 interface Metas {
-  /** @param touched first and last day on which a public-sector answer depends; null for the general calendar */
+  /** @param touched first and last day that a public-sector answer depends on; null for the general calendar */
   ofDays(covers: YearRange, touched: { first: string; last: string } | null): CalendarMeta;
   ofSchedule(covers: YearRange): ScheduleMeta;
 }
@@ -77,13 +77,13 @@ function makeMetas({ decrees, updatedAt }: CalendarData): Metas {
 export interface DueDatesQuestion {
   digit: Digit;
   goodTaxpayer: boolean;
-  /** First due date wanted. */
+  /** Earlier due dates are left out. */
   from: string;
-  /** The date in Lima. Coverage ends with the year after it, or with the last published table. */
+  /** Today's date in Lima. Answers cover the years up to the next one, or up to the last published table. */
   today: string;
 }
 
-/** Answers whose `data`, `resumen` and `meta` are ready to be sent. Days must exist (`isDay` of days.ts). */
+/** The methods return `data`, `resumen` and `meta` as the API sends them. Days must pass `isDay` of days.ts. */
 export interface Calendar {
   holidaysOf(year: number): Answered<{ data: HolidayAnswer[]; meta: CalendarMeta }>;
   dayOf(date: string, sector: Sector): Answered<{ data: BusinessDayAnswer; meta: CalendarMeta }>;
@@ -94,9 +94,9 @@ export interface Calendar {
     question: DueDatesQuestion,
     limit: number,
   ): Answered<{ resumen: UpcomingSummary; data: UpcomingDueDate[]; meta: ScheduleMeta }>;
-  /** All due dates from a day to the end of coverage, ascending, for a feed. */
+  /** Returns all due dates from a day to the end of the last covered year, ascending, for a feed. */
   dueDatesFrom(question: DueDatesQuestion): Answered<{ dueDates: DueDate[]; meta: ScheduleMeta }>;
-  /** The years that each group of routes answers. */
+  /** Returns the years that routes about days and routes about due dates can answer. */
   coverage(today: string): { days: YearRange; dueDates: YearRange };
 }
 
@@ -104,8 +104,8 @@ type DayFunctions = Pick<Calendar, 'holidaysOf' | 'dayOf' | 'deadline'>;
 type DueDateFunctions = Pick<Calendar, 'dueDates' | 'upcoming' | 'dueDatesFrom'>;
 
 /**
- * Pure: the same data give the same answers. A calendar remembers the years that it computed, so new data need a new
- * one.
+ * Makes a calendar that does no I/O: the same data give the same answers. The calendar remembers the years that it
+ * computed, so new data need a new calendar.
  */
 export function makeCalendar(data: CalendarData): Calendar {
   const holidayOn = makeHolidayOn(data.holidays);
@@ -125,7 +125,7 @@ function dayFunctions(data: CalendarData, holidayOn: HolidayOn, metas: Metas): D
   return {
     holidaysOf(year) {
       if (!isWithin(year, holidayYears)) return { ok: false, covers: holidayYears };
-      // The list shows the public sector's days too, so it depends on the decrees of the whole year.
+      // The list also shows the public sector's non-working days, so it depends on the decrees of the whole year.
       const meta = metas.ofDays(holidayYears, { first: `${year}-01-01`, last: `${year}-12-31` });
       return { ok: true, data: listedDays(year, data, nonWorking, holidayOn), meta };
     },
@@ -177,7 +177,7 @@ function isWithin(year: number, { desde, hasta }: YearRange): boolean {
   return year >= desde && year <= hasta;
 }
 
-/** A year's holidays and non-working days, ascending. A day that is both is a holiday, because everybody keeps it. */
+/** A year's holidays and non-working days, ascending. A day that is both is a holiday, because holidays are for all. */
 function listedDays(
   year: number,
   { holidays }: CalendarData,

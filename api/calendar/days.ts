@@ -1,4 +1,4 @@
-/** A day as the number of whole days since 1970-01-01 in UTC, so no time zone or daylight saving can shift it. */
+/** The number of days from 1970-01-01 to a day. It has no time zone, so no time zone can shift it. */
 export type DayNumber = number;
 
 const dayMs = 86_400_000;
@@ -8,7 +8,7 @@ export function dayNumberOf(year: number, month: number, day: number): DayNumber
   return Date.UTC(year, month - 1, day) / dayMs;
 }
 
-/** @throws RangeError when the text is no day; callers check input from outside with `isDay` first */
+/** @throws RangeError when the text is not a day; callers check input from outside with `isDay` first */
 export function toDayNumber(date: string): DayNumber {
   const number = Date.parse(`${date}T00:00:00Z`) / dayMs;
   if (!Number.isInteger(number)) throw new RangeError('not a day of the form YYYY-MM-DD');
@@ -19,13 +19,11 @@ export function toDate(day: DayNumber): string {
   return new Date(day * dayMs).toISOString().slice(0, 10);
 }
 
-/**
- * Whether the text is YYYY-MM-DD and an existing day. The year 0000 is refused, because PostgreSQL does not know it.
- */
+/** Whether the text is YYYY-MM-DD and the day exists. The year 0000 is refused, because PostgreSQL has no such year. */
 export function isDay(text: string): boolean {
   if (!/^(?!0000)\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const time = Date.parse(`${text}T00:00:00Z`);
-  // Date.parse reads 30 February as 2 March, hence the comparison.
+  // Date.parse reads 30 February as 2 March, so the parsed day must give the same text again.
   return !Number.isNaN(time) && toDate(time / dayMs) === text;
 }
 
@@ -46,7 +44,7 @@ export function isWeekend(day: DayNumber): boolean {
   return weekdayIndex(day) % 6 === 0;
 }
 
-// Day 0 was a Thursday. The second remainder makes days before it work.
+// Day 0 was a Thursday, which is index 4. The second remainder makes the index of a negative day positive.
 function weekdayIndex(day: DayNumber): number {
   return (((day + 4) % 7) + 7) % 7;
 }

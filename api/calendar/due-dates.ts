@@ -3,11 +3,11 @@ import { type DayNumber, dayNumberOf, toDate } from './days.ts';
 import { type HolidayOn, isTaxBusinessDay } from './holidays.ts';
 import { type DueDateGroup, type DueDatesByGroup, dueDateGroups, type PublishedTable } from './types.ts';
 
-/** R.S. 000281-2022/SUNAT applies from the period of January 2023 on. */
+/** The rule, R.S. 000281-2022/SUNAT, applies from the period of January 2023 on. */
 export const firstYearOfRule = 2023;
 export const ruleSource = 'R.S. 000281-2022/SUNAT, Anexo I';
 
-/** The business day of the following month on which each group is due (Anexo I; good taxpayers and UESP come last). */
+/** The business day of the next month on which each group is due (Anexo I). Good taxpayers and UESP are last. */
 const ordinals: Readonly<Record<DueDateGroup, number>> = {
   '0': 11,
   '1': 12,
@@ -35,20 +35,20 @@ export function groupOf(digit: Digit, goodTaxpayer: boolean): DueDateGroup {
   return goodTaxpayer ? 'good_taxpayers' : groups[digit];
 }
 
-/** The twelve periods of a year, YYYY-MM. */
+/** Returns the twelve periods of a year as YYYY-MM. */
 export function periodsOf(year: number): string[] {
   return Array.from({ length: 12 }, (_, month) => `${year}-${String(month + 1).padStart(2, '0')}`);
 }
 
-/** The first day of the month in which a period falls due, and of the month after it. */
+/** Returns the first day of the month in which a period is due, and the first day of the month after that. */
 export function dueMonthOf(period: string): { first: DayNumber; next: DayNumber } {
   const year = Number(period.slice(0, 4));
   const month = Number(period.slice(5));
-  // Date.UTC carries months past December into the next year.
+  // Date.UTC takes month 13 or 14 as January or February of the next year.
   return { first: dayNumberOf(year, month + 1, 1), next: dayNumberOf(year, month + 2, 1) };
 }
 
-/** A year's due dates by the rule, by period. */
+/** Returns the due dates that the rule gives for each period of a year. */
 export function ruleDueDates(year: number, holidayOn: HolidayOn): PublishedTable['periods'] {
   return Object.fromEntries(periodsOf(year).map((period) => [period, ruleDueDatesOf(period, holidayOn)]));
 }

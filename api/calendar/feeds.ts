@@ -2,19 +2,19 @@ import ical, { type ICalCalendar, type ICalEventData, ICalEventTransparency } fr
 import type { Digit, HolidayAnswer } from '../../schemas/http/calendar.ts';
 import type { DueDate } from './types.ts';
 
-// iCalendar feeds (RFC 5545). All events last a whole day and do not block anyone's time.
+// iCalendar feeds (RFC 5545). Every event lasts a whole day and does not mark its reader as busy.
 
 /** How often a calendar program should read the feed again. */
 const refreshSeconds = 12 * 3_600;
-/** Part of every event's UID. If it changed, every subscriber would see each event twice. */
+/** Part of every event's UID. If this text changed, every subscriber would see each event twice. */
 const uidDomain = 'calendario.padron';
 
-/** @param updatedAt when the data last changed; it is each event's stamp, so the same data give the same bytes */
+/** @param updatedAt when the data last changed; it is the stamp of every event, so equal data give equal bytes */
 export function holidaysFeed(days: readonly HolidayAnswer[], updatedAt: string): string {
   const feed = emptyFeed('Feriados y días no laborables del Perú', 'Solo días de alcance nacional.');
   for (const { fecha, nombre, norma, tipo } of days) {
     const forWhom = tipo === 'feriado' ? 'Feriado nacional.' : 'Día no laborable para el sector público.';
-    // The date is part of the UID, so a holiday on another day is another event and the sequence stays 0.
+    // The UID contains the date, so a holiday that moves becomes another event. The sequence therefore stays 0.
     feed.createEvent({
       ...wholeDay(fecha, updatedAt),
       id: `${tipo}-${fecha}@${uidDomain}`,
@@ -31,11 +31,11 @@ export interface DueDatesFeed {
   goodTaxpayer: boolean;
   dueDates: readonly DueDate[];
   updatedAt: string;
-  /** The warning about dates moved for some taxpayers. */
+  /** A warning that SUNAT or a decree may have moved the dates of some taxpayers. */
   prorrogas: string;
 }
 
-/** An event is a period's due date: when that date moves, the same event comes with a higher sequence. */
+/** Each event is one period's due date. When the date moves, the event keeps its UID and gets a higher sequence. */
 export function dueDatesFeed({ digit, goodTaxpayer, dueDates, updatedAt, prorrogas }: DueDatesFeed): string {
   const whose = goodTaxpayer ? 'buenos contribuyentes' : `RUC terminado en ${digit}`;
   const group = goodTaxpayer ? 'buenos-contribuyentes' : digit;
@@ -54,7 +54,7 @@ export function dueDatesFeed({ digit, goodTaxpayer, dueDates, updatedAt, prorrog
   return textOf(feed);
 }
 
-/** Neither text may contain a comma or a semicolon, because the library escapes only those of events. */
+/** The two texts must not contain a comma or semicolon: the library escapes texts of events, but not of the feed. */
 function emptyFeed(name: string, description: string): ICalCalendar {
   return ical({
     name,
@@ -64,12 +64,12 @@ function emptyFeed(name: string, description: string): ICalCalendar {
   });
 }
 
-/** The library leaves the last line open; RFC 5545 (section 3.4) ends every line. */
+/** Adds the line break that the library omits at the end. RFC 5545 (section 3.4) requires one after every line. */
 function textOf(feed: ICalCalendar): string {
   return `${feed.toString()}\r\n`;
 }
 
-// The day is given as text, because a Date is an instant that another time zone reads as another day.
+// The start is a text, because a Date is an instant, and in another time zone the same instant can be another day.
 function wholeDay(day: string, updatedAt: string): ICalEventData {
   return { start: day, allDay: true, stamp: new Date(updatedAt), transparency: ICalEventTransparency.TRANSPARENT };
 }

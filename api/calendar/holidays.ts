@@ -4,14 +4,14 @@ import { type DayNumber, dayNumberOf, isWeekend, toDayNumber, weekdayOf, yearOfD
 import type { Decree, Holiday } from './types.ts';
 
 /**
- * The years that are served, both included. 1995 is the first whole year after Ley 26331 (June 1994), which ended
- * moving holidays to Mondays; the last year only keeps requests within reason.
+ * The first and last year that the calendar answers. Until Ley 26331 (June 1994) holidays moved to Mondays, and 1995 is
+ * the first whole year after that law. The last year only limits how far a request can count.
  */
 export const holidayYears = { desde: 1995, hasta: 2199 } as const;
 
 export type HolidaysByDay = ReadonlyMap<DayNumber, Holiday>;
 
-/** The statutory holidays of a year, ascending. */
+/** Returns the statutory holidays of a year, ascending. */
 export function holidaysIn(year: number, holidays: readonly Holiday[]): HolidaysByDay {
   const days = holidays
     .filter((holiday) => isKept(holiday, year))
@@ -19,7 +19,7 @@ export function holidaysIn(year: number, holidays: readonly Holiday[]): Holidays
   return new Map(days.sort(([one], [other]) => one - other));
 }
 
-/** Returns a day's holiday; each year is computed once. */
+/** Returns the holiday on a day. Each year is computed once. */
 export type HolidayOn = (day: DayNumber) => Holiday | undefined;
 
 export function makeHolidayOn(holidays: readonly Holiday[]): HolidayOn {
@@ -35,7 +35,7 @@ export function makeHolidayOn(holidays: readonly Holiday[]): HolidayOn {
   };
 }
 
-/** A business day for tax is Monday to Friday and no holiday. Decrees of non-working days have no effect on it. */
+/** For tax, Monday to Friday are business days except on holidays. Decrees of non-working days do not change that. */
 export function isTaxBusinessDay(day: DayNumber, holidayOn: HolidayOn): boolean {
   return !isWeekend(day) && holidayOn(day) === undefined;
 }
@@ -51,12 +51,12 @@ function dayIn(year: number, { on }: Holiday): DayNumber {
   return dayNumberOf(year, easter.month, easter.day) + on.fromEasterDays;
 }
 
-/** Why a day is no business day, in the API's words; null for a business day. */
+/** Returns the Spanish reason why a day is not a business day, or null for a business day. */
 export type ReasonOf = (day: DayNumber, sector: Sector) => string | null;
 
 /**
- * There are two calendars (TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII). Both leave out
- * weekends and holidays; the public sector's also leaves out the decreed non-working days.
+ * There are two calendars (TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII). In both, weekends
+ * and holidays are not business days. In the public sector's calendar the decreed non-working days are not either.
  */
 export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNumber, NonWorkingDay>): ReasonOf {
   return (day, sector) => {
@@ -74,7 +74,7 @@ export interface CountedDeadline {
   skipped: { day: DayNumber; reason: string }[];
 }
 
-/** Counts business days from the day after `from` (TUO Ley 27444 art. 144.1); the last one counted is the due date. */
+/** Counts business days from the day after `from` (TUO Ley 27444 art. 144.1). The last counted day is the due date. */
 export function countDays(from: DayNumber, days: number, sector: Sector, reasonOf: ReasonOf): CountedDeadline {
   const skipped: CountedDeadline['skipped'] = [];
   let due = from;
@@ -94,7 +94,7 @@ export interface NonWorkingDay {
   decree: string;
 }
 
-/** Non-working days by day number. When two decrees name the same day, the one loaded later wins. */
+/** Returns the non-working days by day number. When two decrees name the same day, the decree loaded later wins. */
 export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumber, NonWorkingDay> {
   return new Map(
     decrees.flatMap(({ decree, days }) =>
@@ -104,9 +104,9 @@ export function nonWorkingDays(decrees: readonly Decree[]): ReadonlyMap<DayNumbe
 }
 
 /**
- * The first and last day for which all decrees are loaded: the longest run of complete years, and the later of two
- * equally long ones. A complete year far from the others therefore does not discard them. Without any, `hasta` precedes
- * `desde`.
+ * Returns the first and last day of the longest run of years whose decrees are all loaded. Of two equally long runs it
+ * takes the later one. So one complete year far from the others does not replace a longer run. When no year is
+ * complete, `hasta` is before `desde`.
  */
 export function completeDays(decrees: readonly Decree[]): { desde: string; hasta: string } {
   const complete = new Set(decrees.map((decree) => decree.completesYear).filter((year) => year !== null));

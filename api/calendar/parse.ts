@@ -11,7 +11,7 @@ import {
   type PublishedTable,
 } from './types.ts';
 
-/** Largest number of days in one decree; the longest so far names eight. */
+/** Largest number of days in one decree. The longest decree so far names eight days. */
 const maxDecreeDays = 60;
 
 const date = z
@@ -39,8 +39,9 @@ const tableFile = z.strictObject({
 });
 
 /**
- * Parses a decree of non-working days: `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true,
- * "days": [{"date": "2026-07-27", "name": "…"}], "completesYear": 2026}`; `completesYear` is optional.
+ * Parses an operator's file with a decree of non-working days. `completesYear` is optional. The file looks like
+ * `{"decree": "D.S. 075-2026-PCM", "scope": "national", "taxBusinessDays": true,
+ * "days": [{"date": "2026-07-27", "name": "…"}], "completesYear": 2026}`.
  */
 export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<Decree> {
   const read = readJson(text, decreeFile);
@@ -56,9 +57,10 @@ export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<
 }
 
 /**
- * Parses a published schedule: `{"year": 2027, "source": "…", "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3":
- * …, "4-5": …, "6-7": …, "8-9": …, "good_taxpayers": …}, … twelve}}`. Dates may differ from the rule, since the tax
- * authority decides, but must be business days of the month after the period, ascending by group.
+ * Parses an operator's file with a published schedule of twelve periods. The file looks like
+ * `{"year": 2027, "source": "…", "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …, "4-5": …, "6-7": …,
+ * "8-9": …, "good_taxpayers": …}, …}}`. Dates may differ from the rule, because the tax authority decides. But each
+ * date must be a business day in the month after its period, and later than the date of the group before.
  */
 export function parseTable(text: string, holidays: readonly Holiday[]): Parsed<PublishedTable> {
   const read = readJson(text, tableFile);
@@ -94,7 +96,7 @@ function rowProblems(period: string, row: DueDatesByGroup | undefined, holidayOn
   });
 }
 
-/** Anexo II looks like Anexo I, and public sources confuse them; it would put every due date a business day early. */
+/** Whether the table is Anexo II (electronic registers), which looks like Anexo I but is one business day earlier. */
 function isRegistersSchedule({ year, periods }: PublishedTable, holidayOn: HolidayOn): boolean {
   if (year < firstYearOfRule) return false;
   const rule = ruleDueDates(year, holidayOn);

@@ -4,14 +4,14 @@ import { firstYearOfRule, periodsOf, ruleDueDates, ruleSource } from './due-date
 import type { HolidayOn } from './holidays.ts';
 import type { DueDate, DueDateGroup, DueDatesByGroup, PublishedTable } from './types.ts';
 
-/** First year that is served. Earlier years are served only when operators' tables reach back without a gap. */
+/** First year that is served. An earlier year is served when it and all years up to this one have published tables. */
 const firstYear = 2025;
 
-/** Periods and their due dates, from a published table where there is one, else from the rule. */
+/** Periods and their due dates. The dates come from a published table, or from the rule when the year has no table. */
 export interface Schedule {
   covered(today: string): YearRange;
   yearOf(year: number): readonly ScheduledPeriod[];
-  /** One group's due dates from a day to the end of coverage, ascending. */
+  /** Returns one group's due dates from a day to the end of the last covered year, ascending. */
   from(from: string, group: DueDateGroup, today: string): DueDate[];
 }
 
@@ -20,7 +20,7 @@ export interface ScheduledPeriod {
   state: DueDateState;
   source: string;
   dates: DueDatesByGroup;
-  /** The rule's dates, then those of each table in the order of loading. */
+  /** The rule's dates first, then the dates of each table in the order of loading. */
   history: readonly DueDatesByGroup[];
 }
 
@@ -49,8 +49,8 @@ export function makeSchedule(tables: readonly PublishedTable[], holidayOn: Holid
     yearOf: scheduleOf,
     from(from, group, today) {
       const { desde, hasta } = covered(today);
-      // In the first covered January the December before falls due. Without it, the list would claim that nothing is
-      // due. Before 2023 there is no rule for that December.
+      // The December before the first covered year is due in that year's January. If it were left out, the list would
+      // claim that nothing is due in that January. For a December before 2023 there is no rule.
       const periods = desde > firstYearOfRule ? [scheduleOf(desde - 1).at(-1)!] : [];
       for (let year = desde; year <= hasta; year += 1) periods.push(...scheduleOf(year));
       return periods.filter(({ dates }) => dates[group] >= from).map((period) => dueDateOf(period, group));

@@ -5,11 +5,11 @@ import { limaTime } from '../../schemas/lima-time.ts';
 import { type Calendar, makeCalendar } from './calendar.ts';
 import type { CalendarData, Decree, PublishedTable } from './types.ts';
 
-/** An operator's addition between releases, already checked by parse.ts. */
+/** A decree or table that an operator adds between releases. parse.ts has checked it. */
 export type NewAddition = { kind: 'decree'; value: Decree } | { kind: 'table'; value: PublishedTable };
 export type Addition = NewAddition & { id: number; addedBy: string; reason: string | null; addedAt: Date };
 
-/** More than a century of decrees and tables. More rows would be a fault, and must not fill a process's memory. */
+/** Rows read at most. A century has fewer decrees and tables. More rows are a fault and must not fill the memory. */
 const maxAdditions = 10_000;
 
 interface AdditionRow {
@@ -22,9 +22,9 @@ interface AdditionRow {
 }
 
 /**
- * Stores an addition. Repeatable: when it equals the newest of its decree or year, nothing is written and `isNew` is
- * false. A later file of the same decree replaces the earlier one; a later table of the same year wins, and both are
- * kept.
+ * Stores an addition. If it equals the newest addition of the same decree or year, nothing is written and `isNew` is
+ * false, so the call can be repeated. A later file of a decree replaces the earlier file. A later table of a year is
+ * used instead of the earlier table, and both are kept.
  */
 export async function addToCalendar(
   pool: Pool,
@@ -34,7 +34,7 @@ export async function addToCalendar(
   const key = addition.kind === 'decree' ? addition.value.decree : String(addition.value.year);
   const document = JSON.stringify(addition.value);
   return inTransaction(pool, async (client) => {
-    // One addition at a time: two equal ones at once would both be written as new.
+    // The lock lets one addition in at a time. Without it two equal additions could both be written as new.
     await client.query('LOCK TABLE calendar_addition IN SHARE ROW EXCLUSIVE MODE');
     const same = await newestIfSame(client, addition.kind, key, document);
     if (same !== null) return { id: same.id, isNew: false, addedAt: same.added_at };
@@ -59,7 +59,7 @@ async function newestIfSame(client: PoolClient, kind: string, key: string, docum
   return newest?.is_same ? newest : null;
 }
 
-/** All additions, in the order in which they were added. */
+/** Returns all additions in the order in which they were added. */
 export async function readAdditions(pool: Pool): Promise<Addition[]> {
   const { rows } = await pool.query<AdditionRow>({
     name: 'calendar-additions',
@@ -73,9 +73,10 @@ export async function readAdditions(pool: Pool): Promise<Addition[]> {
 }
 
 /**
- * Returns the text that was written for the same name and moment (the data's version and the date), or writes it.
- * Writing a feed takes some milliseconds, and all subscribers of a group get the same bytes all day. A new moment drops
- * the texts of the old one, so memory holds one text per name.
+ * Returns the text kept for this name, or calls `write` and keeps its text. Writing a feed takes some milliseconds, and
+ * all subscribers of a group get the same bytes all day. A new moment drops all kept texts, so the memory has at most
+ * one text per name.
+ * @param moment the data's version and the date
  */
 export type KeptText = (moment: string, name: string, write: () => string) => string;
 
@@ -94,7 +95,6 @@ export function makeKeptTexts(): KeptText {
   };
 }
 
-/** The calendar that is served now. */
 export interface CurrentCalendar {
   calendar: Calendar;
   /** A hash of the data. */
@@ -104,21 +104,21 @@ export interface CurrentCalendar {
 
 export interface CalendarSource {
   current(): CurrentCalendar;
-  /** Starts reading repeatedly. Resolves when the first read has ended, also by failing, or after `startWaitMs`. */
+  /** Starts the repeated reads. Resolves when the first read has succeeded or failed, or after `startWaitMs`. */
   start(): Promise<void>;
   stop(): void;
 }
 
 export interface CalendarSourceLimits {
-  /** Pause between two reads. */
   pollMs: number;
-  /** Longest wait for PostgreSQL at the start; after it the release's own data are served. */
+  /** Longest wait for PostgreSQL at the start. After it the release's data are served without additions. */
   startWaitMs: number;
 }
 
 /**
- * The release's calendar with operators' additions, which are read again and again. While PostgreSQL does not answer,
- * the last known calendar is served without a time limit: it is better than none, and `actualizado_en` states its age.
+ * Makes the source of the current calendar: the release's data with operators' additions. It reads the additions every
+ * `pollMs`. While PostgreSQL does not answer, it serves the last known calendar without a time limit, because an old
+ * calendar is better than none. The answers' `actualizado_en` shows the age.
  */
 export function makeCalendarSource(
   shipped: CalendarData,
@@ -172,8 +172,8 @@ function describe(data: CalendarData): CurrentCalendar {
 }
 
 /**
- * The release's data with operators' additions. A later file of the same decree replaces it, so that a wrong one can be
- * corrected. All tables are kept in the order of loading, because a feed counts how often a date has moved.
+ * Returns the release's data with operators' additions. A later file of a decree replaces the earlier file, so that an
+ * operator can correct it. All tables are kept in the order of loading, because a feed counts how often a date moved.
  */
 export function withAdditions(shipped: CalendarData, additions: readonly Addition[]): CalendarData {
   const decrees = new Map<string, Decree>();
@@ -183,7 +183,7 @@ export function withAdditions(shipped: CalendarData, additions: readonly Additio
   for (const addition of additions) {
     const addedAt = limaTime(addition.addedAt);
     if (addition.kind === 'decree') {
-      // Deleting first moves it to the end: when two decrees name the same day, the one loaded later wins.
+      // Deleting first moves the decree to the end of the map. When two decrees name the same day, the last one wins.
       decrees.delete(addition.value.decree);
       decrees.set(addition.value.decree, addition.value);
       updatedAt.decrees = later(updatedAt.decrees, addedAt);
@@ -195,7 +195,7 @@ export function withAdditions(shipped: CalendarData, additions: readonly Additio
   return { holidays: shipped.holidays, decrees: [...decrees.values()], tables, updatedAt };
 }
 
-// Both texts have Lima's offset, so they sort as text.
+// Both times have Lima's offset, so the later time is also the greater text.
 function later(one: string, other: string): string {
   return one > other ? one : other;
 }

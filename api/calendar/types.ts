@@ -2,66 +2,65 @@ import type { DueDateState, YearRange } from '../../schemas/http/calendar.ts';
 
 // Days are texts (YYYY-MM-DD) without a time zone. Ranges include both ends.
 
-/** A statutory holiday, kept on its own date (Ley 26331: no substitute day, no move to Monday). */
+/** A statutory holiday. It stays on its own date: Ley 26331 allows no substitute day and no move to Monday. */
 export interface Holiday {
   name: string;
   law: string;
-  /** A fixed day of the year, or days from Easter Sunday (−3 is Maundy Thursday). */
+  /** A fixed day of the year, or the number of days after Easter Sunday (−3 is Maundy Thursday). */
   on: { month: number; day: number } | { fromEasterDays: number };
   firstYear: number;
-  /** Null while it is in force. */
+  /** Null while the holiday is in force. */
   lastYear: number | null;
-  /** Years in which a norm cancelled it. */
+  /** Years in which a norm cancelled the holiday. */
   exceptions: readonly { year: number; norm: string }[];
 }
 
-/** A decree of the public sector's non-working days. For tax they stay business days: no decree moves a due date. */
+/** A decree of the public sector's non-working days. For tax these days stay business days, so no due date moves. */
 export interface Decree {
   decree: string;
   scope: 'national';
   taxBusinessDays: true;
   days: readonly { date: string; name: string }[];
-  /** The year whose decrees are all loaded once this one is; null when this decree completes no year. */
+  /** The year whose decrees are all loaded when this decree is loaded, or null when other decrees are still missing. */
   completesYear: number | null;
 }
 
-/** The columns of the tax authority's schedule: last digits of the RUC that share a due date, and good taxpayers. */
+/** The columns of the tax authority's schedule: groups of last digits of the RUC, and the good taxpayers. */
 export const dueDateGroups = ['0', '1', '2-3', '4-5', '6-7', '8-9', 'good_taxpayers'] as const;
 export type DueDateGroup = (typeof dueDateGroups)[number];
 export type DueDatesByGroup = Readonly<Record<DueDateGroup, string>>;
 
-/** The due dates of one year's twelve periods as the tax authority published them. */
+/** The due dates that the tax authority published for the twelve periods of one year. */
 export interface PublishedTable {
-  /** The year of the periods; December falls due in the year after. */
+  /** The year of the periods. December is due in the next year. */
   year: number;
   source: string;
-  /** The key is YYYY-MM. */
+  /** Due dates by period (YYYY-MM). */
   periods: Readonly<Record<string, DueDatesByGroup>>;
 }
 
 export interface CalendarData {
   holidays: readonly Holiday[];
-  /** In the order of loading. When two name the same day, the later one wins. */
+  /** In the order of loading. When two decrees name the same day, the later decree wins. */
   decrees: readonly Decree[];
-  /** In the order of loading. When two are of the same year, the later one wins. */
+  /** In the order of loading. When a year has two tables, the later table wins. */
   tables: readonly PublishedTable[];
-  /** When each part was last changed, as the API writes times (offset −05:00). */
+  /** Times of the last change of decrees and of tables, with offset −05:00 as in the API's answers. */
   updatedAt: { decrees: string; tables: string };
 }
 
-/** A due date with everything that a feed shows. */
 export interface DueDate {
   /** YYYY-MM */
   period: string;
   due: string;
   state: DueDateState;
   source: string;
-  /** How often the date has moved, from the rule to the first table and from table to table. It never decreases. */
+  /** How often a newly loaded table has moved the date. The first table is compared with the rule. Never decreases. */
   revision: number;
 }
 
-/** An answer, or the years that are covered when the requested one is not. */
+/** An answer, or, when the calendar does not cover the requested year, the years that it covers. */
 export type Answered<Answer> = ({ ok: true } & Answer) | { ok: false; covers: YearRange };
 
-/** The content of an operator's file, or everything that is wrong with it. */
+/** The content of an operator's file, or a list of all that is wrong in the file. */
 export type Parsed<Value> = { ok: true; value: Value } | { ok: false; problems: string[] };

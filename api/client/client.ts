@@ -8,18 +8,18 @@ export interface ClientOptions {
   /** The API's address: everything before /id/v1. */
   baseUrl: string;
   token: string;
-  /** For a whole call; 30 s if omitted. */
+  /** Longest time of a whole call; 30 s if omitted. */
   timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
 }
 
-/** The API answered a problem. `message` is its Spanish detail. Branch on `code`. */
+/** The API answered with a problem. `message` is its Spanish detail. Programs should branch on `code`. */
 export class PadronError extends Error {
   override name = 'PadronError';
   readonly code: ProblemCode;
   readonly status: number;
   readonly problem: ProblemDocument;
-  /** Seconds after which a repeat may help. Null: repeating does not help. */
+  /** Seconds after which repeating the call may help. Null means that repeating does not help. */
   readonly retryAfterSeconds: number | null;
 
   constructor(problem: ProblemDocument, retryAfterSeconds: number | null) {
@@ -34,8 +34,9 @@ export class PadronError extends Error {
 type Input = Record<string, unknown>;
 
 /**
- * A client with one method per operation. Answers are typed but not checked, since v1 may gain fields, which a client
- * must accept. It repeats nothing by itself. A caller that repeats a batch should give it an `idempotencyKey`.
+ * Makes a client with one method per operation. Answers have types but are not checked, because v1 may gain fields that
+ * a client must accept. The client never repeats a call. A caller that may repeat a batch should give the batch an
+ * `idempotencyKey`.
  */
 export function makeClient(options: ClientOptions): PadronClient {
   const methods = Object.entries<Operation>(operations).map(([name, operation]) => [
@@ -83,7 +84,7 @@ function addressOf({ path }: Operation, parameters: Input): string {
   return query.size === 0 ? filled : `${filled}?${query}`;
 }
 
-/** A proxy in front of the API may answer too. Its answer is not a problem document. */
+/** Makes the error of a failed call. An answer that is not a problem document is from a proxy in front of the API. */
 async function errorOf(response: Response): Promise<Error> {
   const { status, headers } = response;
   if (!headers.get('content-type')?.startsWith('application/problem+json'))
@@ -92,10 +93,10 @@ async function errorOf(response: Response): Promise<Error> {
   return new PadronError((await response.json()) as ProblemDocument, retryAfter === null ? null : Number(retryAfter));
 }
 
-/** Shows an intersection as one object type. */
+/** Turns an intersection of types into one object type, so that editors show its fields. */
 type Simplified<Type> = { [Key in keyof Type]: Type[Key] } & {};
 
-/** A query carries text. The client writes numbers and booleans as text. */
+/** The type of a query value for callers. Queries contain text, but the client turns numbers and booleans into text. */
 type Written<Value> =
   string extends NonNullable<Value> ? Value | number : 'true' extends NonNullable<Value> ? Value | boolean : Value;
 type WrittenAll<Query> = { [Key in keyof Query]: Written<Query[Key]> };
@@ -110,12 +111,12 @@ type BodyOf<O> = O extends { body: infer Schema extends z.ZodType }
   : unknown;
 type KeyOf<O> = O extends { headers: z.ZodType } ? { idempotencyKey?: string } : unknown;
 
-/** The parameters of path and query by name, `body`, and the idempotency key. */
+/** The input of a method: the parameters of path and query by name, `body`, and `idempotencyKey`. */
 export type InputOf<Name extends OperationName> = Simplified<
   PathOf<Of<Name>> & QueryOf<Of<Name>> & BodyOf<Of<Name>> & KeyOf<Of<Name>>
 >;
 
-/** The whole answer with `data` and `meta`, the text of a feed, or nothing for a 204. */
+/** The result of a method: the whole answer with `data` and `meta`, the text of a feed, or undefined for a 204. */
 export type AnswerOf<Name extends OperationName> =
   Of<Name> extends { answer: infer Schema extends z.ZodType }
     ? z.output<Schema>
@@ -127,11 +128,11 @@ interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** The input may be omitted where nothing in it is required. */
+/** The type of a method. The caller may omit the input when no part of it is required. */
 type Call<Name extends OperationName> =
   Record<string, never> extends InputOf<Name>
     ? (input?: InputOf<Name>, options?: CallOptions) => Promise<AnswerOf<Name>>
     : (input: InputOf<Name>, options?: CallOptions) => Promise<AnswerOf<Name>>;
 
-/** One method per operation of the API. @throws PadronError when the API answers a problem */
+/** One method per operation of the API. @throws PadronError when the API answers with a problem */
 export type PadronClient = { readonly [Name in OperationName]: Call<Name> };

@@ -5,18 +5,18 @@ import type { EventKind } from '../../schemas/registers.ts';
 export type NoticeHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface Notice {
-  /** The same for every retry of a delivery. Use it to drop repeats. */
+  /** All attempts of a delivery have the same id, so a receiver can drop a notice that it already has. */
   deliveryId: string;
   payload: NoticePayload;
 }
 
 export interface VerifyOptions {
-  /** How far the timestamp may be from now, in both directions; 300 if omitted. */
+  /** Largest difference between the timestamp and now, in either direction; 300 if omitted. */
   toleranceSeconds?: number;
   now?: Date;
 }
 
-/** The notice is not from the service, was changed, or is too old. */
+/** The notice is not from the service, was changed on the way, or its timestamp is too far from now. */
 export class WebhookError extends Error {
   override name = 'WebhookError';
   readonly code:
@@ -35,8 +35,8 @@ export class WebhookError extends Error {
 /**
  * Checks the signature of a notice and parses it. The signature is Standard Webhooks' `v1` over
  * `{delivery}.{seconds}.{body}`. The headers X-Service-* and webhook-* carry the same values.
- * @param body the bytes as they arrived: a body that was parsed and serialised again has another signature
- * @param secret `whsec_…` as the API gave it; during a rotation either one
+ * @param body the bytes as they arrived, because a body that was parsed and serialised again has another signature
+ * @param secret `whsec_…` as the API returned it; while a secret is being replaced, both secrets are valid
  * @throws WebhookError
  */
 export function verifyNotice(
@@ -49,7 +49,7 @@ export function verifyNotice(
   const timestamp = headerOf(headers, 'x-service-timestamp', 'webhook-timestamp');
   const signatures = headerOf(headers, 'x-service-signature', 'webhook-signature');
   const ageSeconds = Math.abs(now.getTime() / 1_000 - Number(timestamp));
-  // Negated, so that a timestamp that is not a number (NaN) is refused too.
+  // `!(age <= limit)` also refuses NaN, which `age > limit` would accept.
   if (!/^\d+$/.test(timestamp) || !(ageSeconds <= toleranceSeconds))
     throw new WebhookError('timestamp_outside_tolerance', 'the timestamp is too far from now');
   const expected = createHmac('sha256', keyOf(secret)).update(`${deliveryId}.${timestamp}.`).update(body).digest();
@@ -89,7 +89,7 @@ function parse(body: string | Uint8Array): NoticePayload {
   }
 }
 
-/** What changed, by kind of event. Texts are as a look-up shows them. Null: there was no value. */
+/** What changed, by kind of event. A look-up shows the same texts. Null means that there was no value. */
 interface Changes {
   'ruc.estado_cambiado': { campo: 'estado'; antes: string | null; despues: string | null };
   'ruc.condicion_cambiada': { campo: 'condicion'; antes: string | null; despues: string | null };
@@ -105,7 +105,7 @@ type ChangeNotice<Kind extends EventKind> = Omit<EventPayload, 'evento' | 'datos
   datos: Pick<EventPayload['datos'], 'ruc' | 'fecha_dato'> & Changes[Kind];
 };
 
-/** A test that the webhook's owner requested. It concerns no company and no list. */
+/** A test notice that the webhook's owner requested. It is about no company and no list. */
 export interface PingNotice {
   id: string;
   evento: 'ping';
@@ -114,5 +114,5 @@ export interface PingNotice {
   watchlist: null;
 }
 
-/** The body that a receiver gets. v1 may gain kinds of `evento`, so answer an unknown one with a 2xx. */
+/** The body of a notice. v1 may gain kinds of `evento`, so a receiver should answer an unknown kind with a 2xx. */
 export type NoticePayload = { [Kind in EventKind]: ChangeNotice<Kind> }[EventKind] | PingNotice;

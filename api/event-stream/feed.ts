@@ -1,31 +1,32 @@
 import type { EventRow } from '../../pipelines/watch/history.ts';
 import type { Notifier } from '../../workflows/delivery/in-flight.ts';
 
+/** Reads the events of one account. An event's position is its place in the order of these events. */
 export interface FeedSource {
-  /** The account's last position. */
+  /** Returns the position of the account's last event. */
   lastPosition(): Promise<number>;
-  /** Events after the position that pass the filter, in order. */
+  /** Returns the events after the position that pass the stream's filter, in order. */
   read(after: number, limit: number): Promise<readonly Pick<EventRow, 'position' | 'payload'>[]>;
-  /** Whether everything after the position is still kept. */
+  /** Resolves with true when no event after the position has been removed. */
   isKept(after: number): Promise<boolean>;
 }
 
 export interface FeedLimits {
-  /** Events of one query. A client that reads slowly makes no more than these wait. */
+  /** Largest number of events in one query, and so the most that wait in memory for a slow client. */
   pageRows: number;
-  /** Time without an event after which a comment shows that the stream is open. */
+  /** After this time without an event the stream sends a comment, which shows that it is open. */
   commentMs: number;
   /** How long a client should wait before it reconnects. */
   retryMs: number;
 }
 
 /**
- * Yields an account's events after a position as Server-Sent Events, until the signal aborts. It queries the database only when
- * the reader has taken the previous text.
+ * Yields an account's events after a position as Server-Sent Events, until the signal aborts. It queries the database
+ * only when the reader has taken the previous text.
  *
- * Each round reads the last position before the events, so it has seen every event up to that position and continues from there,
- * even if the filter let none of them pass. It ends when events that it did not show have been removed: the client reconnects
- * with its Last-Event-ID and gets the error.
+ * Each round reads the last position before it reads the events. So it has seen every event up to that position and
+ * continues after it, even when no event passed the filter. The feed ends when events have been removed before it
+ * showed them. Then the client reconnects with its Last-Event-ID and gets an error.
  */
 export async function* feed(
   source: FeedSource,
@@ -36,7 +37,7 @@ export async function* feed(
   let after = start;
   let yieldedAt = performance.now();
   while (!signal.aborted) {
-    // The reset comes before the reads: a notification after it may be about an event that they miss.
+    // Reset before the reads: a notification that arrives during them may be about an event that they did not see.
     notifier.reset();
     const last = await source.lastPosition();
     const events = last > after ? await source.read(after, limits.pageRows) : [];

@@ -1,11 +1,11 @@
 import { inTransaction, lockAccount, type Pool } from '../../pipelines/runtime/postgres.ts';
 
 /*
- * A seat is a row for one open event stream of an account. It counts the account's streams over all API processes. The process
- * renews its seats' leases, so the seats of a process that died become free when their leases end.
+ * A seat is a row for one open event stream of an account. Counting the rows limits the account's streams over all API
+ * processes. Each process renews the leases of its seats. If it dies, its seats become free when the leases end.
  */
 
-/** Takes a seat and returns null, or returns when the account's oldest stream was opened, because all seats are taken. */
+/** Takes a seat and returns null. When all seats are taken, it returns the time when the oldest stream was opened. */
 export function takeSeat(
   pool: Pool,
   seat: { id: string; accountId: number },
@@ -31,15 +31,16 @@ export async function leaveSeat(pool: Pool, id: string): Promise<void> {
   await pool.query('DELETE FROM event_stream WHERE id = $1', [id]);
 }
 
-/** Whether the stream's token still allows it, and the last position of its account. */
+/** The state of a seat when its lease was renewed. */
 export interface SeatStanding {
   id: string;
+  /** False when the stream's token was revoked, or when the account's plan no longer includes streams. */
   isAllowed: boolean;
   lastPosition: number;
 }
 
 /**
- * Renews the leases of all streams of a process in one statement, and returns each one's standing.
+ * Renews the leases of the given seats in one statement and returns their states. A seat without a row is left out.
  * @param minRank the lowest rank of a plan that may open streams
  */
 export async function renewSeats(

@@ -14,12 +14,15 @@ import { leaveSeat, renewSeats, type SeatStanding, takeSeat } from './seats.ts';
 export interface StreamLimits extends FeedLimits {
   maxPerAccount: number;
   maxOpenMs: number;
-  /** How often open streams are checked, and how long a check may take. Together less than the 5 s of a revocation. */
+  /**
+   * Pause between two checks of the open streams, and the longest time of a check. Together they must be less than 5 s,
+   * because a revoked token must stop working within 5 s.
+   */
   checkMs: number;
   checkTimeoutMs: number;
   /** How long the seats of a process that died stay taken. */
   leaseMs: number;
-  /** How long a client that does not read may delay the end of its stream. */
+  /** How long after its end a stream may stay open for a client that reads slowly. */
   endMs: number;
 }
 
@@ -35,7 +38,7 @@ export const defaultStreamLimits: StreamLimits = {
   endMs: 500,
 };
 
-/** The signal aborts when the stream has to end, and the notifier notifies when there may be more events. */
+/** An open stream. Its signal aborts when the stream must end. Its notifier wakes the feed when there may be events. */
 export interface OpenStream {
   signal: AbortSignal;
   notifier: Notifier;
@@ -50,7 +53,7 @@ interface Entry extends OpenStream {
   end(): void;
 }
 
-/** The open streams of this process: their seats, their notifications, and their end. */
+/** Opens, checks and ends the event streams of this process. */
 export class EventStreams {
   readonly limits: StreamLimits;
   readonly #pool: Pool;
@@ -76,17 +79,14 @@ export class EventStreams {
     this.#stopChecking = startRepeating('event streams', this.limits.checkMs, this.#log, () => this.#check());
   }
 
-  /** Ends all streams. Their clients reconnect to another process with their Last-Event-ID. */
+  /** Ends all streams. The clients reconnect to another process with their Last-Event-ID. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#endAll();
     await this.#stopChecking();
   }
 
-  /**
-   * Takes a seat for the caller until the response closes.
-   * @throws ApiProblem demasiados_flujos
-   */
+  /** Takes a seat for the caller and gives it back when the response closes. @throws ApiProblem demasiados_flujos */
   async open({ accountId, tokenId }: Caller, response: ServerResponse): Promise<OpenStream> {
     const id = randomUUID();
     const oldest = await takeSeat(this.#pool, { id, accountId }, this.limits);
@@ -121,7 +121,7 @@ export class EventStreams {
     this.#open.set(id, entry);
     response.once('close', leave);
     try {
-      // The caller was identified by a state of its token that may be 5 s old. A token revoked since then must read nothing.
+      // The caller was identified with a state of the token that may be 5 s old. The token may have been revoked since.
       const [standing] = await this.#renew([entry]);
       if (standing?.isAllowed !== true) entry.end();
     } catch (error) {
@@ -134,7 +134,7 @@ export class EventStreams {
     return entry;
   }
 
-  /** Ends all streams when the check fails: a revoked token must not go on reading because PostgreSQL is away. */
+  /** Ends all streams when the check fails, because a revoked token must not read on while PostgreSQL is down. */
   async #check(): Promise<void> {
     const entries = [...this.#open.values()];
     if (entries.length === 0) return;

@@ -4,18 +4,18 @@ import { type KeyRing, openSecret, sealSecret } from '../../pipelines/runtime/se
 import { idempotencyKeyText } from '../../schemas/http/batch.ts';
 import { ApiProblem } from '../problems.ts';
 
-/** One request that has taken a key and works on the answer. */
+/** A request that has taken an idempotency key and is working on the answer. */
 export interface Run {
   accountId: number;
   keySha256: Buffer;
-  /** Identifies the request, so that one that was overtaken cannot write. */
+  /** Random id of the request. When another request has taken the key over, this one can no longer write. */
   holder: string;
 }
 
 export interface KeptAnswer {
-  /** The exact body: a repeat is answered with the same bytes. */
+  /** The exact body, because a repeated request must get the same bytes. */
   body: string;
-  /** Whether the answer has records that may only be shown to an account with a data-processing contract. */
+  /** True when the answer has natural persons' records, which only an account with a contract may see. */
   holdsPersons: boolean;
 }
 
@@ -25,30 +25,31 @@ export type Begun =
   | { state: 'other_body' }
   | ({ state: 'answered' } & KeptAnswer);
 
-/** The request's lease ended and another request took the key over, so this one must not charge for its answer. */
+/** The request's lease ended and another request took the key over, so the first request must not be charged. */
 export class RunLost extends Error {
   override name = 'RunLost';
   readonly code = 'run_lost';
   readonly retryable = true;
 }
 
-/** Stored answers by account and key. They are in PostgreSQL, so a repeat may reach any API process. */
+/** The stored answers by account and key. PostgreSQL keeps them, so every API process can repeat an answer. */
 export interface IdempotentAnswers {
   /**
-   * Takes the key, or returns why it cannot be taken. A process that dies afterwards leaves the key taken until its lease ends.
-   * @param rawBody the request's body as it was sent: a repeat must have the same SHA-256
+   * Takes the key, or returns why the key cannot be taken. If the process dies afterwards, the key stays taken until
+   * its lease ends.
+   * @param rawBody the request's body as it was sent; a repeated request must have a body with the same SHA-256
    */
   begin(accountId: number, key: string, rawBody: string): Promise<Begun>;
-  /** Stores the answer inside the transaction that charges for it, so that both are committed or neither. @throws RunLost */
+  /** Stores the answer in the transaction that charges for it, so that both are committed together. @throws RunLost */
   keep(client: PoolClient, run: Run, answer: KeptAnswer): Promise<void>;
-  /** Makes the key usable again after a failure. An answer that was stored stays. */
+  /** Frees the key after a failure. If an answer was stored, the answer and its key stay. */
   free(run: Run): Promise<void>;
 }
 
 export interface IdempotencyLimits {
-  /** How long a key stays taken when its request died. */
+  /** How long a key stays taken when the process of its request died. */
   leaseMs: number;
-  /** How long a stored answer is given to repeats. */
+  /** How long a repeated request gets the stored answer. */
   keptHours: number;
 }
 
@@ -59,7 +60,7 @@ interface Row {
   holds_persons: boolean;
 }
 
-/** `begin` tries again when the key is freed between its two statements. After so many tries other requests are taking it. */
+/** `begin` tries this often at most, because the key may be freed between its two statements. Then it gives up. */
 const attempts = 5;
 
 export function makeIdempotentAnswers(pool: Pool, ring: KeyRing, limits: IdempotencyLimits): IdempotentAnswers {
@@ -123,7 +124,7 @@ async function read(pool: Pool, { accountId, keySha256 }: Run): Promise<Row | nu
   return rows[0] ?? null;
 }
 
-/** The sealed answer is bound to this text, so it cannot be opened when it is copied to another row. */
+/** Returns the text that a sealed answer is bound to. An answer that is copied to another row cannot be opened. */
 function ownerOf({ accountId, keySha256 }: Run): string {
   return `idempotent_answer:${accountId}:${keySha256.toString('hex')}`;
 }
@@ -133,8 +134,8 @@ function sha256(text: string): Buffer {
 }
 
 /**
- * Reads the header Idempotency-Key. The bare text and the quoted string of the IETF draft are the same key.
- * @param values one text for each time that the header was sent
+ * Reads the header Idempotency-Key. The IETF draft sends the key in quotes; a key without quotes is the same key.
+ * @param values the header's values, one for each time that it was sent
  * @returns null when the header was not sent
  * @throws ApiProblem parametro_invalido when the key is empty, too long, not printable, not closed, or sent twice
  */
@@ -146,7 +147,7 @@ export function readIdempotencyKey(values: readonly string[] | undefined): strin
   return text.startsWith('"') ? text.slice(1, -1).replace(/\\(["\\])/g, '$1') : text;
 }
 
-// The problem does not repeat the key, which may contain anything, such as a RUC.
+// The problem does not repeat the key, because a key may contain any text, even a RUC.
 function invalidKey(mensaje: string): ApiProblem {
   const campo = 'Idempotency-Key';
   return new ApiProblem('parametro_invalido', `${campo}: ${mensaje}.`, { errors: [{ campo, mensaje }] });

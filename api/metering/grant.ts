@@ -3,30 +3,35 @@ import type { Purse } from './types.ts';
 
 /** An account's units, read while the account is locked. */
 export interface Funds {
-  /** The plan's units of the month. */
+  /** Units that the plan includes each month. */
   limit: number;
-  /** Units of the month that all processes spent, and the part that the asking process's own leases spent. */
+  /** Units of the month that all processes have spent. */
   used: number;
+  /** The part of `used` that this process's leases have spent. */
   usedHere: number;
-  /** Prepaid units not spent. */
+  /** Prepaid units that are not spent. */
   prepaid: number;
-  /** Unspent units in leases by purse: those of all processes, and those of the other processes. */
+  /** Unspent units in the leases of all processes. */
   leased: Record<Purse, number>;
+  /** The part of `leased` in other processes' leases. */
   leasedElsewhere: Record<Purse, number>;
-  /** Time until the last lease of another process lapses if it is not renewed. 0 when there is no such lease. */
+  /** Time until the last lease of another process lapses if nobody renews it. 0 when no other process has a lease. */
   elsewhereLapsesInMs: number;
 }
 
-/** A grant is at most this part of what is free, so that one process does not hold all of the last units. */
+/** A block is at most an eighth of the free units, so that one process does not take all of the last units. */
 const shareOfFree = 8;
 const maxBlockUnits = 10_000;
 
 export type Grant = Record<Purse, number>;
 
 /**
- * Decides how many units to lease: a block while there are plenty, less towards the end, and at least the missing ones. The
- * month's units go first. Prepaid units are leased only when no other process holds units of the month, or when the others
- * were asked for them and have not returned them (`isRecallOver`).
+ * Decides how many units to lease: the missing units, or a block if that is more. A block is smaller when few units are
+ * free. The month's units are leased first. Prepaid units are leased only when no other process has unspent units of
+ * the month, or when the other processes were asked for these units and had time to return them.
+ * @param missing units that a request needs now
+ * @param block units to lease while many are free
+ * @param isRecallOver true when the other processes had time to return their units
  */
 export function decideGrant(funds: Funds, missing: number, block: number, isRecallOver: boolean): Grant {
   const free = freeUnits(funds);
@@ -37,7 +42,7 @@ export function decideGrant(funds: Funds, missing: number, block: number, isReca
   return { mes: ofMonth, prepago: portion(free.prepago, rest, block) };
 }
 
-/** Units neither spent nor leased. A lowered plan or a late report can make the difference negative, which counts as 0. */
+/** Returns the units that are not spent and not leased. The difference is negative after a lowered plan: then 0. */
 export function freeUnits(funds: Funds): Grant {
   return {
     mes: Math.max(0, funds.limit - funds.used - funds.leased.mes),
@@ -50,22 +55,23 @@ function portion(free: number, missing: number, block: number): number {
   return Math.min(free, Math.max(missing, fair));
 }
 
-/** A block of units of one account, month and purse, as its owner process counts it. */
+/** A block of units of one account, month and purse. The process that owns the lease counts it here. */
 export class Lease {
   readonly id = randomUUID();
   readonly purse: Purse;
   readonly month: string;
   granted = 0;
-  /** `granted` in PostgreSQL's row, or null without a row. It is higher than `granted` while units are being returned. */
+  /** `granted` of the row in PostgreSQL, or null without a row. Above `granted` while units are being returned. */
   writtenGranted: number | null = null;
-  /** Units charged in memory, and the part of them that PostgreSQL has confirmed. */
+  /** Units charged in memory. */
   spent = 0;
+  /** The part of `spent` that PostgreSQL has confirmed. */
   reportedSpent = 0;
-  /** Units charged inside committed transactions. */
+  /** Units charged in committed transactions. */
   settled = 0;
   /** Units reserved by requests in flight. */
   held = 0;
-  /** Time of the monotonic clock after which another process may have the units. */
+  /** Time of the monotonic clock until which this process may use the units. Later another process may have them. */
   usableUntilMs = 0;
   renewedAtMs = 0;
 
@@ -87,7 +93,7 @@ export class Lease {
     return this.writtenGranted !== null;
   }
 
-  /** Lowers `granted` to the bound units. Returns whether PostgreSQL's row must be lowered too. */
+  /** Lowers `granted` to the bound units. Returns true when the row in PostgreSQL must be lowered too. */
   shrink(): boolean {
     this.granted = Math.min(this.granted, this.bound);
     return this.writtenGranted !== null && this.granted < this.writtenGranted;
@@ -98,13 +104,13 @@ export class Lease {
   }
 }
 
-/** Some units of one lease within a reservation. */
+/** The units that a reservation takes from one lease. */
 export interface Part {
   lease: Lease;
   units: number;
 }
 
-/** Reserves all the units from these leases in their order, or none of them. */
+/** Reserves the units from these leases in their order. If they have too few, it reserves none and returns null. */
 export function takeUnits(leases: readonly Lease[], units: number): Part[] | null {
   let missing = units;
   const parts: Part[] = [];

@@ -1,21 +1,23 @@
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { decideGrant, type Funds, freeUnits, type Grant, type Lease } from './grant.ts';
 
-/** A lease lives this long after each report of its owner, by PostgreSQL's clock. */
+/** A lease lapses this long after the last report of its owner, by PostgreSQL's clock. */
 export const leaseMs = 65_000;
 /**
- * Its owner uses a lease this long, by its own clock and from before it sent the report. That is always less than
- * PostgreSQL grants, so no two processes ever hold one unit. Look-ups go on this long while PostgreSQL is down.
+ * The owner uses a lease this long, by its own clock, counted from before it sent the report. That always ends before
+ * the lease lapses in PostgreSQL, so two processes never have the same unit. While PostgreSQL is down, look-ups go on
+ * for this time.
  */
 export const leaseUsableMs = 60_000;
-/** A lapsed lease's row is kept this long for a late report of its owner, and is then added to the totals. */
+/** The row of a lapsed lease waits this long for a late report of its owner. Then its units are added to the totals. */
 const lapsedKeptMs = 600_000;
 
 export interface GrantRequest {
   accountId: number;
   month: string;
-  /** This process's leases of the account. `mes` and `prepago` take what is granted, and get a row if they have none. */
+  /** This process's leases of the account. `mes` and `prepago` get the granted units, and a row if they have none. */
   leases: { mes: Lease; prepago: Lease; retired: readonly Lease[] };
+  /** `missing`, `block` and `isRecallOver` are parameters of `decideGrant`. */
   missing: number;
   block: number;
   isRecallOver: boolean;
@@ -27,7 +29,7 @@ export interface GrantAnswer {
   funds: Funds;
 }
 
-/** The lease's row is gone or has lapsed, because its owner did not report in time. The owner must begin a new lease. */
+/** The lease lapsed or its row is gone, because its owner did not report in time. The owner must begin a new lease. */
 export class LeaseLost extends Error {
   override name = 'LeaseLost';
   readonly code = 'lease_lost';
@@ -35,8 +37,9 @@ export class LeaseLost extends Error {
 }
 
 /**
- * Leases units while the account is locked. If the process dies after the commit, nobody can use the units until the lease lapses.
- * @throws LeaseLost, or what pg throws
+ * Leases units while the account is locked. If the process dies after the commit, nobody can use the units until the
+ * lease lapses.
+ * @throws LeaseLost, or pg's errors
  */
 export async function grantUnits(pool: Pool, request: GrantRequest): Promise<GrantAnswer> {
   return inTransaction(pool, async (client) => {
@@ -44,7 +47,7 @@ export async function grantUnits(pool: Pool, request: GrantRequest): Promise<Gra
     await addUpLapsed(client, request.accountId);
     const funds = await readFunds(client, request);
     const grant = decideGrant(funds, request.missing, request.block, request.isRecallOver);
-    // Every writer of several leases takes them in the order of their ids, so that two writers cannot deadlock.
+    // Every function that writes several leases locks them in the order of their ids, so that two cannot deadlock.
     const { mes, prepago } = request.leases;
     for (const lease of [mes, prepago].sort((a, b) => (a.id < b.id ? -1 : 1)))
       if (grant[lease.purse] > 0) await writeLease(client, request.accountId, lease, grant[lease.purse]);
@@ -52,7 +55,7 @@ export async function grantUnits(pool: Pool, request: GrantRequest): Promise<Gra
   });
 }
 
-/** Units that no process holds after the grant. */
+/** Returns the units that no process has after the grant. */
 export function leftOver({ funds, grant }: GrantAnswer): number {
   const free = freeUnits(funds);
   return free.mes - grant.mes + free.prepago - grant.prepago;
@@ -114,8 +117,8 @@ interface FundsRow {
   elsewhere_lapses_in_ms: number;
 }
 
-// A lapsed lease counts with what it reported and holds nothing. A lease of another month holds none of this month's units,
-// but its owner keeps its prepaid units until it returns them.
+// The reported spending of a lapsed lease counts, but the lease has no unspent units. A lease of another month has no
+// units of this month, but its owner keeps the lease's prepaid units until it returns them.
 const fundsText = `
   WITH lease AS (
     SELECT purse, month, spent + settled AS spent, id <> ALL ($3::uuid[]) AS elsewhere, expires_at,
@@ -146,7 +149,7 @@ const fundsText = `
   CROSS JOIN total t
   WHERE a.id = $1`;
 
-// Only the owner writes `granted`, one write at a time. So the new value is its own count plus the grant.
+// Only the lease's owner writes `granted`, one write at a time. So the new value is the owner's count plus the grant.
 async function writeLease(client: PoolClient, accountId: number, lease: Lease, units: number): Promise<void> {
   const granted = lease.granted + units;
   if (!lease.isWritten) {
@@ -168,14 +171,14 @@ async function writeLease(client: PoolClient, accountId: number, lease: Lease, u
   if (rowCount === 0) throw new LeaseLost(`lease ${lease.id} is not this process's any more`);
 }
 
-/** What an account has used and has left over all processes, without the last second of their use. */
+/** An account's monthly limit, its used units, and its prepaid units left. The last second of use may be missing. */
 export interface Use {
   limit: number;
   used: number;
   prepaid: number;
 }
 
-/** Returns null when there is no such account. */
+/** Returns null when the account does not exist. */
 export async function readUse(pool: Pool, accountId: number, month: string): Promise<Use | null> {
   const { rows } = await pool.query<FundsRow>({ name: 'quota-funds', text: fundsText, values: [accountId, month, []] });
   const row = rows[0];

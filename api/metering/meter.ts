@@ -10,21 +10,22 @@ import { Reporter } from './reports.ts';
 import type { Meter, Payer, Reservation, Standing } from './types.ts';
 import { Wallet } from './wallet.ts';
 
-/** Before a 429 the meter waits this long for units of other processes and of requests in flight here. */
+/** Before a 429 the meter waits this long for units that other processes or requests in flight here may return. */
 const recallWaitMs = 1_000;
+/** Pause between two tries within `recallWaitMs`. */
 const askStepMs = 40;
 /** A grant that takes longer counts as failed, so that no request waits for a database that hangs. */
 const grantTimeoutMs = 3_000;
-/** The month's headers are an extra of an answer, so it waits less for them. */
+/** An answer waits at most this long for the data of its month headers, because it can do without them. */
 const standingTimeoutMs = 500;
 
 export interface RunningMeter extends Meter {
   start(): void;
-  /** Returns all leases. Call it when no request is in flight. */
+  /** Gives all leases back to PostgreSQL. Call it when no request is in flight. */
   stop(): Promise<void>;
 }
 
-/** Counts the quota of accounts with leased blocks, as README.md explains. ledger.ts has what PostgreSQL holds. */
+/** Makes the meter, which counts accounts' quotas with leased blocks (README.md explains it). ledger.ts has the SQL. */
 export function makeMeter(pool: Pool, questions: Questions, log: Logger, clock: Clock = systemClock): RunningMeter {
   return new LeasingMeter(pool, questions, log, clock);
 }
@@ -83,13 +84,13 @@ class LeasingMeter implements RunningMeter {
     const wallet = this.#walletOf(accountId);
     wallet.lastAskedMs = this.#clock.monotonicMs();
     this.#turn(wallet);
-    // Nothing was reserved here yet, because the request was refused before that.
+    // The standing is null when this process has not yet reserved units of the account.
     if (wallet.standing() === null) await within(standingTimeoutMs, this.#fill(wallet, 0, true)).catch(() => {});
     const standing = wallet.standing();
     return standing === null ? null : { ...standing, month: this.#monthNow() };
   }
 
-  /** Computed once a month: every request asks for it. */
+  /** Returns the current month. It is computed only when the month changes, because every request asks for it. */
   #monthNow(): Month {
     const nowMs = this.#clock.wallMs();
     if (nowMs < this.#month.startsAtMs || nowMs >= this.#month.endsAtMs) this.#month = monthOf(nowMs);
@@ -113,7 +114,7 @@ class LeasingMeter implements RunningMeter {
     if (refusal === null || this.#clock.monotonicMs() >= refusal.untilMs || units <= refusal.available) return;
     const { available, retryAtMs } = refusal;
     const nowMs = this.#clock.wallMs();
-    // Requests in flight here end soon, and return what they do not charge.
+    // If units of requests in flight here would suffice, the caller may repeat at once: these requests end soon.
     const againAtMs = units <= available + held ? nowMs : retryAtMs;
     throw new ApiProblem(
       'cuota_agotada',
@@ -123,7 +124,7 @@ class LeasingMeter implements RunningMeter {
     );
   }
 
-  /** Runs one fill per account at a time. Requests that come meanwhile wait for it and look again. */
+  /** Runs one fill per account at a time. Requests that arrive during a fill wait for it and then try again. */
   #fill(wallet: Wallet, units: number, isAhead: boolean): Promise<void> {
     const running = this.#filling.get(wallet.accountId);
     if (running) return running;
@@ -132,7 +133,10 @@ class LeasingMeter implements RunningMeter {
     return filling;
   }
 
-  /** Ends when the wallet has the units or a refusal. A fill ahead of need asks no other process and ends after one grant. */
+  /**
+   * Asks for units until the wallet has them or has a refusal.
+   * @param isAhead true for a fill before units are needed; it asks no other process and ends after one grant
+   */
   async #collect(wallet: Wallet, units: number, isAhead: boolean): Promise<void> {
     const deadlineMs = this.#clock.monotonicMs() + recallWaitMs;
     for (;;) {
@@ -151,14 +155,14 @@ class LeasingMeter implements RunningMeter {
     }
   }
 
-  /** The time at which other processes' leases lapse or the next month begins. */
+  /** Returns when other processes' leases lapse, or when the next month begins if that is earlier. */
   #retryAtMs(answer: GrantAnswer): number {
     const monthEndsAtMs = this.#monthNow().endsAtMs;
     if (!isLeasedElsewhere(answer)) return monthEndsAtMs;
     return Math.min(this.#clock.wallMs() + answer.funds.elsewhereLapsesInMs, monthEndsAtMs);
   }
 
-  /** Returns null when a lease had lapsed: the caller asks again with a new one. */
+  /** Asks PostgreSQL for units. Returns null when a lease has lapsed: then the caller asks again with a new lease. */
   async #ask(wallet: Wallet, units: number, isRecallOver: boolean): Promise<GrantAnswer | null> {
     this.#turn(wallet);
     return wallet.inTurn(async () => {
@@ -179,8 +183,8 @@ class LeasingMeter implements RunningMeter {
         wallet.receive(answer, [mes, prepago], askedAtMs);
         return answer;
       } catch (error) {
-        // It is unknown whether the grant was committed. A new lease is not used again, and its units lapse. An old lease
-        // goes on without the added units, and its next write sets the lower count.
+        // The grant may or may not have been committed. A new lease is not used, and its units lapse. An old lease is
+        // used without the added units, and its next write lowers `granted` again.
         const isLost = error instanceof LeaseLost;
         for (const lease of [mes, prepago]) if (isLost || !lease.isWritten) wallet.retire(lease);
         if (isLost) return null;
@@ -198,7 +202,7 @@ function orUnavailable(error: unknown): never {
   throw isUnavailable(error) ? storeUnavailable(error) : error;
 }
 
-/** Units reserved from leases. Those of the month are charged first. */
+/** Units reserved from leases. The month's units are charged first. */
 export class LeasedReservation implements Reservation {
   #parts: Part[];
 
@@ -219,8 +223,8 @@ export class LeasedReservation implements Reservation {
   }
 
   /**
-   * Writes the charge into the caller's transaction. The lease's row stays locked until that ends, so let little follow.
-   * The row of a process that stalled for ten minutes is gone: then nothing is charged, in the customer's favour.
+   * Writes the charge in the caller's transaction. The lease's row stays locked until the transaction ends, so commit
+   * soon. After a process has stalled for ten minutes, its rows are gone and the customer is not charged.
    */
   async chargeInTransaction(client: PoolClient, units: number): Promise<() => void> {
     const parts = this.#look(units).sort((a, b) => (a.lease.id < b.lease.id ? -1 : 1));
@@ -256,10 +260,10 @@ export class LeasedReservation implements Reservation {
 const settleText = 'UPDATE quota_lease SET settled = settled + $2 WHERE id = $1';
 
 /**
- * Charges inside the caller's transaction, for an answer that is stored with its charge: both are committed or neither.
- * Call the returned function once the transaction is committed, and `release` the reservation in any case. Do not call the
- * function when the outcome of the commit is unknown: this process then counts too few units, in the customer's favour,
- * while the account's sum is right.
+ * Charges in the caller's transaction, so that the charge and the stored answer are committed together. In any case
+ * call `release` on the reservation.
+ * @returns a function to call after the commit. Do not call it when the outcome of the commit is unknown. Then this
+ *   process may count too few units, in the customer's favour, while the account's sum in PostgreSQL is right.
  */
 export function chargeInTransaction(client: PoolClient, reservation: Reservation, units: number): Promise<() => void> {
   if (!(reservation instanceof LeasedReservation)) throw new TypeError('the reservation is not of this meter');

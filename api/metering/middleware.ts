@@ -6,7 +6,7 @@ import { type MinuteLimits, type MinuteStanding, type MinuteSubject, minuteMs, s
 import type { Meter, Reservation, Standing } from './types.ts';
 
 /**
- * Counts the request against its subject's minute and sets the headers that show what is left of it.
+ * Counts one request of the subject in the current minute, and sets the headers that show how many are left.
  * @throws ApiProblem limite_por_minuto; its Retry-After is the time to the next minute
  */
 export async function countRequest(context: ApiContext, limits: MinuteLimits, subject: MinuteSubject): Promise<void> {
@@ -24,8 +24,9 @@ export async function countRequest(context: ApiContext, limits: MinuteLimits, su
 }
 
 /**
- * Sets RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers: `q` units in a window of `w` seconds, `r` of
- * them left, and `t` seconds until the next window. The three older headers show the minute too. Windows are fixed, not rolling.
+ * Sets RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers. A window of `w` seconds has `q` units,
+ * `r` units are left, and the next window begins in `t` seconds. Windows are fixed, not rolling. The three older
+ * headers show the same minute.
  */
 function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: MinuteStanding, nowMs: number): void {
   const resetSeconds = secondsUntil(endsAtMs, nowMs);
@@ -38,7 +39,7 @@ function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: MinuteS
   });
 }
 
-/** Adds the month to the headers that `showMinute` has set. */
+/** Adds the month's units to the headers that `showMinute` has set. */
 function showMonth(context: ApiContext, { month, limit, remaining }: Standing, nowMs: number): void {
   const windowSeconds = (month.endsAtMs - month.startsAtMs) / 1_000;
   const monthly = {
@@ -50,9 +51,9 @@ function showMonth(context: ApiContext, { month, limit, remaining }: Standing, n
 }
 
 /**
- * Stands after `access` on every metered route. The route calls `reserve` once its input is judged and before it looks
- * anything up, then `charge` once it has what costs; what it did not charge goes back however it ends. Also says what is left
- * of the month in the headers.
+ * Makes the middleware that follows `access` on every metered route. The route checks its input, calls `reserve`, looks
+ * up the data, and calls `charge` when it found what costs units. The middleware then returns the uncharged units,
+ * also after an error, and adds the month's units to the headers.
  */
 export function metered(meter: Meter): ApiMiddleware {
   return async (context, next) => {
@@ -73,7 +74,7 @@ export async function reserve(context: ApiContext, meter: Meter, units: number):
   return reservation;
 }
 
-/** One unit: a record was found, a page has content. */
+/** Charges one unit, for a record that was found or a page with content. */
 export function charge(context: ApiContext): void {
   const { reservation } = context.state;
   if (reservation === undefined) throw new Error('a route charges without having reserved');
@@ -81,14 +82,14 @@ export function charge(context: ApiContext): void {
 }
 
 /**
- * Counts a problem in the metric when a limit caused it, and ignores all others.
+ * Counts a problem in the metric when a limit caused it, and ignores every other problem.
  * @param caller undefined for the sandbox token, and for a token that could not be looked up
  */
 export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
 
 const tooMany = 429;
 
-/** The label is the plan and never the account: a process keeps every label for as long as it lives, and many people read them. */
+/** The label is the plan, not the account: a process keeps every label, and many people read the metrics. */
 export function makeRefusalCounter(metrics: Registry): CountRefusal {
   const refusals = new Counter({
     name: 'padron_api_limit_refusals_total',

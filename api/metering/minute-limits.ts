@@ -7,7 +7,7 @@ import { within } from '../problems.ts';
 import type { Questions } from './questions.ts';
 
 export interface MinuteStanding {
-  /** false: the minute's requests are used up, and this one is not counted. */
+  /** False when the minute's requests are used up. Then this request is not counted. */
   isWithin: boolean;
   limit: number;
   remaining: number;
@@ -15,19 +15,21 @@ export interface MinuteStanding {
 }
 
 export interface MinuteLimits {
-  /** Counts one request. Never rejects: without PostgreSQL the process counts alone. */
+  /** Counts one request. It never rejects, because without PostgreSQL the process counts its own requests alone. */
   count(subject: MinuteSubject): Promise<MinuteStanding>;
 }
 
-/** A process takes this part of what is left of the minute at a time, so that other processes find some too. */
+/** A process takes an eighth of the minute's remaining requests at a time, so that other processes get some too. */
 const shareOfLeft = 8;
-/** A request waits no longer for PostgreSQL. After a failure the process counts alone for a while and does not ask. */
+/** Longest time that a request waits for PostgreSQL. */
 const storeTimeoutMs = 500;
+/** After a failure of PostgreSQL the process counts alone for this long and does not ask PostgreSQL. */
 const storeRestMs = 2_000;
-/** Before a 429 the other processes are asked to give back what they hold: each time for a step, and in all for so long. */
+/** Before a 429 this process asks the other processes for their unused requests, for this long in all. */
 const recallWaitMs = 150;
+/** Longest wait for the first answer of another process. */
 const askStepMs = 50;
-/** After a 429 the subject's other requests are refused for this long without asking again. */
+/** After a 429 the process refuses the subject's requests for this long without asking other processes again. */
 const emptyMs = 1_000;
 const maxSubjects = 100_000;
 
@@ -37,19 +39,19 @@ interface Share {
   subject: MinuteSubject;
   minute: number;
   endsAtMs: number;
-  /** Taken from the minute and not used yet. */
+  /** Requests that this process has taken from the minute and not used yet. */
   free: number;
-  /** Taken by all processes, as far as this one knows. */
+  /** Requests that all processes have taken from the minute, as far as this process knows. */
   taken: number;
   filling: Promise<void> | null;
-  /** Nothing was left of the minute: PostgreSQL is not asked again until then. */
+  /** Time until which PostgreSQL is not asked again, because the minute had no requests left. */
   emptyUntilMs: number;
 }
 
 /**
- * Fixed clock minutes, the same for all processes. Each process takes small shares of the minute from one counter in
- * PostgreSQL and counts its requests against them in memory: no write per request, and never more than the limit over all
- * processes. README.md has the options refused.
+ * Makes the limits per clock minute. A minute begins at the same time for all processes. Each process takes small
+ * shares of the minute from one counter in PostgreSQL, and counts its requests in memory. So not every request needs a
+ * write, and all processes together never exceed the limit. README.md explains which other designs were refused.
  */
 export function makeMinuteLimits(pool: Pool, questions: Questions, wallMs: () => number = Date.now): MinuteLimits {
   return new SharedMinutes(pool, questions, wallMs);
@@ -66,7 +68,7 @@ class SharedMinutes implements MinuteLimits {
   constructor(pool: Pool, questions: Questions, wallMs: () => number) {
     this.#questions = questions;
     this.#wallMs = wallMs;
-    // Only the library's counters are used. Its own verdict knows neither the plan's limit nor a share that was cut.
+    // Only the library's counters are used. It cannot judge the limit, because it knows no plans and no partial shares.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
     this.#shared = new RateLimiterPostgres({
       ...options,
@@ -95,7 +97,7 @@ class SharedMinutes implements MinuteLimits {
     }
   }
 
-  /** The subject's share of this minute. What was taken of a past minute is worth nothing. */
+  /** Returns the subject's share of this minute. A share of a past minute is dropped. */
   #shareOf(subject: MinuteSubject): Share {
     const { number: minute, endsAtMs } = minuteOf(this.#wallMs());
     const found = this.#shares.get(subject.key);
@@ -106,7 +108,7 @@ class SharedMinutes implements MinuteLimits {
     const share: Share = { subject, minute, endsAtMs, free: 0, taken: 0, filling: null, emptyUntilMs: 0 };
     this.#shares.delete(subject.key);
     this.#shares.set(subject.key, share);
-    // Maps keep insertion order: the first share has the oldest minute.
+    // A map keeps the order of insertion, so the first share is of the oldest minute.
     if (this.#shares.size > maxSubjects) this.#shares.delete(this.#shares.keys().next().value as string);
     return share;
   }
@@ -121,13 +123,13 @@ class SharedMinutes implements MinuteLimits {
     share.emptyUntilMs = Math.min(share.endsAtMs, this.#wallMs() + emptyMs);
   }
 
-  /** Returns false when nothing is left of the minute. */
+  /** Takes a share from the counter. Returns false when the minute has no requests left. */
   async #take(share: Share): Promise<boolean> {
     const { limit } = share.subject;
     const wanted = Math.max(1, Math.ceil((limit - share.taken) / shareOfLeft));
     const counterKey = counterKeyOf(share);
     const { counter, consumedPoints: after } = await this.#change((each) => each.penalty(counterKey, wanted));
-    // The counter has what all processes took. What goes past the limit was never there and is put back.
+    // The counter includes what this process just took. Requests over the limit are not granted and are put back.
     const granted = Math.min(wanted, Math.max(0, limit - (after - wanted)));
     share.taken = Math.min(after, limit);
     share.free += granted;
@@ -135,7 +137,7 @@ class SharedMinutes implements MinuteLimits {
     return granted > 0;
   }
 
-  /** Changes the counter in PostgreSQL or, while that does not answer, one of this process. */
+  /** Changes the counter in PostgreSQL. While PostgreSQL does not answer, it changes a counter in memory instead. */
   async #change(change: (counter: Counter) => Promise<RateLimiterRes>): Promise<RateLimiterRes & { counter: Counter }> {
     if (this.#wallMs() >= this.#askStoreAgainAtMs) {
       try {
@@ -147,7 +149,7 @@ class SharedMinutes implements MinuteLimits {
     return Object.assign(await change(this.#alone), { counter: this.#alone });
   }
 
-  /** Another process is about to refuse this subject. */
+  /** Returns this process's unused requests to the counter, because another process is about to refuse the subject. */
   async #giveBack(key: string): Promise<boolean> {
     const share = this.#shares.get(key);
     if (share === undefined || share.minute !== minuteOf(this.#wallMs()).number || share.free === 0) return false;
@@ -167,14 +169,14 @@ function leftOf({ free, subject, taken }: Share): number {
 }
 
 export interface Clock {
-  /** Milliseconds since 1970: they determine the month and the minute. */
+  /** Milliseconds since 1970, from which the month and the minute are computed. */
   wallMs(): number;
-  /** Milliseconds of a clock that is never set back: they measure the age of a lease. */
+  /** Milliseconds of a clock that is never set back. It measures the age of a lease. */
   monotonicMs(): number;
 }
 export const systemClock: Clock = { wallMs: Date.now, monotonicMs: () => performance.now() };
 
-/** A calendar month in Lima: quotas begin anew at its 00:00. */
+/** A calendar month in Lima. Quotas begin anew at 00:00 of its first day. */
 export interface Month {
   /** YYYY-MM-01 */
   firstDay: string;
@@ -195,18 +197,18 @@ function dayOne(year: number, month: number): string {
 
 export const minuteMs = 60_000;
 
-/** The clock minute, which is the same one for every process. */
+/** Returns the number and the end of the clock minute. They are the same for every process. */
 export function minuteOf(nowMs: number): { number: number; endsAtMs: number } {
   const number = Math.floor(nowMs / minuteMs);
   return { number, endsAtMs: (number + 1) * minuteMs };
 }
 
-/** Whole seconds, rounded up, so that the moment has passed for a caller who waits them. At least 1. */
+/** Returns whole seconds, at least 1. They are rounded up, so that the moment has passed after a wait of this time. */
 export function secondsUntil(atMs: number, nowMs: number): number {
   return Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
 }
 
-/** Whose requests are counted together: an account, or an address that uses the sandbox token. */
+/** The account or address whose requests are counted together. An address counts when a request names no account. */
 export interface MinuteSubject {
   key: string;
   /** Requests per clock minute. */
@@ -220,7 +222,7 @@ export function accountSubject({ accountId, requestsPerMinute }: Caller): Minute
   return { key: `account:${accountId}`, limit: requestsPerMinute };
 }
 
-/** An IPv6 address counts as its network of 64 bits, because that is what one customer is given. */
+/** An IPv6 address counts as its /64 network, because one customer usually gets a whole /64. */
 export function addressSubject(ip: string): MinuteSubject {
   const address = ipaddr.isValid(ip) ? ipaddr.process(ip) : null;
   const counted =

@@ -3,14 +3,14 @@ import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 
-/** What processes ask each other for before one of them refuses: units of an account's quota, requests of a minute. */
+/** Before a process refuses a request, it asks the others for units of the quota or for requests of the minute. */
 export type Question = 'quota' | 'minute';
 
-/** Questions between API processes by PostgreSQL notifications. One may be lost, so the asking process waits for a bounded time. */
+/** Sends questions between API processes as PostgreSQL notifications. These can be lost, so every wait has an end. */
 export interface Questions {
-  /** Sets what this process does when another one asks. True means that it returned something, and the asker is notified. */
+  /** Sets the function that runs when another process asks. If it resolves with true, the other process is notified. */
   onAsked(question: Question, giveBack: (key: string) => Promise<boolean>): void;
-  /** Asks all others; ends when the first has answered, or after `waitMs`. @throws what pg throws */
+  /** Asks all other processes. Resolves at the first answer or after `waitMs`. @throws pg's errors */
   ask(question: Question, key: string, waitMs: number): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ const askedChannel = 'metering_asked';
 const answeredChannel = 'metering_answered';
 export const meteringChannels = [askedChannel, answeredChannel] as const;
 
-/** @param notifications listens to `meteringChannels` */
+/** @param notifications must listen to `meteringChannels` */
 export function makeQuestions(pool: Pool, notifications: Notifications, log: Logger): Questions {
   return new PostgresQuestions(pool, notifications, log);
 }

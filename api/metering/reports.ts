@@ -7,11 +7,11 @@ import type { Questions } from './questions.ts';
 import type { Wallet } from './wallet.ts';
 
 /**
- * Reports what these leases have spent and renews them, in one statement for all accounts. Counts are absolute, so
- * repeating the report, or dying before its answer is read, changes nothing. A lapsed lease's spending still counts, but
- * the lease is not renewed, because another process may have its units by now. Rows that a transaction of this process
- * holds are left for the next report, so that one long transaction delays nobody.
- * @returns for each row that was written, whether its lease lives on
+ * Reports the spent units of these leases and renews the leases, with one statement for all accounts. The counts are
+ * absolute, so nothing is lost when the process repeats the report, or dies before it reads the answer. The spending of
+ * a lapsed lease still counts, but the lease is not renewed, because another process may have its units by now. Rows
+ * that a transaction has locked wait for the next report, so that a long transaction does not delay this statement.
+ * @returns for each written row, whether its lease has been renewed (true) or has lapsed (false)
  */
 async function reportSpent(pool: Pool, leases: readonly Lease[]): Promise<Map<string, boolean>> {
   const spent = new Map(leases.map((lease) => [lease.id, lease.spent]));
@@ -34,8 +34,9 @@ async function reportSpent(pool: Pool, leases: readonly Lease[]): Promise<Map<st
 }
 
 /**
- * Returns what the leases hold beyond `bound`. The caller has shrunk them before, so that no request takes a unit that is
- * being returned. Repeatable. Every writer of several rows locks them in the order of their ids.
+ * Returns to PostgreSQL the units that the leases have beyond `bound`. The caller must call `shrink` on the leases
+ * before, so that no request takes a unit that is being returned. Repeating the call changes nothing. Every function
+ * that writes several rows locks them in the order of their ids.
  */
 async function giveBack(pool: Pool, leases: readonly Lease[]): Promise<void> {
   const spent = leases.map((lease) => lease.spent);
@@ -56,7 +57,7 @@ async function giveBack(pool: Pool, leases: readonly Lease[]): Promise<void> {
   });
 }
 
-/** What was spent of each account's month outside these leases, for the headers. It may lack the last second. */
+/** Returns each account's units of the month that were spent outside `ownLeases`. The last second may be missing. */
 async function readUsedElsewhere(
   pool: Pool,
   month: string,
@@ -76,15 +77,15 @@ async function readUsedElsewhere(
   return new Map(rows.map((row) => [row.account_id, row.used]));
 }
 
-/** A killed process loses at most the charges of this time. */
+/** Pause between two reports. A process that is killed loses at most the charges since its last report. */
 const reportEveryMs = 1_000;
-/** A lease is renewed this often even when nothing was spent, so that nearly 60 s of use are always ahead of it. */
+/** A lease is renewed this often even without spending, so that it always has nearly 60 s (`leaseUsableMs`) ahead. */
 export const renewEveryMs = 5_000;
-/** An account that was asked for within this time gets its next block before it needs it. */
+/** After a request an account is active for this long. An active account gets its next block before it needs it. */
 const activeMs = 5_000;
-/** An account that was not asked for in this time returns its units. */
+/** After this time without a request the account's units are returned. */
 const idleMs = 60_000;
-/** A lease that PostgreSQL did not confirm for this long is forgotten, because its row was added to the totals. */
+/** A lease is forgotten this long after its last confirmed report, because its row was added to the totals by then. */
 const forgottenMs = 600_000;
 
 export interface ReporterDependencies {
@@ -96,7 +97,7 @@ export interface ReporterDependencies {
   topUp(wallet: Wallet): void;
 }
 
-/** Reports each second what was spent, and returns units that other processes ask for or nobody uses. */
+/** Reports each second what was spent. Returns units that other processes ask for, and units of idle accounts. */
 export class Reporter {
   readonly #dependencies: ReporterDependencies;
   readonly #returning = new Set<number>();
@@ -126,7 +127,7 @@ export class Reporter {
     await this.#report();
   }
 
-  /** A failed report is repeated in a second. Counts are absolute, so nothing is lost meanwhile. */
+  /** A failed report is repeated after a second. The counts are absolute, so no spending is lost. */
   async #report(): Promise<void> {
     const { log } = this.#dependencies;
     try {
@@ -178,10 +179,10 @@ export class Reporter {
       if (wallet.retired.some((lease) => lease.shrink())) await this.#giveBack(wallet, () => wallet.retired);
   }
 
-  /** Another process is about to refuse this account, so all units that no request holds are returned at once. */
+  /** Returns all unreserved units of an account at once, because another process is about to refuse the account. */
   async #return(accountId: number): Promise<boolean> {
     const wallet = this.#dependencies.wallets.get(accountId);
-    // A return that waits for its turn will return what there is when its turn comes.
+    // If a return of this account already waits for its turn, it will return all units, so nothing is left to do here.
     if (wallet === undefined || wallet.written.length === 0 || this.#returning.has(accountId)) return false;
     this.#returning.add(accountId);
     try {

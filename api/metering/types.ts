@@ -1,20 +1,21 @@
 import type { Caller } from '../accounts/callers.ts';
 import type { Month } from './minute-limits.ts';
 
-/** The account that pays, and its plan's requests per minute, which are the size of its blocks. */
+/** The account that pays. The meter leases blocks of `requestsPerMinute` units for it. */
 export type Payer = Pick<Caller, 'accountId' | 'requestsPerMinute'>;
 
-/** Where units come from: the month's quota first, then the prepaid balance. */
+/** The source of units: the month's quota, which is used first, or the prepaid balance. */
 export type Purse = 'mes' | 'prepago';
 
-/** Units reserved before a look-up. `release` returns those that were not charged, and may be called twice. */
+/** Units reserved before a look-up. */
 export interface Reservation {
-  /** Counts in memory and is reported within a second. @throws RangeError for more units than were reserved */
+  /** Charges in memory. PostgreSQL gets the charge within a second. @throws RangeError for more units than reserved */
   charge(units: number): void;
+  /** Returns the units that were not charged. A second call does nothing. */
   release(): void;
 }
 
-/** What is left of the month, as far as this process knows. It may lack the last second of other processes' use. */
+/** An account's units of the month, as far as this process knows. The last second of other processes may be missing. */
 export interface Standing {
   month: Month;
   limit: number;
@@ -23,10 +24,11 @@ export interface Standing {
 
 export interface Meter {
   /**
-   * Reserves all the units or none.
-   * @throws ApiProblem cuota_agotada (429, `disponible`), servicio_no_disponible (PostgreSQL is down and no block is left)
+   * Reserves all the units or throws.
+   * @throws ApiProblem cuota_agotada (429 with `disponible`)
+   * @throws ApiProblem servicio_no_disponible when PostgreSQL is down and this process has too few units left
    */
   reserve(payer: Payer, units: number): Promise<Reservation>;
-  /** Returns null when this process does not know the account yet and PostgreSQL does not answer. */
+  /** Returns null when this process does not know the account's units and PostgreSQL does not answer. */
   standing(payer: Payer): Promise<Standing | null>;
 }

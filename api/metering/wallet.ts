@@ -1,31 +1,32 @@
 import { Lease, type Part, takeUnits } from './grant.ts';
 import { type GrantAnswer, leaseUsableMs, leftOver } from './ledger.ts';
 
-/** After a refusal PostgreSQL is not asked about the account for this long. New prepaid units count after it. */
+/** After a refusal the meter does not ask PostgreSQL again for this long. New prepaid units count only after it. */
 export const refusalMs = 1_000;
 
 interface Refusal {
-  /** Units that were left. A request for no more than these is not refused. */
+  /** Units that were left at the refusal. A request for at most this many units is not refused. */
   available: number;
+  /** Time of the monotonic clock until which the refusal holds. */
   untilMs: number;
   /** Time of the wall clock at which the units may suffice again. */
   retryAtMs: number;
 }
 
-/** One account's leases in this process. It only keeps count and does no I/O. */
+/** One account's leases in this process. The class only counts and does no I/O. */
 export class Wallet {
   readonly accountId: number;
   mes: Lease;
   prepago: Lease;
-  /** Leases that lapsed or are of a past month. No units are taken from them; charges of requests in flight are still reported. */
+  /** Lapsed, idle or past leases. No more units are taken from them, but charges of requests in flight are reported. */
   retired: Lease[] = [];
   refusal: Refusal | null = null;
-  /** Units that waiting requests ask for. */
+  /** Units that waiting requests need. */
   awaited = 0;
   block = 0;
   lastAskedMs = 0;
   #known: { limit: number; usedElsewhere: number } | null = null;
-  /** Grants are written one at a time, as ledger.ts needs it. */
+  /** The last write of `inTurn`. The account's writes run one after the other, because ledger.ts depends on that. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(accountId: number, month: string) {
@@ -42,12 +43,12 @@ export class Wallet {
     return this.mes.free + this.prepago.free;
   }
 
-  /** Units reserved by requests in flight. What they do not charge is free again when they end. */
+  /** Units reserved by requests in flight. Units that these requests do not charge become free again. */
   get held(): number {
     return this.mes.held + this.prepago.held;
   }
 
-  /** Reserves all the units, the month's first, or returns null. */
+  /** Reserves the units, first from the month's lease. Returns null when the leases have too few. */
   take(units: number): Part[] | null {
     return takeUnits(this.leases, units);
   }
@@ -62,7 +63,7 @@ export class Wallet {
     if (isPast(this.prepago)) this.prepago = this.#replace(this.prepago, month);
   }
 
-  /** Takes nothing more from a lease that lapsed, is idle, or may or may not have a row. */
+  /** Replaces a lease from which no more units may be taken: it has lapsed, is idle, or may or may not have a row. */
   retire(lease: Lease): void {
     if (lease === this.mes) this.mes = this.#replace(lease, lease.month);
     if (lease === this.prepago) this.prepago = this.#replace(lease, lease.month);
@@ -73,7 +74,7 @@ export class Wallet {
     return new Lease(lease.purse, month);
   }
 
-  /** Adds the grant. It is counted from before it was asked for, so that it ends before PostgreSQL's does. */
+  /** Adds the granted units. The lease's time counts from `askedAtMs`, so that it ends before the lease lapses. */
   receive(answer: GrantAnswer, leases: readonly Lease[], askedAtMs: number): void {
     for (const lease of leases) {
       const units = answer.grant[lease.purse];
@@ -100,7 +101,7 @@ export class Wallet {
     if (this.#known !== null) this.#known.usedElsewhere = usedElsewhere;
   }
 
-  /** What is left of the month over all processes when last read, or null if it was never read. */
+  /** Returns the month's limit and the units left over all processes, as last read. Null before the first read. */
   standing(): { limit: number; remaining: number } | null {
     if (this.#known === null) return null;
     const { limit, usedElsewhere } = this.#known;
@@ -109,7 +110,7 @@ export class Wallet {
     return { limit, remaining: Math.max(0, limit - used) };
   }
 
-  /** Runs the work after the account's earlier writes, also when those failed. */
+  /** Runs the work after the account's earlier writes have ended, even when these failed. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#last.then(work, work);
     this.#last = turn.catch(() => {});

@@ -23,7 +23,7 @@ import { type Examples, introduction, tagTexts } from './texts.ts';
 
 const text = { type: 'string' } as const;
 
-/** Headers of answers, which operations refer to by name. */
+/** Descriptions of answer headers. Operations refer to them by name. */
 const sharedHeaders = {
   'X-Request-Id': { description: 'Id de la petición; se conserva el que usted envíe', schema: text, required: true },
   'Retry-After': { description: 'Segundos hasta que valga la pena repetir', schema: { type: 'integer' } },
@@ -41,7 +41,7 @@ type Document = ReturnType<typeof createDocument>;
 
 /**
  * The OpenAPI 3.1 document of the whole API, made from the schemas that check requests and answers.
- * @param baseUrl without a slash at its end; empty: the server that serves the document
+ * @param baseUrl the API's address without a slash at its end, or empty for the server that serves the document
  */
 export function makeDocument(baseUrl: string, examples: Examples): Document {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
@@ -79,9 +79,9 @@ export function makeDocument(baseUrl: string, examples: Examples): Document {
 }
 
 /**
- * Numbers of a query are checked as text by a pattern: the document shows the number and its default, which zod omits
- * for a transformed value. Our own schemas of answers are closed, so that a test fails on an undeclared field; the
- * document leaves them open, since v1 may gain fields.
+ * Adapts a schema for the document. A number in a query is checked as text with a pattern, but the document shows a
+ * number. It also shows the default, which zod omits for a transformed value. Schemas of answers forbid undeclared
+ * fields, so that a test finds such a field. The document allows them, because v1 may gain fields.
  */
 const adaptSchema: ZodOpenApiOverride = ({ zodSchema, jsonSchema, io }) => {
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
@@ -120,7 +120,7 @@ function describe(name: string, operation: Operation, examples: Examples): ZodOp
   };
 }
 
-/** The lowest plan that may call, in the words of the document. */
+/** Returns the document's sentence about the lowest plan that may call. */
 function planText(access: Access): string {
   if (access === 'calendar' || access === 'calendar_feed')
     return 'En todos los planes y con el token de pruebas; no consume cuota.';
@@ -156,7 +156,7 @@ function success(operation: Operation, answer: unknown) {
   };
 }
 
-/** One response per status, which names its codes. */
+/** Returns one response per error status, whose description lists the error codes. */
 function failures(operation: Operation): ZodOpenApiResponsesObject {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of problemsOf(operation)) {
@@ -183,9 +183,7 @@ const listId = z
   .regex(/^[0-9]{1,15}$/)
   .meta({ description: 'Número de la lista', example: '1' });
 
-/**
- * Parameters of paths. The document alone uses these schemas: handlers check the texts, each with its own error code.
- */
+/** Schemas of path parameters for the document. Handlers check these texts themselves, each with its own error code. */
 const pathParameters: Readonly<Record<ParameterOf<Operations[keyof Operations]['path']>, z.ZodType>> = {
   ruc: rucText.meta({ description: 'RUC de 11 dígitos', example: '20990000019' }),
   anio: z
@@ -215,7 +213,7 @@ function pathSchema(path: string): z.ZodObject | undefined {
 
 const dayExample = '2026-11-26';
 
-/** Texts of query parameters and headers whose schema has none. A name means the same in every operation. */
+/** Texts of query parameters and headers whose schema has no text. A name means the same in every operation. */
 const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   q: { description: 'De 3 a 100 letras o dígitos de la razón social', example: 'comercial prueba', minLength: 3 },
   limite: { description: 'Cuántos resultados trae una página' },
@@ -240,7 +238,7 @@ const parameterTexts: Readonly<Record<string, Record<string, unknown>>> = {
   token: { description: 'Solo el token de pruebas; uno propio va en la cabecera Authorization y aquí se rechaza' },
 };
 
-/** Adds the shared texts to the parameters. A parameter's own text wins. */
+/** Adds `parameterTexts` to the parameters of a query. A text in the parameter's own schema is kept. */
 function withTexts(query: z.ZodObject): z.ZodObject {
   const shape = Object.entries(query.shape as Record<string, z.ZodType>);
   const shown = shape.map(([name, schema]) => [name, schema.meta({ ...parameterTexts[name], ...schema.meta() })]);
@@ -266,12 +264,12 @@ const accessProblems: Readonly<Record<Access, readonly ProblemCode[]>> = {
   calendar_feed: ['anio_no_disponible'],
 };
 const bodyProblems: readonly ProblemCode[] = ['json_invalido', 'cuerpo_demasiado_grande', 'tipo_no_admitido'];
-/** Charged operations read the registers. */
+/** Problems of operations that charge units. These operations read the registers, which may not be loaded yet. */
 const chargeProblems: readonly ProblemCode[] = ['cuota_agotada', 'padron_no_disponible'];
-/** Parameters whose resource belongs to an account, and may not exist. */
+/** Path parameters that identify something of an account. It may not exist, so `recurso_no_encontrado` is possible. */
 const idParameters = new Set<PathParameter>(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id']);
 
-/** Answered before the operation is known, or when there is none. */
+/** Problems that are answered before the operation is known, or when no operation matches. */
 export const problemsOfNoOperation: readonly ProblemCode[] = [
   'peticion_mal_formada',
   'peticion_incompleta',
@@ -280,7 +278,6 @@ export const problemsOfNoOperation: readonly ProblemCode[] = [
   'metodo_no_permitido',
 ];
 
-/** Every code that an operation can answer with. */
 export function problemsOf(operation: Operation): readonly ProblemCode[] {
   const { access, body, charge, path, problems: own = [] } = operation;
   const codes = new Set<ProblemCode>([

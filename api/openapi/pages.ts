@@ -1,7 +1,7 @@
 import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
 import { problemTexts } from './problem-texts.ts';
 
-/** Pages for people. Nothing of a request is written into them, so they need no escaping of input. */
+/** HTML pages for people. The pages contain no text of a request, so no input needs escaping. */
 
 const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
 code{background:#eee;padding:.1em .3em;overflow-wrap:anywhere}td,th{text-align:left;padding:.3em 1em .3em 0;vertical-align:top}`;
@@ -49,7 +49,7 @@ function html(text: string): string {
     .replace(/`([^`]+)`/g, '<code>$1</code>');
 }
 
-/** Swagger UI over our own document, in Spanish. It fetches nothing from elsewhere and sends the document nowhere. */
+/** The page with Swagger UI in Spanish. It loads files only from this server and sends the document to nobody. */
 export const documentationPage = `<!doctype html>
 <html lang="es"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Padrón · API</title><link rel="stylesheet" href="docs/swagger-ui.css">
@@ -62,7 +62,7 @@ export const documentationPage = `<!doctype html>
 <body><div id="api"></div><script src="docs/swagger-ui-bundle.js"></script><script src="docs/start.js"></script></body></html>
 `;
 
-/** Translations of Swagger UI's own texts, which exist in English only. A test compares each key with its source. */
+/** Translations of Swagger UI's own texts, which exist only in English. A test compares each key with Swagger UI. */
 export const spanishTexts: Readonly<Record<string, string>> = {
   Servers: 'Servidor',
   Authorize: 'Poner el token',
@@ -107,7 +107,7 @@ export const spanishTexts: Readonly<Record<string, string>> = {
   'Failed to load API definition.': 'No se pudo leer openapi.json. Vuelva a cargar la página.',
 };
 
-// Texts are replaced as they appear, since Swagger UI renders again at every click. Our own texts are no keys.
+// The script translates each text when it appears, because Swagger UI renders again at every click.
 export const documentationStart = `const texts = ${JSON.stringify(spanishTexts)};
 const api = document.getElementById('api');
 function translate(root) {

@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../../schemas/http/problem.ts';
 
-/** When a problem occurs, and what the caller can do about it. Spanish. */
+/** Spanish texts about when a problem occurs and what the caller can do about it. */
 interface ProblemText {
   cuando: string;
   remedio: string;

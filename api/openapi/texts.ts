@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../operations.ts';
 
-/** Checks a notice's signature without a library. The documentation and the README show it, and a test runs it. */
+/** Python code that checks a notice's signature without a library. The documentation shows it, and a test runs it. */
 export const pythonCheck = `import base64, hashlib, hmac, time
 
 def verify_notice(body: bytes, headers, secret: str) -> None:
@@ -14,7 +14,6 @@ def verify_notice(body: bytes, headers, secret: str) -> None:
     if not any(hmac.compare_digest(expected, one.encode()) for one in headers["X-Service-Signature"].split()):
         raise ValueError("the notice is not signed with this secret")`;
 
-/** The documentation's introduction in Markdown. */
 export const introduction = `Consultas, calendario tributario y avisos sobre los padrones públicos del RUC. No es una consulta en línea a
 la autoridad: los padrones se descargan cada madrugada y cada respuesta da la fecha de su dato (\`meta.fecha_dato\`). Un 404 afirma
 algo de una edición fechada; cuando falta un almacén la respuesta es 503, nunca «no encontrado».
@@ -95,14 +94,14 @@ export const tagTexts: Readonly<Record<Operation['tag'], string>> = {
   Cuenta: 'Plan, cuota y límites',
 };
 
-/** An operation's example: the body of a request and the answer to it. */
+/** An operation's example: a request body and the answer to the request. */
 export interface Example {
   body?: unknown;
   answer?: unknown;
 }
 export type Examples = Readonly<Record<string, Example>>;
 
-/** Real answers. The end-to-end suite requests each again and compares it (`vitest -u` rewrites them). */
+/** File of real answers. The end-to-end tests repeat the requests and compare (`vitest -u` rewrites the file). */
 export const examplesUrl = new URL('examples.json', import.meta.url);
 
 export function readExamples(): Examples {

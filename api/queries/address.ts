@@ -1,4 +1,4 @@
-/** The daily register's cells that make up an address, named as in schemas/registers.ts. */
+/** The cells of the daily register that make up an address. Their names are from schemas/registers.ts. */
 export interface AddressCells {
   tipo_via: string;
   nombre_via: string;
@@ -13,9 +13,9 @@ export interface AddressCells {
 }
 
 /**
- * The fiscal address in one line: street, number, interior, flat, block, lot, kilometre, zone; null when all are empty.
- * Nothing is added that the register does not write. Names of places are left out, since they have fields of their own.
- * `SN` and `S/N` (no number) are the register's own words and stay.
+ * Returns the fiscal address in one line: street, number, interior, flat, block, lot, kilometre, zone. Returns null
+ * when all cells are empty. Nothing is added but labels such as `NRO.`. Names of places are left out, because answers
+ * have other fields for them. `SN` and `S/N` (no number) stay, because the register writes them.
  */
 export function composeAddress(cells: AddressCells): string | null {
   const parts = [
@@ -39,7 +39,7 @@ function labelled(label: string, cell: string): string {
   return text === '' ? '' : `${label} ${text}`;
 }
 
-/** A cell without a letter or a digit is empty: the register writes `-`, `--`, `----` and `-.-` for that. */
+/** Returns '' for a cell without a letter or digit: the register writes `-`, `--`, `----` and `-.-` in empty cells. */
 export function clean(cell: string): string {
   return /[\p{L}\p{N}]/u.test(cell) ? cell.trim().replace(/\s+/g, ' ') : '';
 }

@@ -6,7 +6,7 @@ export interface NaturalPersonAnswers {
   accountId: number;
   tokenId: string;
   contract: string;
-  /** The audit gets one row for each. */
+  /** The audit gets one row for each RUC. */
   rucs: readonly string[];
   route: string;
   requestId: string;
@@ -15,9 +15,9 @@ export interface NaturalPersonAnswers {
 export type RecordAnswers = (answers: NaturalPersonAnswers) => Promise<void>;
 
 /**
- * Writes the audit rows before the answer is sent. If the process dies in between, there are rows for an answer that
- * nobody got, but never an answer without rows. The RUC is stored as HMAC-SHA256 under a key from the environment: we
- * can answer who asked about a given RUC, while the table alone names nobody.
+ * Writes the audit rows before the answer is sent. If the process dies in between, rows exist for an answer that nobody
+ * got, but no answer exists without rows. The RUC is stored as HMAC-SHA256 under a key from the environment, so we can
+ * find who asked about a given RUC, while the table alone names nobody.
  */
 export function makeAudit(pool: Pool, key: string): RecordAnswers {
   return async ({ accountId, tokenId, contract, rucs, route, requestId }) => {

@@ -3,17 +3,17 @@ import { checkRuc, isCompany } from '../../schemas/ruc.ts';
 import { contractRequired, rucProblem } from '../checks.ts';
 import type { FoundRecord } from './record.ts';
 
-/** A batch before anything is looked up. */
+/** A checked batch whose RUCs are not looked up yet. */
 export interface BatchPlan {
-  /** In the order of the input, with repeats: the RUC to look up, or the entry that refuses it. */
+  /** One item per RUC of the input, in its order and with repeats: the RUC to look up, or the entry that refuses it. */
   entries: readonly (string | BatchEntry)[];
   /** The distinct RUCs to look up. */
   wanted: readonly string[];
-  /** The natural persons among them. */
+  /** The RUCs in `wanted` that belong to natural persons. */
   persons: readonly string[];
 }
 
-/** Judges each RUC alone: the others are looked up even when one is wrong or needs a contract. */
+/** Checks each RUC alone, so a RUC that is wrong or needs a contract does not stop the look-up of the others. */
 export function planBatch(texts: readonly string[], hasContract: boolean): BatchPlan {
   const entries = texts.map((text) => refusalOf(text, hasContract) ?? text);
   const wanted = [...new Set(entries.filter((entry) => typeof entry === 'string'))];
@@ -30,7 +30,7 @@ function refusalOf(ruc: string, hasContract: boolean): BatchEntry | null {
   return { ruc, encontrado: null, codigo: 'contrato_requerido', mensaje: contractRequired().message };
 }
 
-/** The entries of the answer. @param found the result of each wanted RUC */
+/** Makes the answer's entries. @param found the result of the look-up for each RUC in `plan.wanted` */
 export function batchEntries(plan: BatchPlan, found: ReadonlyMap<string, FoundRecord>): BatchEntry[] {
   return plan.entries.map((entry) => (typeof entry === 'string' ? entryOf(entry, found.get(entry)!) : entry));
 }

@@ -14,9 +14,7 @@ import {
   rowsByRegister,
 } from './record.ts';
 
-/**
- * A RUC's current cells by register, and the editions that they come from; the daily register is always among these.
- */
+/** A RUC's current cells by register, and the editions they come from. `editions` always has the daily register. */
 export interface CurrentRows {
   editions: ServedRegisters;
   cells: CellsByRegister;
@@ -28,7 +26,7 @@ interface CurrentRowsDependencies {
 }
 
 /**
- * Reads a RUC's rows from all registers at once and returns those of the named registers.
+ * Reads a RUC's rows from all registers in one look-up, and returns the rows of the registers in `names`.
  * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
  */
 export function makeReadCurrentRows(
@@ -54,9 +52,7 @@ export function makeReadCurrentRows(
   };
 }
 
-/**
- * The snapshot, with the newer edition of each register whose row comes from an edition that is still being written.
- */
+/** Returns the snapshot, but with a newer edition for each register whose row an unfinished edition already wrote. */
 async function editionsOf(
   catalogue: Catalogue,
   before: ServedRegisters,
@@ -78,8 +74,8 @@ function unavailable(error: unknown): never {
 }
 
 /**
- * A taxpayer's record from all registers. The daily register alone decides whether the taxpayer exists; the others add
- * to it.
+ * Finds a taxpayer's record in all registers. The daily register alone decides whether the taxpayer exists; the other
+ * registers only add fields to the record.
  * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
  */
 export type FindRecord = (ruc: string) => Promise<FoundRecord>;
@@ -95,27 +91,27 @@ export function makeFindRecord(dependencies: FindRecordDependencies): FindRecord
 }
 
 /**
- * Checks that the store holds a register at all. "Not in the register" is a claim that only such a store can make: one
- * that lost a register's rows must not answer that a RUC does not exist, or that nobody is on a list.
+ * Checks that the store holds rows of a register before an answer says that a RUC is not in it. Without this check, a
+ * store that lost a register's rows would answer that a RUC does not exist, or that nobody is on a list.
  */
 export interface PresenceCheck {
   /** Remembers what a look-up of this RUC found. */
   note(ruc: string, rows: readonly StoredRow[]): void;
-  /** Rejects when the store does not answer, or holds no row of one of the registers. */
+  /** Rejects when the store does not answer, or when it holds no row of one of these registers. */
   require(names: readonly RegisterName[]): Promise<void>;
 }
 
-/** How long a check that passed counts. */
+/** A passed check counts for 5 seconds. api/last-known.ts explains each of these limits. */
 const limits = { freshMs: 5_000, servesMs: 5_000, loadTimeoutMs: 2_000, retryAfterMs: 0, maxEntries: 10 };
 
 /**
- * A query for any row of a register takes a quarter of a second at full size, because the table is ordered by RUC. So
- * the check first looks up the key that was last found in the register, at the cost of one look-up. Rows are marked as
- * deleted and never removed, so a store that holds the register still has that key.
+ * Makes a check that usually costs one look-up. A query for any row of a register takes a quarter of a second at full
+ * size, because the table is ordered by RUC. So the check first looks up the RUC that was last seen in the register.
+ * Rows are marked as deleted and never removed, so a store that holds the register still has that RUC.
  */
 export function makePresenceCheck(taxpayers: Taxpayers, now?: () => number): PresenceCheck {
   const lastSeen = new Map<number, string>();
-  // Only success is remembered: a failure is an error, and the next request checks again.
+  // Only a passed check is remembered. After a failed check, the next request checks again.
   const presence = makeLastKnown(
     async (name: RegisterName) => {
       const { code } = registers[name];

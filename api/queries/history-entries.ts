@@ -9,7 +9,7 @@ import type { ChangeKey } from './register-changes.ts';
 export interface HistoryChange extends ChangeKey {
   before: readonly string[] | null;
   after: readonly string[] | null;
-  /** When the RUC returns to the register: its row before it left. */
+  /** The RUC's row before it left the register, when this change is its return; otherwise null. */
   lastKnown: readonly string[] | null;
 }
 
@@ -18,9 +18,9 @@ export type ChangedField = Pick<HistoryEntry, 'operacion' | 'campo' | 'antes' | 
 const operations = { c: 'alta', u: 'cambio', d: 'baja' } as const;
 
 /**
- * One entry per field whose shown value differs. Appearing and disappearing are one entry each, as in a watch list's
- * events: the fields of a first row are no changes. When a RUC returns, the fields that differ from its last row
- * follow.
+ * Makes one entry per field whose shown value differs. A RUC that appears in a register or leaves it makes one entry,
+ * as in a watch list's events, because the fields of a first row did not change. When a RUC returns, that entry is
+ * followed by one entry for each field that differs from its last row.
  */
 export function entriesOf(
   ruc: string,
@@ -35,7 +35,10 @@ export function entriesOf(
   return [{ operacion, ...presence }, ...changed];
 }
 
-/** A bar appears as its sanctions, a list as the record's field that it decides, a taxpayer as its RUC. */
+/**
+ * The field of the entry when a RUC appears in a register or leaves it: `sanciones` in a register of barred suppliers,
+ * the record's field that a list decides, or `ruc`.
+ */
 function presenceOf(
   ruc: string,
   register: HistoryChange['register'],
@@ -63,7 +66,7 @@ function differences(before: Fields, after: Fields): ChangedField[] {
 export type FieldValue = HistoryEntry['antes'];
 type Fields = Readonly<Record<string, FieldValue>>;
 
-/** The fields that a history shows of each register: the record's fields, then columns that are no field of it. */
+/** The fields that a history shows for each register: the fields of the record, then columns that the record lacks. */
 const fieldsOf: Readonly<Record<RegisterName, (cells: readonly string[]) => Fields>> = {
   padron_reducido(cells) {
     const { nombre, estado, condicion, ubigeo, direccion } = dailyFields(cells);
@@ -82,7 +85,7 @@ const fieldsOf: Readonly<Record<RegisterName, (cells: readonly string[]) => Fiel
       ...monthlyFields(cells),
       estado: displayedOrNull(text('estado'), displayEstado),
       condicion: displayedOrNull(text('condicion'), displayCondicion),
-      // This may repeat actividad_economica, which falls back to it where revision 4 is empty.
+      // This may repeat actividad_economica, which shows ciiu3_principal when the cell of CIIU revision 4 is empty.
       ciiu3_principal: text('ciiu3_principal'),
       ciiu3_secundaria: text('ciiu3_secundaria'),
       tipo_contabilidad: text('tipo_contabilidad'),

@@ -9,7 +9,7 @@ import type { Taxpayers } from './look-up.ts';
 import { cellsByName, rowsByRegister, sourcesOf } from './record.ts';
 import type { ChangeKey, RegisterChanges, StoredChange } from './register-changes.ts';
 
-/** `daily` is the daily register's edition that the answer rests on. */
+/** `daily` is the edition of the daily register on which the answer is based. */
 export type FoundHistory =
   | { isFound: false; daily: ServedRegister }
   | {
@@ -28,8 +28,8 @@ export interface HistorySources {
 }
 
 /**
- * A RUC's changes in all registers, newest first; `after` is the last entry that the caller has. A RUC that the daily
- * register never had is found when another register has a change of it.
+ * Returns a RUC's changes in all registers, newest first. `after` is the place of the last entry that the caller
+ * already has. A RUC that the daily register never had also counts as found when another register has a change of it.
  * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
  */
 export type FindHistory = (
@@ -60,7 +60,7 @@ export function makeFindHistory({ catalogue, past, taxpayers, changes }: History
     return { isFound: true, daily, entries, next, sources: sourcesOf(registerNames, editions) };
   };
 
-  /** Whether the daily register has a row: a RUC that never changed has one, and no history. */
+  /** Whether the daily register has or had the RUC. A RUC that never changed has a row but no history. */
   async function wasHeld(ruc: string): Promise<boolean> {
     const rows = await taxpayers.find(ruc).catch(unavailable);
     presence.note(ruc, rows);
@@ -70,7 +70,7 @@ export function makeFindHistory({ catalogue, past, taxpayers, changes }: History
   }
 }
 
-/** The snapshot, with the newer edition of each register whose unfinished edition already holds a change of the RUC. */
+/** Returns the snapshot, but with a newer edition for each register whose unfinished edition changed the RUC. */
 async function editionsOf(
   catalogue: Catalogue,
   before: ServedRegisters,
@@ -93,7 +93,7 @@ function unavailable(error: unknown): never {
 /** An entry's place: the day, register and edition of its change, and its index among that change's entries. */
 export interface HistoryPlace {
   day: string;
-  /** Register.code */
+  /** The register's `code` in schemas/registers.ts. */
   register: number;
   edition: number;
   entry: number;
@@ -101,13 +101,13 @@ export interface HistoryPlace {
 
 export interface DatedChange extends ChangeKey {
   day: string;
-  /** When the RUC returns: the change with which it left the register. */
+  /** The change with which the RUC left the register, when this change is its return; otherwise null. */
   left: ChangeKey | null;
 }
 
 /**
  * Sorts changes newest first: by the day of the data, then by register, then by edition. A change that arrives later
- * never moves the others, so a cursor neither skips nor repeats.
+ * does not change the order of the others, so a cursor skips no entry and repeats none.
  */
 export function inOrder(keys: readonly ChangeKey[], facts: FactsOf): DatedChange[] {
   const oldestFirst = [...keys].sort((one, other) => one.edition - other.edition);
@@ -127,7 +127,10 @@ export function inOrder(keys: readonly ChangeKey[], facts: FactsOf): DatedChange
 /** Rows may hold long texts, so the number of changes in one read is limited. */
 const changesPerRead = 100;
 
-/** At most `maxEntries` entries after a place, and the place where the next page continues, or null. */
+/**
+ * Returns at most `maxEntries` entries after the place `after`. `next` is the place of the last returned entry, or null
+ * when no entry follows it.
+ */
 export async function pageOf(
   ruc: string,
   ordered: readonly DatedChange[],

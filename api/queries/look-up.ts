@@ -4,12 +4,12 @@ import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { inSharedSpan } from '../../pipelines/runtime/tracing/span.ts';
 
 /**
- * Decides when a batch of look-ups is sent. While no query runs, a batch leaves in the next turn of the event loop, so
- * a lone look-up does not wait. While a query runs, look-ups gather until it ends, or until they have waited `waitMs`
- * and fewer than `inFlight` queries run.
+ * Decides when a batch of look-ups is sent. While no query runs, a batch is sent in the next turn of the event loop, so
+ * a single look-up does not wait. While a query runs, look-ups gather until that query ends, or until they have waited
+ * `waitMs` and fewer than `inFlight` queries run.
  */
 interface BatchGate {
-  /** DataLoader's batchScheduleFn: called once per new batch with the function that sends it. */
+  /** DataLoader's batchScheduleFn, which DataLoader calls once per new batch with the function that sends the batch. */
   schedule(send: () => void): void;
   /** Wraps a batch's query, so that the gate knows when the query has ended. */
   during<Result>(query: () => Promise<Result>): Promise<Result>;
@@ -22,14 +22,14 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   const sendNext = () => {
     const batch = gathered.shift();
     if (batch === undefined) return;
-    // send() starts the query through during(). Counting there would let two batches pass in one turn.
+    // send() starts the query through during(). If during() counted the query, two batches could be sent in one turn.
     running += 1;
     batch.send();
   };
   const sendDue = () => {
     while (gathered.length > 0 && running < limits.inFlight) {
       const waited = performance.now() - gathered[0]!.since;
-      // When a second batch is gathering, the first is full and leaves.
+      // A second batch gathers only when the first batch is full, so the full batch is sent without waiting longer.
       if (running > 0 && gathered.length === 1 && waited < limits.waitMs - 0.5) return;
       sendNext();
     }
@@ -38,8 +38,8 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
   return {
     schedule(send) {
       gathered.push({ send, since: performance.now() });
-      // Never send at once: DataLoader adds the key to its new batch only after this call. A batch that was sent before
-      // would leave the look-up waiting for ever.
+      // Do not call `send` here: DataLoader adds the key to its new batch only after this call returns. If the batch
+      // were sent earlier, the look-up would wait for ever.
       if (running === 0 || gathered.length > 1) setImmediate(sendDue);
       setTimeout(sendDue, limits.waitMs);
     },
@@ -55,10 +55,10 @@ export function makeBatchGate(limits: { waitMs: number; inFlight: number }): Bat
 }
 
 /**
- * Settings of short queries. One thread, since all look-ups share the engine. A whole answer or an error, never the
- * start of an answer. Small steps through the index, since single RUCs are sought and no ranges. The newer analyzer,
- * the pass of conditions over columns and the condition cache pay only in long queries; without them a look-up costs a
- * sixth less.
+ * Settings for short queries. A query gets one thread, because all look-ups share the engine. `wait_end_of_query` makes
+ * the engine send a whole answer or an error, never the start of an answer. Fine steps through the index suit look-ups
+ * of single RUCs. The last three settings turn off features that help only long queries: the newer analyzer, the move
+ * of conditions to PREWHERE and the condition cache. Without these features a look-up costs a sixth less.
  */
 const settings = {
   max_threads: 1,
@@ -87,8 +87,8 @@ export interface SharedQueryLimits {
 }
 
 /**
- * Answers by RUC, with one query for all that are asked for together; in traces the query belongs to the first request
- * that waits for it and is linked with the others.
+ * Makes a function that answers for one RUC. Calls that wait at the same time share one query. In traces the query
+ * belongs to the first request that waits for it and is linked with the others.
  */
 export function makeSharedQuery<Answer>(
   name: string,
@@ -113,21 +113,21 @@ export function makeSharedQuery<Answer>(
 
 /** One RUC's current row in a register. */
 export interface StoredRow {
-  /** Register.code */
+  /** The register's `code` in schemas/registers.ts. */
   register: number;
-  /** The edition that wrote it. */
+  /** The edition that wrote the row. */
   version: number;
-  /** The RUC left the register with this edition, and the row has no cells. */
+  /** True when the RUC left the register with edition `version`. Such a row has no cells. */
   isDeleted: boolean;
   /** In the order of the register's columns. */
   cells: readonly string[];
 }
 
 /**
- * Reads ClickHouse's RowBinary of (ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row String), little
- * endian, with a string's length before it as LEB128, in any order. The table holds superseded rows until they are
- * merged away, so only the newest row per RUC and register is returned. Rows marked as deleted are returned too,
- * because the edition with which a RUC left is part of the answer.
+ * Reads rows in ClickHouse's format RowBinary: ruc UInt64, register UInt8, version UInt64, is_deleted UInt8, row
+ * String. Numbers are little endian, a string has its length before it as LEB128, and the rows have no order.
+ * ClickHouse keeps superseded rows until it merges them away, so only the newest row per RUC and register is returned.
+ * Rows marked as deleted are returned too, because the answer needs the edition with which a RUC left.
  * @throws RangeError when the bytes end inside a row
  */
 export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
@@ -154,7 +154,7 @@ export function readTaxpayerRows(bytes: Buffer): Map<number, StoredRow[]> {
   return found;
 }
 
-// RUCs and editions are far below 2^53, so a number holds them.
+// RUCs and editions are far below 2^53, so a JavaScript number holds them exactly.
 function readUInt64(bytes: Buffer, at: number): number {
   return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
 }
@@ -173,20 +173,20 @@ function readLength(bytes: Buffer, at: number): { length: number; start: number 
 }
 
 /**
- * Current rows of RUCs, with all registers of a RUC in one read. Look-ups that wait at the same time share a query: the
- * engine spends 1.5 ms of CPU per query and 0.08 ms per RUC, so one query per look-up would stop near 400 a second.
+ * Current rows of RUCs, with all registers of a RUC in one read. Look-ups that wait at the same time share a query,
+ * because the engine spends 1.5 ms of CPU per query and 0.08 ms per RUC. With one query per look-up, the limit would be
+ * near 400 look-ups a second.
  */
 export interface Taxpayers {
   /**
-   * The newest row, also a deleted one, of each register that ever held the RUC. Rejects when ClickHouse does not
-   * answer.
+   * Returns the newest row of each register that ever held the RUC, even when that row is marked as deleted. Rejects
+   * when ClickHouse does not answer.
    */
   find(ruc: string): Promise<readonly StoredRow[]>;
-  /** `find` for many RUCs at once. */
   findMany(rucs: readonly string[]): Promise<readonly (readonly StoredRow[])[]>;
   /**
-   * The key of any row in the register; null when the store holds none, so that "not found" would be an unfounded
-   * claim.
+   * Returns the RUC of any row in the register, or null when the store holds no row of it. After null, an answer must
+   * not claim that a RUC is not in the register.
    */
   anyKeyOf(code: number): Promise<string | null>;
 }
@@ -219,9 +219,8 @@ export function makeTaxpayers(clickhouse: ClickHouseClient, limits: LookupLimits
 }
 
 async function readBatch(clickhouse: ClickHouseClient, rucs: readonly string[]): Promise<(readonly StoredRow[])[]> {
-  // RUCs were checked to be digits, so they may stand in the query's text, which spares the engine a parameter.
-  // Superseded rows are few before they are merged away, so choosing the newest here is cheaper than sorting in the
-  // engine.
+  // The RUCs were checked to be only digits, so they are safe in the query's text, which spares the engine a parameter.
+  // Few superseded rows are not merged away yet, so choosing the newest row here is cheaper than sorting in the engine.
   const bytes = await queryBytes(
     clickhouse,
     `SELECT ruc, register, version, is_deleted, row FROM taxpayer WHERE ruc IN (${rucs.join(',')}) FORMAT RowBinary`,

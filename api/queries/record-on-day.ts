@@ -19,10 +19,10 @@ import {
 import type { EarlierRow, RegisterChanges } from './register-changes.ts';
 
 /**
- * A taxpayer's record as of a day (YYYY-MM-DD, not in the future): from each register the highest-numbered complete
- * edition that is dated that day or before. A register without one adds nothing.
- * @throws ApiProblem fecha_sin_datos before the daily register's first edition, padron_no_disponible,
- *   servicio_no_disponible
+ * Finds a taxpayer's record as of a day (YYYY-MM-DD, not in the future). Each register is read in its highest-numbered
+ * complete edition that is dated on that day or before. A register without such an edition adds nothing.
+ * @throws ApiProblem fecha_sin_datos when the day is before the daily register's first edition, padron_no_disponible
+ *   while the daily register was never loaded, servicio_no_disponible
  */
 export type FindRecordOnDay = (ruc: string, day: string) => Promise<FoundRecord>;
 
@@ -33,7 +33,8 @@ export interface RecordOnDayDependencies extends RecordDependencies {
 }
 
 /**
- * History is written before state, but a replica may get it later, and a rebuild exchanges one table after the other.
+ * Milliseconds before the history is read again, when it lacks a change that the state already has. History is written
+ * before state, but a replica may receive it later, and a rebuild exchanges the two tables one after the other.
  */
 const retryAfterMs = 100;
 
@@ -70,7 +71,7 @@ async function cellsOn(
     .filter((name) => editions[name] !== undefined && rows[name] !== undefined)
     .map((name) => ({ register: name, row: rows[name]!, edition: editions[name]!.edition.number }));
   const areCurrent = wanted.every(({ row, edition }) => row.version <= edition);
-  // The history is read after the state, never before: a later state may include a change that the history lacked.
+  // Read the history after the state: a state that is read later may contain a change that the history lacked.
   let earlier = areCurrent ? [] : await changes.earlierRows(ruc).catch(unavailable);
   for (let attempt = 1; ; attempt += 1) {
     const facts = await past.facts(namedEditions(wanted, earlier));
@@ -105,22 +106,25 @@ function unavailable(error: unknown): never {
   throw storeUnavailable(error);
 }
 
-/** A RUC's row in a register, wanted as it was in an edition. */
+/** A RUC's current row in a register, and the edition for which the row is wanted. */
 interface WantedRow {
   register: RecordRegister;
-  /** The current row. */
   row: StoredRow;
   edition: number;
 }
 
-/** `cells` as `edition` wrote or found them; null when the register did not have the RUC. */
+/**
+ * `cells` are what `edition` wrote or what it found before its change, in the columns of `edition`. They are null when
+ * the register did not have the RUC.
+ */
 type RowOnDay = { edition: number; cells: readonly string[] | null } | 'unknown';
 
 /**
- * A RUC's row in an earlier edition: the current row when no later edition wrote it, else what the first later change
- * found before itself. A row that only a re-baseline wrote later did not change, so the current row counts, as today's
- * parser reads it. A RUC that the old parser missed therefore exists on earlier days too, because the register always
- * had it. `unknown` means that a later change wrote the row, but the history that was read lacks it.
+ * Returns a RUC's row as it was in `edition`. When no later edition wrote the row, this is the current row; otherwise
+ * it is the row that the first later change replaced. When only a re-baseline wrote the row later, the row did not
+ * change, so the current row counts, as today's parser reads it. A RUC that the old parser missed therefore exists on
+ * earlier days too, because the register always had it. `unknown` means that a later change wrote the row, but
+ * `earlier` lacks that change.
  */
 export function rowOnDay(
   { register, row, edition }: WantedRow,

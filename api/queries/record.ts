@@ -14,8 +14,8 @@ import { clean, composeAddress } from './address.ts';
 import type { StoredRow } from './look-up.ts';
 
 /**
- * Brings a row's cells into today's order of columns, by the names of the columns with which it was written. A column
- * that the row lacks, or that was not known on the requested day, is empty.
+ * Puts a row's cells into today's order of columns. `written` names the columns of the row, and `known` names the
+ * columns of the edition on the requested day. A cell is empty when its column is missing in one of them.
  */
 export function cellsByName(
   register: RegisterName,
@@ -28,22 +28,21 @@ export function cellsByName(
   return columns.map(({ name }) => (known.includes(name) ? (cells[written.indexOf(name)] ?? '') : ''));
 }
 
-/** `daily` is the daily register's edition that decided whether the taxpayer was found. */
+/** `daily` is the edition of the daily register that decided whether the taxpayer was found. */
 export type FoundRecord =
   | { isFound: false; daily: ServedRegister }
   | { isFound: true; daily: ServedRegister; data: TaxpayerRecord; sources: RecordSources };
 
-/** A RUC's cells by register, without registers that do not have it or were never loaded. */
+/** A RUC's cells by register. A register that does not have the RUC, or that was never loaded, is missing. */
 export type CellsByRegister = Partial<Record<RegisterName, readonly string[]>>;
 export type RowsByRegister = Partial<Record<RegisterName, StoredRow>>;
 
 export interface RecordDependencies {
   ubigeos: UbigeoCatalogue;
-  /** Called for each record whose ubigeo the catalogue does not know. */
   countUnknownUbigeo(): void;
 }
 
-/** Makes the record of these cells. The daily register, which must be in `editions`, decides whether it exists. */
+/** Makes a record from `cells`. `editions` must have the daily register, which decides whether the taxpayer exists. */
 export function recordFound(
   ruc: string,
   editions: ServedRegisters,
@@ -52,8 +51,7 @@ export function recordFound(
 ): FoundRecord {
   const daily = editions.padron_reducido!;
   if (cells.padron_reducido === undefined) return { isFound: false, daily };
-  // Null when the list was never loaded. Rows of a first edition that is still being written are incomplete, so they do
-  // not count.
+  // Returns null when the list has no complete edition yet: the rows of an unfinished first edition are incomplete.
   const isListed = (name: RecordRegister) => (editions[name] === undefined ? null : cells[name] !== undefined);
   const rows = {
     padron_reducido: cells.padron_reducido,
@@ -76,8 +74,8 @@ export function rowsByRegister(rows: readonly StoredRow[]): RowsByRegister {
 }
 
 /**
- * The loaded registers that never had the RUC. Before an answer claims that, a presence check must pass for them. When
- * the daily register lacks the RUC, only that one matters, because the others then change nothing.
+ * Returns the loaded registers that never had the RUC. Before an answer says so, a presence check must pass for these
+ * registers. When the daily register lacks the RUC, the other registers do not change the answer and are left out.
  */
 export function absentFrom(
   names: readonly RegisterName[],
@@ -107,7 +105,7 @@ interface RecordSources {
   lastModified: string;
 }
 
-/** `meta.fecha_dato` is the daily register's date; the other registers that add to the record have their own. */
+/** `meta.fecha_dato` is the daily register's date. Other fields of `meta` hold the dates of the other registers. */
 export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters): RecordSources {
   const { fuentes, tag, lastModified } = sourcesOf(recordRegisters, editions);
   return {
@@ -125,7 +123,7 @@ export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters
   };
 }
 
-/** The sources of the loaded registers among these, of which there must be at least one. */
+/** Returns the sources of those registers in `names` that are loaded. At least one must be loaded. */
 export function sourcesOf(
   names: readonly RegisterName[],
   editions: ServedRegisters,
@@ -142,7 +140,7 @@ export function sourcesOf(
 /** One taxpayer's rows, with cells in the order of the register's columns. */
 export interface TaxpayerRows {
   padron_reducido: readonly string[];
-  /** Null when the register does not have the RUC, which proves nothing, or was never loaded. */
+  /** Null when the register does not have the RUC, which proves nothing, or when the register was never loaded. */
   padron_mensual: readonly string[] | null;
   /** Whether the list has the RUC; null when the list was never loaded. */
   agentes_retencion: boolean | null;
@@ -179,7 +177,6 @@ export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: Ubige
   };
 }
 
-/** The daily register's fields of a record. */
 export function dailyFields(cells: readonly string[]) {
   const cell = (name: DailyColumn) => cells[dailyPosition[name]] ?? '';
   return {
@@ -202,7 +199,7 @@ export function dailyFields(cells: readonly string[]) {
   };
 }
 
-/** The monthly register's fields of a record; its ubigeo counts only when the daily register has none. */
+/** The fields of a record from the monthly register. Its ubigeo counts only when the daily register has none. */
 export function monthlyFields(cells: readonly string[]) {
   const text = (name: MonthlyColumn) => textOf(cells[monthlyPosition[name]] ?? '');
   return {
@@ -223,13 +220,13 @@ export function statusOf(cells: readonly string[]): { estado: string; condicion:
   };
 }
 
-/** The cell's text; null for each way in which a register writes an empty cell. */
+/** Returns the cell's text, or null when the register wrote the cell as empty, which may be NO DISPONIBLE. */
 export function textOf(cell: string): string | null {
   const text = clean(cell);
   return text === '' || text === 'NO DISPONIBLE' ? null : text;
 }
 
-/** A count, which may be 0; null for a text that is no whole number. */
+/** Returns the number, which may be 0, or null when the text is not a whole number. */
 function countOf(text: string | null): number | null {
   return text !== null && /^[0-9]{1,9}$/.test(text) ? Number(text) : null;
 }
@@ -244,7 +241,7 @@ function positionsOf<Name extends string>(columns: readonly { name: Name }[]): R
   return Object.fromEntries(columns.map(({ name }, index) => [name, index])) as Record<Name, number>;
 }
 
-/** Counts records with an unknown ubigeo. The code is no label, because a register may write any number of codes. */
+/** Counts records with an unknown ubigeo. The code is not a label, because the number of codes has no limit. */
 export function makeUnknownUbigeoCounter(metrics: Registry): () => void {
   const unknown = new Counter({
     name: 'padron_unknown_ubigeo_total',

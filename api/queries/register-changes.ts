@@ -20,34 +20,33 @@ export interface ChangeKey {
 export interface StoredChange extends ChangeKey, EarlierRow {
   /** Null when the register no longer has the RUC. */
   after: readonly string[] | null;
-  /** The edition that this one undoes. */
+  /** The edition that this change's edition undoes, or null. */
   corrects: number | null;
 }
 
-/**
- * A RUC's changes in ClickHouse, from every edition; rows that a re-baseline wrote without a change are not among them.
- */
+/** A RUC's changes in ClickHouse, from every edition, without rows that a re-baseline wrote without a change. */
 export interface RegisterChanges {
-  /** Earlier rows in the registers of a record. Calls at the same time share one query. */
+  /** Returns the rows that changes replaced, in the registers of a record. Calls at the same time share one query. */
   earlierRows(ruc: string): Promise<readonly EarlierRow[]>;
-  /** The changes in all registers, unordered and without rows. */
+  /** Returns the changes in all registers, in no order and without their rows. */
   keys(ruc: string): Promise<readonly ChangeKey[]>;
-  /** The whole changes with these keys. */
+  /** Returns the changes with these keys, with their rows. */
   read(ruc: string, keys: readonly ChangeKey[]): Promise<readonly StoredChange[]>;
 }
 
-/** Largest number of changes of one RUC: a change a day in every register for a hundred years. */
+/** Largest number of changes that are read for one RUC, about one a day in every register for a hundred years. */
 const maxChanges = 250_000;
 
 /**
- * A look-up as of a day needs history only when the row has changed since, so fewer of these come together. They wait
- * for the running query to end: many small queries would cost more, since a query costs as much as a dozen RUCs.
+ * A look-up as of a day needs history only when the row has changed since that day, so few such look-ups come together.
+ * They wait for the running query to end: a query costs as much as a dozen RUCs, so many small queries cost more.
  */
 const pastGate = { waitMs: 20, inFlight: 1 };
 
 const codesOfRecord = recordRegisters.map((name) => registers[name].code).join(',');
-// RUCs were checked to be digits, and registers and editions are our own numbers, so all may stand in a query's text.
-// After a repeated insert a change is there twice until it is merged away; both are equal, so either will do.
+// RUCs were checked to be only digits, and the numbers of registers and editions are our own. So all of them are safe
+// in a query's text. After a repeated insert a change is stored twice until the copies are merged. The copies are
+// equal, so a query may read either.
 export function makeRegisterChanges(
   clickhouse: ClickHouseClient,
   limits: Pick<LookupLimits, 'maxKeys'>,

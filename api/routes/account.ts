@@ -34,7 +34,7 @@ export function makeAccountHandlers({ catalogue, pool, now }: AccountDependencie
         cuota: {
           limite: use.limit,
           usada: use.used,
-          // A report that arrives late may take the balance below zero.
+          // A report of used units that arrives late may make the balance negative.
           saldo_prepago: Math.max(0, use.prepaid),
           reinicia_en: limaTime(new Date(month.endsAtMs)),
         },

@@ -25,7 +25,9 @@ export interface BatchDependencies {
   idempotentAnswers: IdempotentAnswers;
 }
 
-/** Up to 100 records in one call. A repeat under the same Idempotency-Key gets the same answer free of charge. */
+/**
+ * Answers up to 100 records in one call. A repeat with the same Idempotency-Key gets the same answer free of charge.
+ */
 export function makeBatchHandlers(dependencies: BatchDependencies): Handlers<'consultarLote'> {
   return {
     async consultarLote(_, context) {
@@ -38,14 +40,14 @@ export function makeBatchHandlers(dependencies: BatchDependencies): Handlers<'co
   };
 }
 
-/** Comes before the schema: checking tens of thousands of wrong entries costs more than a look-up. */
+/** Runs before the schema, because checking tens of thousands of wrong entries costs more than a look-up. */
 function refuseTooMany(body: unknown): void {
   const { rucs } = (body ?? {}) as { rucs?: unknown };
   if (!Array.isArray(rucs) || rucs.length <= maxBatchRucs) return;
   throw new ApiProblem('limite_excedido', `Un lote admite hasta ${maxBatchRucs} RUC; se recibieron ${rucs.length}.`);
 }
 
-/** The stored answer under the key, or a new one that is then stored. */
+/** Returns the answer that is stored under the key, or makes a new answer and stores it. */
 async function answerOnce(
   context: ApiContext,
   plan: BatchPlan,
@@ -59,7 +61,7 @@ async function answerOnce(
     throw new ApiProblem('idempotencia_otro_cuerpo', 'Esta Idempotency-Key ya se usó con otro cuerpo. Use otra clave.');
   if (begun.state === 'running') throw stillRunning();
   if (begun.state === 'answered') {
-    // The contract may have ended since the answer was stored. Then natural persons' records are closed again.
+    // The contract may have ended since the answer was stored. Then natural persons' records are refused.
     if (begun.holdsPersons) {
       requireContract(caller);
       await auditAnswer(context, recordAnswers, plan.persons);
@@ -80,8 +82,8 @@ function stillRunning(): ApiProblem {
 }
 
 /**
- * Reserves, looks up, charges. If the process dies before the charge, the caller pays nothing. After it, the answer is
- * stored under its key.
+ * Reserves units, looks up the records and charges for them. If the process dies before the charge, the caller pays
+ * nothing. With a key, one transaction stores the answer and charges, so a caller who paid gets the answer on a repeat.
  */
 async function answerNew(
   context: ApiContext,
@@ -98,7 +100,7 @@ async function answerNew(
   }
   const settle = await inTransaction(pool, async (client) => {
     await idempotentAnswers.keep(client, run, { body, holdsPersons: plan.persons.length > 0 });
-    // Last, since it locks a row that every batch of the account writes.
+    // The charge comes last, because it locks a row that every batch of the account writes.
     return chargeInTransaction(client, reservation, charge);
   });
   settle();
@@ -109,8 +111,8 @@ async function lookUp(
   plan: BatchPlan,
   { catalogue, findRecord }: Pick<BatchDependencies, 'catalogue' | 'findRecord'>,
 ): Promise<{ body: string; charge: number }> {
-  // The snapshot comes before the look-ups, never after: no record is then older than the date in `meta`, and a newer
-  // one states its own date.
+  // Take the snapshot before the look-ups, never after them. Then no record is older than the date in `meta`, and a
+  // newer record states its own date.
   const editions = await catalogue.snapshot();
   const daily = editions.padron_reducido;
   if (daily === undefined) throw registerNotLoaded();

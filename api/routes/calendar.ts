@@ -9,14 +9,14 @@ import { ApiProblem } from '../problems.ts';
 import type { Handlers } from '../router.ts';
 
 export interface CalendarDependencies {
-  /** Called once per answer, so that data and version are of one moment. */
+  /** Returns the current calendar. It is called once per answer, so that data and version belong to the same moment. */
   calendar: () => CurrentCalendar;
   now: () => Date;
 }
 
 const feedType = 'text/calendar; charset=utf-8';
 
-/** Holidays, business days, deadlines and due dates. No engine is asked for any of them. */
+/** Handlers for holidays, business days, deadlines and due dates. None of them asks a database. */
 export function makeCalendarHandlers(dependencies: CalendarDependencies): Handlers<keyof typeof calendarOperations> {
   const kept = makeKeptTexts();
   const answer = <Body extends object>(ask: (moment: Moment) => Answered<Body>) => {
@@ -72,8 +72,8 @@ interface Moment extends CurrentCalendar {
 }
 
 /**
- * One calendar and one date per answer, so that neither midnight in Lima nor a new decree falls between two parts of
- * it.
+ * Reads the calendar and the date once per answer, so that all parts of the answer agree when midnight in Lima passes
+ * or a new decree is loaded meanwhile.
  */
 function momentOf({ calendar, now }: CalendarDependencies): Moment {
   const current = calendar();

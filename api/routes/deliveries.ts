@@ -23,12 +23,11 @@ import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import { requireId, requireWebhook, type WebhookDependencies } from './webhooks.ts';
 
-/** The last attempts of a delivery that are shown, more than a schedule and some resends make. */
+/** Largest number of a delivery's last attempts that are shown. A schedule and some resends make fewer. */
 const maxShownAttempts = 200;
 
 type DeliveryDependencies = Pick<WebhookDependencies, 'catalogue' | 'pool' | 'wake'>;
 
-/** The deliveries of a webhook with their attempts, and sending one again. */
 export function makeDeliveryHandlers(
   dependencies: DeliveryDependencies,
 ): Handlers<'verEntregas' | 'verEntrega' | 'reenviarEntrega'> {
@@ -90,7 +89,7 @@ function shownAttempt(attempt: LoggedAttempt) {
     duracion_ms: durationMs,
     estado_http: httpStatus,
     fallo: failure,
-    // A receiver may respond with any bytes. Those that are not UTF-8 become the replacement character.
+    // A receiver may respond with any bytes. Bytes that are not UTF-8 become the replacement character.
     respuesta: response === null ? null : response.toString('utf8'),
     respuesta_cortada: responseCut,
   };
@@ -112,11 +111,14 @@ function readPlace(cursor: string | undefined): DeliveryPlace | null {
   return { createdMicros: Number(createdMicros), id: id! };
 }
 
-/** Recoveries of one webhook that may run at the same time. */
+/** Largest number of recoveries of one webhook that run at the same time. */
 const maxRunningRecoveries = 5;
 const what = 'La recuperación';
 
-/** Sends again what a webhook missed: counted first, then sent in chunks (pipelines/webhooks/recoveries.ts). */
+/**
+ * Handlers of recoveries. A recovery counts the deliveries that a webhook missed and then sends them again in chunks
+ * (pipelines/webhooks/recoveries.ts).
+ */
 export function makeRecoveryHandlers({
   catalogue,
   pool,

@@ -10,15 +10,18 @@ import { notFound } from '../problems.ts';
 import { type ApiContext, type ApiRouter, refuseQuery } from '../request.ts';
 
 interface DocumentationDependencies {
-  /** Where callers reach this API, without a slash at its end. Empty: the address that the document was read from. */
+  /**
+   * The URL where callers reach this API, without a slash at its end. When it is empty, the API is at the address from
+   * which the document was read.
+   */
   baseUrl: string;
 }
 
 const htmlType = 'text/html; charset=utf-8';
 
 /**
- * Mounts the API's description for programs and people, and a page per error code. Public: no token, nothing is
- * counted.
+ * Mounts the API's description for programs and people, and a page per error code. These paths are public: they need no
+ * token and are not counted.
  */
 export function mountDocumentation(router: ApiRouter, { baseUrl }: DocumentationDependencies): void {
   const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, baseUrl));
@@ -49,7 +52,7 @@ function makeServe(type: string, make: () => string, baseUrl: string) {
 }
 
 function answerPage(context: ApiContext, type: string, text: string, baseUrl: string): void {
-  // A page's links are relative to its address without a slash at the end.
+  // A page's links are relative to its address without a slash at the end, so an address with a slash is redirected.
   if (context.path.endsWith('/')) {
     context.status = 308;
     context.redirect(`../${context.path.split('/').at(-2)}`);
@@ -63,7 +66,7 @@ function answerPage(context: ApiContext, type: string, text: string, baseUrl: st
   sendCached(context, 'public, max-age=300', hash('sha256', text, 'base64url').slice(0, 22), type, text);
 }
 
-// Pages load from this server alone. A reader's trial requests go to this API, which may have another name.
+// Pages load files only from this server. A reader's trial requests go to this API, which may have another host name.
 function contentPolicy(baseUrl: string): string {
   const api = baseUrl === '' ? '' : ` ${new URL(baseUrl).origin}`;
   return `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'${api}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

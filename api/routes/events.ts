@@ -24,11 +24,12 @@ export function makeEventHandlers(dependencies: EventDependencies): Handlers<'ve
     async verEventos({ query }, context) {
       const { accountId } = callerOf(context);
       const last = await lastPosition(pool, accountId);
-      // Without a cursor a reader starts with the oldest stored event, and has missed nothing that came before.
+      // A reader without a cursor starts with the oldest stored event, and events that were removed do not count as
+      // missed.
       const after = query.cursor === undefined ? await oldestCursor(pool, accountId) : placeOf(query.cursor, last);
       const meta = await registerMeta(catalogue);
-      // A client that polls mostly finds nothing new. Looking through the partitions of 13 months would take far
-      // longer.
+      // A client that polls mostly finds nothing new. The comparison spares it a search through 13 months of
+      // partitions.
       const events =
         after >= last ? [] : await pageEvents(pool, accountId, { ...filterOf(query), after }, query.limite + 1);
       if (query.cursor !== undefined) await requireKept(pool, accountId, after);
@@ -39,7 +40,7 @@ export function makeEventHandlers(dependencies: EventDependencies): Handlers<'ve
           entregas: deliveries,
         })),
         meta: {
-          // After an empty page the caller continues where it was, since later events have higher positions.
+          // After an empty page the caller continues at the same position, because later events have higher positions.
           cursor: writeCursor('eventos', page.at(-1)?.position ?? after),
           hay_mas: events.length > query.limite,
           ...meta,
@@ -66,7 +67,7 @@ export function makeEventHandlers(dependencies: EventDependencies): Handlers<'ve
       context.set({
         'Content-Type': 'text/event-stream; charset=utf-8',
         'Cache-Control': 'no-store',
-        // Without it some proxies hold events back until a buffer is full.
+        // Without this header some proxies hold events back until a buffer is full.
         'X-Accel-Buffering': 'no',
       });
       context.body = Readable.from(feed(source, start, { ...stream, limits: streams.limits }));
@@ -75,8 +76,9 @@ export function makeEventHandlers(dependencies: EventDependencies): Handlers<'ve
 }
 
 /**
- * @throws ApiProblem parametro_invalido also for another account's cursor that is beyond this account's last position:
- * continuing from there would silently skip events
+ * Reads the position in a cursor.
+ * @throws ApiProblem parametro_invalido, also when another account's cursor is beyond this account's last position:
+ *   continuing from there would silently skip events
  */
 function placeOf(cursor: string, last: number): number {
   const after = Number(readCursor('eventos', cursor, ''));
@@ -86,7 +88,7 @@ function placeOf(cursor: string, last: number): number {
 
 type EventQuery = Pick<EventsQuery, 'desde' | 'hasta' | 'ruc' | 'evento' | 'lista'>;
 
-/** The filter of pages and stream. Events are partitioned by their day in Lima. */
+/** The filter that pages and stream share. It has the days, because events are partitioned by their day in Lima. */
 function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventFilter, 'after'> {
   return {
     ruc,
@@ -98,7 +100,8 @@ function filterOf({ desde, hasta, ruc, evento, lista }: EventQuery): Omit<EventF
 }
 
 /**
- * Comes after the events were read, never before: what the retention removes in between would be an unnoticed gap.
+ * Checks that no event after the position was removed. A page calls it after its events were read, because events that
+ * the retention removes in between would otherwise be an unnoticed gap.
  * @throws ApiProblem cursor_vencido when events after the position may have been removed
  */
 async function requireKept(pool: Pool, accountId: number, after: number): Promise<void> {
@@ -113,7 +116,7 @@ async function requireKept(pool: Pool, accountId: number, after: number): Promis
 
 const header = 'Last-Event-ID';
 
-/** Null: the client has no event yet and starts now. @throws ApiProblem parametro_invalido */
+/** Returns null when the client has no event yet and starts now. @throws ApiProblem parametro_invalido */
 function readLastEventId(context: ApiContext): number | null {
   const text = context.get(header);
   if (text === '') return null;

@@ -14,7 +14,7 @@ export interface HistoryDependencies {
   recordAnswers: RecordAnswers;
 }
 
-/** What each edition of each register changed of a taxpayer, newest first. */
+/** Handler of a taxpayer's history, which lists what each edition of each register changed, newest first. */
 export function makeHistoryHandlers(dependencies: HistoryDependencies): Handlers<'verHistorial'> {
   const { meter, findHistory, recordAnswers } = dependencies;
   return {

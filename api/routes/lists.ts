@@ -34,7 +34,7 @@ export interface ListDependencies {
 
 type ListOperation = 'crearLista' | 'verListas' | 'verLista' | 'cambiarLista' | 'borrarLista';
 
-/** Watch lists of the caller's account. Another account's list does not exist for it. */
+/** Handlers of the watch lists of the caller's account. A list of another account counts as not found. */
 export function makeListHandlers({ catalogue, pool }: ListDependencies): Handlers<ListOperation> {
   return {
     async crearLista({ body: { nombre, referencia } }, context) {
@@ -71,7 +71,7 @@ export function makeListHandlers({ catalogue, pool }: ListDependencies): Handler
   };
 }
 
-/** @throws ApiProblem recurso_no_encontrado when it does not exist or belongs to another account */
+/** @throws ApiProblem recurso_no_encontrado when the list does not exist or belongs to another account */
 async function requireList(pool: Pool, context: ApiContext, id: string): Promise<WatchList> {
   const list = await readList(pool, callerOf(context).accountId, listIdOf(id));
   if (list === null) throw notFound('La lista');
@@ -95,12 +95,12 @@ function listProblem({ problem }: ListProblem, nombre: string): ApiProblem {
   return notFound('La lista');
 }
 
-/** The RUCs of a list: companies only, including those that the register does not have yet. */
+/** Handlers of the RUCs in a list. A list has only companies, and may have RUCs that the register does not have yet. */
 export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'agregarRucs' | 'verRucs' | 'quitarRuc'> {
   const { catalogue, pool, taxpayers } = dependencies;
   return {
     async agregarRucs({ params, body }, context) {
-      // A wrong RUC sent alone fails the request. One of several becomes an entry of the answer.
+      // A wrong RUC that is sent alone fails the request. A wrong RUC among several becomes an entry of the answer.
       const wanted = 'ruc' in body ? [requireCompany(body.ruc)] : [...new Set(body.rucs)];
       const refused = wanted.flatMap((ruc) => {
         const codigo = refusalOfMember(ruc);
@@ -146,8 +146,8 @@ export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'ag
 }
 
 /**
- * Whether the register has each added RUC. They are in the list by now, so the request must not fail any more: a store
- * that is down or a register that was never loaded makes this field null.
+ * Finds out whether the register has each added RUC. These RUCs are already in the list, so the request must not fail
+ * any more: when the store is down or the register was never loaded, the result is null.
  */
 async function makeIsHeld(
   taxpayers: Taxpayers,

@@ -22,10 +22,12 @@ export interface SearchDependencies {
   positions: Positions;
 }
 
-/** Hits of one query over all its pages. Whoever needs more should ask a narrower question or read the bulk files. */
+/**
+ * Largest number of hits of one query over all its pages. A caller who needs more should ask a narrower question or
+ * read the bulk files.
+ */
 export const maxHits = 1_000;
 
-/** Companies by name, best first. */
 export function makeSearchHandlers(dependencies: SearchDependencies): Handlers<'buscarEmpresas'> {
   const { meter, catalogue, ubigeos, findCompanies, requireNames, positions } = dependencies;
   return {
@@ -33,7 +35,7 @@ export function makeSearchHandlers(dependencies: SearchDependencies): Handlers<'
       const question = questionOf(query);
       const position = positionOf(positions, query.cursor, question);
       await reserve(context, meter, 1);
-      // The snapshot comes before the query, never after (api/catalogue.ts).
+      // Take the snapshot before the query, never after it (see api/catalogue.ts).
       const { padron_reducido: daily } = await catalogue.snapshot();
       if (daily === undefined) throw registerNotLoaded();
       const given = position?.given ?? 0;

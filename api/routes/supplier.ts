@@ -27,7 +27,7 @@ export interface SupplierDependencies {
   now(): Date;
 }
 
-/** The supplier check, whose every answer is stored as evidence, and the stored answer again. */
+/** Handlers that make a supplier check and store its answer as evidence, and that show a stored answer again. */
 export function makeSupplierHandlers(dependencies: SupplierDependencies): Handlers<keyof typeof supplierOperations> {
   const { meter, pool } = dependencies;
   return {
@@ -38,14 +38,15 @@ export function makeSupplierHandlers(dependencies: SupplierDependencies): Handle
       const id = randomUUID();
       const { accountId } = callerOf(context);
       const answer = await check({ ruc, givenDay, accountId, id }, dependencies);
-      // Stored before it is charged and sent: nobody pays for, or relies on, a check that cannot be shown again.
+      // The check is stored before it is charged and sent, so nobody pays for a check, or relies on a check, that
+      // cannot be shown again.
       await keepCheck(pool, { id, accountId, answer }).catch(unavailable);
       charge(context);
       return answer;
     },
 
     async verConsultaDeProveedor({ params }, context) {
-      // A customer's database with a type for UUIDs may return them in capitals.
+      // A customer's database that has a type for UUIDs may return a UUID in capitals.
       const id = params.consulta_id.toLowerCase();
       const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
       const answer = isUuid ? await readCheck(pool, callerOf(context).accountId, id).catch(unavailable) : null;
@@ -62,13 +63,13 @@ interface Question {
   id: string;
 }
 
-/** The answer's body. @throws ApiProblem ruc_no_encontrado, padron_no_disponible, servicio_no_disponible */
+/** Makes the answer's body. @throws ApiProblem ruc_no_encontrado, padron_no_disponible, servicio_no_disponible */
 async function check({ ruc, givenDay, accountId, id }: Question, dependencies: SupplierDependencies): Promise<string> {
   const { pool, supplierThresholds: thresholds } = dependencies;
   const now = dependencies.now();
   const today = limaDay(now);
   const since = toDate(toDayNumber(today) - thresholds.recentChangeDays);
-  // All three at once. For a RUC that is not in the register the other two are useless and harmless.
+  // The three reads run at once. When the RUC is not in the register, the last two are useless but harmless.
   const [found, changes, lists] = await Promise.all([
     dependencies.findSupplier(ruc),
     dependencies.findRecentChanges(ruc, since),
@@ -82,7 +83,9 @@ async function check({ ruc, givenDay, accountId, id }: Question, dependencies: S
 }
 
 /**
- * @throws ApiProblem ruc_formato, ruc_digito_verificador; for a natural person contrato_requerido, else solo_empresas
+ * Returns the RUC when it is a company's.
+ * @throws ApiProblem ruc_formato, ruc_digito_verificador; for a natural person contrato_requerido when the caller has
+ *   no contract, solo_empresas when he has one
  */
 function requireSupplier(context: ApiContext, text: string): string {
   const ruc = requireRuc(text);

@@ -20,7 +20,7 @@ export interface TaxpayerDependencies {
   now(): Date;
 }
 
-/** What the registers hold about a taxpayer, or held on a day, and of which dates. */
+/** Handler that shows what the registers hold about a taxpayer, or held on a day, with the dates of the data. */
 export function makeTaxpayerHandlers(dependencies: TaxpayerDependencies): Handlers<'consultarRuc'> {
   const { meter, findRecord, findRecordOnDay, recordAnswers, now } = dependencies;
   return {
@@ -44,7 +44,7 @@ export function makeTaxpayerHandlers(dependencies: TaxpayerDependencies): Handle
 
 /**
  * Whether the RUC is a natural person's.
- * @throws ApiProblem contrato_requerido if it is and the caller has no contract
+ * @throws ApiProblem contrato_requerido for a natural person when the caller has no contract
  */
 export function requireReadable(context: ApiContext, ruc: string): boolean {
   if (isCompany(ruc)) return false;
@@ -52,7 +52,7 @@ export function requireReadable(context: ApiContext, ruc: string): boolean {
   return true;
 }
 
-/** A claim about a dated edition of the daily register. */
+/** Makes the problem that a RUC is not in the daily register, with the date of the edition for which that is true. */
 export function notInRegister(ruc: string, { edition }: ServedRegister): ApiProblem {
   const detail = `El RUC ${maskRuc(ruc)} no figura en la edición del ${edition.fechaDato}.`;
   const meta = { origen: padronReducido.title, fecha_dato: edition.fechaDato };
@@ -60,8 +60,8 @@ export function notInRegister(ruc: string, { edition }: ServedRegister): ApiProb
 }
 
 /**
- * Records that this answer about natural persons is given, also when the answer is that there is no record. It comes
- * before the answer is sent: if the process dies in between, there is an audit row too many and never one too few.
+ * Records that this answer about natural persons is given, also when no record was found. Call it before the answer is
+ * sent: if the process dies in between, there is an audit row too many and never one too few.
  * @throws ApiProblem servicio_no_disponible
  */
 export async function auditAnswer(

@@ -36,7 +36,7 @@ export interface WebhookDependencies {
   checkTarget: CheckTarget;
   makeSecret: () => string;
   sealSecret: (webhookId: string, secret: string) => SealedSecret;
-  /** Wakes the delivery workflow. Best effort: the worker's sweeper finds a webhook whose wake-up was lost. */
+  /** Wakes the delivery workflow. A wake-up may be lost, but the worker's sweeper finds that webhook later. */
   wake: (webhookId: string) => Promise<void>;
 }
 
@@ -48,7 +48,7 @@ type WebhookOperation =
   | 'borrarWebhook'
   | 'verAvisos';
 
-/** Webhooks of the caller's account, and the owner notices about them. */
+/** Handlers of the webhooks of the caller's account, and of the owner notices about these webhooks. */
 export function makeWebhookHandlers(dependencies: WebhookDependencies): Handlers<WebhookOperation> {
   const { catalogue, pool, checkTarget } = dependencies;
   return {
@@ -115,7 +115,6 @@ export function makeWebhookHandlers(dependencies: WebhookDependencies): Handlers
 
 type WebhookAction = 'pausarWebhook' | 'reanudarWebhook' | 'probarWebhook' | 'cambiarSecreto';
 
-/** Pauses, resumes and tests a webhook, and gives it another secret. */
 export function makeWebhookActionHandlers(dependencies: WebhookDependencies): Handlers<WebhookAction> {
   const { catalogue, pool, checkTarget, wake } = dependencies;
   const currentState = async (context: ApiContext, id: string) => {
@@ -129,7 +128,7 @@ export function makeWebhookActionHandlers(dependencies: WebhookDependencies): Ha
       return currentState(context, id);
     },
 
-    // Repeatable: resuming a webhook that is not paused changes nothing.
+    // A repeated call is harmless, because resuming a webhook that is not paused changes nothing.
     async reanudarWebhook({ params, body: { pendientes } }, context) {
       const { id } = await requireWebhook(pool, context, params.webhook);
       if (pendientes === 'ninguno') await discardHeld(pool, id, null);
@@ -161,7 +160,7 @@ export function makeWebhookActionHandlers(dependencies: WebhookDependencies): Ha
   };
 }
 
-/** @throws ApiProblem recurso_no_encontrado when it does not exist or belongs to another account */
+/** @throws ApiProblem recurso_no_encontrado when the webhook does not exist or belongs to another account */
 export async function requireWebhook(pool: Pool, context: ApiContext, id: string): Promise<Webhook> {
   const webhook = await readWebhook(pool, callerOf(context).accountId, requireId(id, 'El webhook'));
   if (webhook === null) throw notFound('El webhook');
@@ -169,15 +168,15 @@ export async function requireWebhook(pool: Pool, context: ApiContext, id: string
 }
 
 /**
- * @throws ApiProblem recurso_no_encontrado for a text that has not the form of an id, which PostgreSQL might not even
- * read
+ * @throws ApiProblem recurso_no_encontrado when the text does not have the form of an id, because PostgreSQL might not
+ *   even read such a text
  */
 export function requireId(text: string, what: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw notFound(what);
   return text;
 }
 
-/** The fields in the order in which the API has always shown them. */
+/** Returns the fields in the order in which the API has always shown them. */
 function shownWebhook({ created_at, ultima_entrega_at, listas, pendientes, ...webhook }: Webhook) {
   return {
     ...webhook,
@@ -203,7 +202,7 @@ function shownNotice({ id, kind, webhookId, detail, at }: StoredOwnerNotice) {
 async function requireTarget(checkTarget: CheckTarget, url: string): Promise<string> {
   const target = await checkTarget(url);
   if (target.ok) return target.url;
-  // Only the kind of problem is shown: nobody should learn here which addresses a name has inside a network.
+  // Only the kind of problem is shown, so that nobody learns here which addresses a name has inside a network.
   const mensaje = targetTexts[target.problem];
   throw new ApiProblem('url_no_permitida', `La URL no se admite como destino de avisos: ${mensaje}.`, {
     clase: target.problem,

@@ -29,15 +29,15 @@ export interface FoundCompanies {
 }
 
 /**
- * Finds at most `limite` companies whose names match a query, best first, after a rank. The index of names proposes
- * candidates, and only those that the register's state confirms are shown.
- * Rejects when ClickHouse does not answer in time.
+ * Finds at most `limite` companies whose names match a query, best first, starting after the rank `after`. The index of
+ * names proposes candidates, and only candidates that the register's state confirms are returned. Rejects when
+ * ClickHouse does not answer in time.
  */
 export type FindCompanies = (query: SearchQuery, limite: number, after: Rank | null) => Promise<FoundCompanies>;
 
-/** Candidates beyond a page, in case the state does not confirm some. */
+/** Number of candidates that are asked for beyond a page, in case the state does not confirm some. */
 const spareCandidates = 2;
-/** A page that would need more rounds is returned short. */
+/** Largest number of rounds for one page. A page that would need more rounds is returned with fewer hits. */
 const maxRounds = 3;
 
 export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: CurrentRows }): FindCompanies {
@@ -55,7 +55,8 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
       const { candidates, isLast } = await proposals.next(from, limite + 1 - hits.length, hits);
       hits.push(...(await confirm(dependencies.taxpayers, candidates, filters)));
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
-      // An exact name suppresses guesses; if the state did not confirm it, another round must make them.
+      // No guesses are made when a candidate has an exact name. If the state did not confirm that candidate, another
+      // round must make the guesses.
       const isUnconfirmed = candidates.some(isExact) && !hits.some(isExact);
       if (isLast && !isUnconfirmed) return { hits, next: null };
       from = candidates.at(-1)!.rank;
@@ -71,7 +72,7 @@ class Proposals {
   readonly #names: NameStore;
   readonly #terms: Terms;
   readonly #filters: Filters;
-  /** Guesses are made only when fewer hits than this were found without them. */
+  /** Guesses are made only when fewer hits than this were found without guesses. */
   readonly #guessBelow: number;
 
   constructor(names: NameStore, terms: Terms, filters: Filters, guessBelow: number) {
@@ -82,9 +83,9 @@ class Proposals {
   }
 
   /**
-   * Asks a tier only while those before it have not given `enough` candidates. Guesses are made only when no name
-   * equals the query, since then nothing was mistyped.
-   * @param given hits that were confirmed before
+   * Asks a tier only while the tiers before it have given fewer than `enough` candidates. Guesses are made only when no
+   * name equals the query, because a query that equals a name was not mistyped.
+   * @param given hits that were confirmed in earlier rounds
    */
   async next(
     after: Rank | null,
@@ -142,7 +143,7 @@ class Proposals {
   }
 }
 
-/** Whether few names match, so that one query usually answers for both names and words. */
+/** Whether few names match, so that one query usually answers for both the tier `name` and the tier `words`. */
 function isFew({ whole }: Terms, completions: Completions, beginnings: Beginnings, limit: number): boolean {
   const begunByFew = !beginnings.more && beginnings.names < limit;
   return whole.length > 0 ? begunByFew || !completions.more : begunByFew && !completions.more;
@@ -174,7 +175,7 @@ function filtersOf({ estado, condicion, ubigeo }: SearchQuery): Filters {
 
 export type CurrentRows = Pick<Taxpayers, 'find' | 'findMany'>;
 
-/** A company in the daily register now, with its texts as written there. */
+/** A company that is in the daily register now, with its texts as the register writes them. */
 interface Company {
   ruc: string;
   nombre: string;
@@ -183,7 +184,7 @@ interface Company {
   ubigeo: string;
 }
 
-/** Null when the register does not have the company, or no longer has it. */
+/** Returns null when the register does not have the company, or no longer has it. */
 function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
   const row = rows.find(({ register }) => register === padronReducido.code);
   if (row === undefined || row.isDeleted) return null;
@@ -192,9 +193,9 @@ function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
 }
 
 /**
- * The candidates that agree with the register's state, in their order, each company once. A superseded row that is not
- * merged away yet, a name that an earlier parser read, and a row of an unfinished edition are dropped; the company's
- * current row has its own place in the order.
+ * Returns the candidates that agree with the register's state, in their order, each company once. It drops a superseded
+ * row that is not merged away yet, a name that an earlier parser read, and a row of an unfinished edition. The
+ * company's current row has its own place in the order.
  */
 async function confirm(
   taxpayers: CurrentRows,

@@ -2,13 +2,12 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { type Match, matches, type SearchQuery } from '../../schemas/http/search.ts';
 
 /**
- * A hit's place in the order: by tier, then standing (active and habido, active, other), then likeness to the query,
- * then the shorter name, then the RUC. The order is therefore total and the same in every process.
+ * A hit's place in the order of hits. Hits are ordered by tier, then by standing (active and habido, active, other),
+ * then by likeness to the query, then by length of the name (the shorter first), then by RUC. The order is therefore
+ * total and the same in every process.
  */
 export interface Rank {
-  /**
-   * 0 to 3 are exacta, exacta_sin_forma, prefijo and palabras; from 4 on aproximada, one more for each further edit.
-   */
+  /** 0 to 3 mean exacta, exacta_sin_forma, prefijo and palabras; 4 to 6 mean aproximada with one, two or more edits. */
   place: number;
   standing: number;
   mismatch: number;
@@ -29,7 +28,7 @@ export function isExact({ rank }: { rank: Rank }): boolean {
   return rank.place < prefixPlace;
 }
 
-/** Negative when the first one comes before the other. */
+/** Returns a negative number when `one` comes before `other`. */
 export function compareRanks(one: Rank, other: Rank): number {
   if (one.place !== other.place) return one.place - other.place;
   if (one.standing !== other.standing) return one.standing - other.standing;
@@ -42,7 +41,7 @@ export function matchOf({ place }: Rank): Match {
   return matches[Math.min(place, firstApproximatePlace)]!;
 }
 
-/** A score of 0 to 100, which never rises along the order of ranks. */
+/** Returns a score from 0 to 100. A hit never has a higher score than the hits before it. */
 export function scoreOf({ place, standing, mismatch }: Rank): number {
   return places[place]! - standing * perStanding - mismatch;
 }
@@ -59,14 +58,14 @@ export interface Position {
 export interface Positions {
   /** @param question the text from `questionOf` */
   write(position: Position, question: string): string;
-  /** Null when the key belongs to another question or was not written by us. */
+  /** Returns null when the key belongs to another question or was not written by us. */
   read(key: string, question: string): Position | null;
 }
 
 /**
- * A key ends in a seal over itself and its question. A place in one list means nothing in another, and a caller must
- * not change `given`, which limits the length of a list.
- * @param secret the same in every process, since any of them may get the request for the next page
+ * A key ends with a seal over its numbers and its question. So a caller cannot use a place of one list in another list,
+ * where it means nothing, and cannot change `given`, which limits the length of a list.
+ * @param secret the same in every process, because any process may get the request for the next page
  */
 export function makePositions(secret: string): Positions {
   const sealKey = hkdfSync('sha256', secret, '', 'search cursors', 32);
@@ -94,7 +93,7 @@ function positionOf(numbers: string): Position {
   return { edition, given, after: { place, standing, mismatch, length, ruc: parts[6]! } };
 }
 
-/** The parts of a query that two pages of one list have in common. */
+/** The parts of a query that all pages of one list have in common. */
 export function questionOf({ q, estado, condicion, ubigeo }: SearchQuery): string {
   return JSON.stringify([q, estado, condicion, ubigeo]);
 }

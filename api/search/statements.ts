@@ -3,28 +3,28 @@ import { mayBeginForm } from '../../schemas/legal-forms.ts';
 import { firstApproximatePlace, lastPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term, Terms } from './terms.ts';
 
-/** A statement with its named parameters: texts or lists of texts that were folded or checked before. */
+/** A statement with its named parameters, which are texts or lists of texts that were folded or checked before. */
 export interface Statement {
   query: string;
   parameters: Record<string, unknown>;
 }
 
-/** Texts as the register writes them; null for any. */
+/** The texts that a name's row must have, as the register writes them. Null means that any text is accepted. */
 export interface Filters {
   estados: readonly string[] | null;
   condiciones: readonly string[] | null;
   ubigeo: string | null;
 }
 
-/** Words that complete the last typed word. `more` means that there are too many to list, so names are read instead. */
+/** Words that complete the last typed word. `more` means that they are too many to list, so names are read instead. */
 export interface Completions {
   words: readonly string[];
   more: boolean;
 }
 
 /**
- * First words of names that may continue the query, and how many names begin with them. `more` means that some are
- * missing.
+ * First words of names that may continue the query, and the number of names that begin with these words. `more` means
+ * that some words are missing.
  */
 export interface Beginnings {
   words: readonly string[];
@@ -32,7 +32,7 @@ export interface Beginnings {
   more: boolean;
 }
 
-/** A word a few edits away from a typed one. */
+/** A word that is a few edits away from a typed word. */
 export interface NearWords {
   /** Index of the typed word in the query. */
   term: number;
@@ -41,9 +41,9 @@ export interface NearWords {
 }
 
 /**
- * `name`: names that equal the query or begin with it. `words`: other names with all its words, in any order. `any`:
- * both, the best by standing. `near`: names with all its words, at least one of them with edits; when `after` is null,
- * the names of the tiers before are among them.
+ * `name`: names that equal the query or begin with it. `words`: other names with all words of the query, in any order.
+ * `any`: both of these, the best by standing. `near`: names with all words of the query, at least one of them with
+ * edits. When `after` is null, `near` also finds the names of the tiers before it.
  */
 export type Tier = 'name' | 'words' | 'any' | 'near';
 
@@ -51,7 +51,7 @@ export interface Question {
   tier: Tier;
   terms: Terms;
   filters: Filters;
-  /** Only hits after this rank; null in the tier `any`. */
+  /** Only hits after this rank are wanted. Null on the first page, and always null in the tier `any`. */
   after: Rank | null;
   limit: number;
   completions: Completions;
@@ -63,16 +63,17 @@ export interface Question {
 const prefixPlace = 2;
 
 /**
- * Whether likeness to the query orders names: it holds a legal form or an Ñ, which some names share and others lack.
+ * Whether names are also ordered by likeness to the query. That is so when the query has a legal form or an Ñ, which
+ * some names share and others lack.
  */
 export function ranksByFidelity({ form, enie }: Terms): boolean {
   return form !== '' || enie.length > 0;
 }
 
 /**
- * The statement for a question.
- * @param firstRows reads only this many rows in the table's order; null reads the best in the order of ranks, for which
- *   every matching row is read when the table has another order
+ * Makes the statement for a question.
+ * @param firstRows the number of rows to read, in the table's order. With null the statement finds the best rows in the
+ *   order of ranks, and reads every matching row when the table has another order.
  */
 export function statementOf(question: Question, firstRows: number | null): Statement {
   const statement = new Draft(question, firstRows);
@@ -89,7 +90,10 @@ export function statementOf(question: Question, firstRows: number | null): State
   return statement.finish([statement.select(place, [], conditions)]);
 }
 
-/** When the last typed word is no whole word, no name equals the query, so only names that begin with it are sought. */
+/**
+ * When the last typed word is not a whole word of some name, no name equals the query. Then only names that begin with
+ * the query are searched.
+ */
 function names(statement: Draft, question: Question): string[] {
   const { terms, completions } = question;
   const length = storedLength(terms);
@@ -111,7 +115,10 @@ function allOf(statement: Draft, { whole, last }: Terms): string {
   return `hasAllTokens(words, ${statement.list([...whole, last].map(({ word }) => word))})`;
 }
 
-/** The indexes of words leave few names to read; without them a beginning that no name has is sought in all names. */
+/**
+ * Makes the conditions for names that begin with the query. The indexes of words leave few names to read. Without them,
+ * a beginning that no name has would be searched in all names.
+ */
 function goingOn(statement: Draft, { terms, completions, beginnings }: Question): string[] {
   const { whole, last, base } = terms;
   const conditions: string[] = [];
@@ -128,7 +135,7 @@ function placeOfName(statement: Draft, { base, form }: Terms): string {
   return `multiIf(name != ${statement.text(base)}, ${prefixPlace}, form = ${statement.text(form)}, 0, 1)`;
 }
 
-/** Every name is compared with each completion, so their number is limited. */
+/** Largest number of completions in the tier `near`, because every name is compared with each completion. */
 const maxEndsBesideMistakes = 64;
 
 function nearWords(statement: Draft, question: Question): string {
@@ -151,7 +158,8 @@ function nearWords(statement: Draft, question: Question): string {
   const sum = `arraySum(arrayMap(each -> ${edits.join(' + ')}, [splitByChar(' ', words)]))`;
   const place = `toUInt8(least(${firstApproximatePlace - 1} + greatest(${sum}, 1), ${lastPlace}))`;
   const places = Array.from({ length: lastPlace + 1 - firstApproximatePlace }, (_, at) => firstApproximatePlace + at);
-  // On the first page the caller drops the names with all words itself; excluding them here costs more than their rows.
+  // On the first page the caller itself drops the names that have all words, because excluding these names here costs
+  // more than reading their rows.
   if (question.after !== null) conditions.push(`NOT (${allWords(statement, question).join(' AND ')})`);
   return statement.select(place, places, conditions);
 }
@@ -183,7 +191,7 @@ function wholeWords(statement: Draft, terms: readonly Term[]): string[] {
 /** The last typed word may be the beginning of a word, or of the legal form. */
 function lastWord(statement: Draft, { whole, last, base }: Terms, { words, more }: Completions): string {
   const isLone = whole.length === 0;
-  // A lone word uses its listed completions only: without other words too many names would have to be read.
+  // A lone word uses only its listed completions, because without other words too many names would have to be read.
   const isRead = more && !isLone;
   const ends = isRead ? last.same : [...new Set([...last.same, ...words])];
   const choices = [`hasAnyTokens(words, ${statement.list(ends)})`];
@@ -224,7 +232,7 @@ class Draft {
     return this.#add(value, 'String');
   }
 
-  /** @param place an expression over the row; with one place, or none to distinguish, it is not part of the order */
+  /** @param place an expression over the row. It is part of the order only when `places` has more than one place. */
   select(place: string, places: readonly number[], conditions: readonly string[], isRanked = this.#isRanked): string {
     const { after } = this.#question;
     const byPlace = places.length > 1;
@@ -255,7 +263,7 @@ FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
     return { query, parameters: this.#parameters };
   }
 
-  /** Null when all rows are equally like the query. */
+  /** Returns null when all rows are equally like the query. */
   #mismatchOf({ form, enie }: Terms): string | null {
     const parts: string[] = [];
     if (enie.length > 0) {

@@ -13,32 +13,33 @@ export interface Candidate {
 }
 
 /**
- * Candidates in the order of ranks. `isWhole` means that there are no others. When the tier `any` is not whole, these
- * are the first in the table's order.
+ * Candidates in the order of ranks. `isWhole` means that no other candidates exist. In the tier `any`, candidates that
+ * are not whole are the first rows in the table's order.
  */
 export interface Candidates {
   candidates: readonly Candidate[];
   isWhole: boolean;
 }
 
-/** The index of names. Every call makes a few bounded queries at most, and rejects when one does not answer in time. */
+/** The index of names. Every call makes at most a few bounded queries, and rejects when a query takes too long. */
 export interface NameStore {
   candidates(question: Question): Promise<Candidates>;
-  /** The words of the edition that dates the answers. */
+  /** The words of the edition whose date the answers show. */
   words(): Promise<Pick<Vocabulary, 'known' | 'completions' | 'beginnings' | 'nearWords'>>;
-  /** Number of rows in the index and of companies in the state, both with superseded rows. */
+  /** The number of rows in the index, and of rows of companies in the state. Both numbers include superseded rows. */
   counts(): Promise<{ names: number; companies: number }>;
 }
 
 /**
- * Words are read once per served edition, after it was complete. Within one edition they change only when a rebuild
- * uses another folding.
+ * Words are read for each served edition, after that edition is complete. Within one edition, words change only when a
+ * rebuild folds names in another way, so words that are an hour old are good enough.
  */
 const wordLimits = { freshMs: 3_600_000, servesMs: 3_600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
 
 /**
- * How many rows in the table's order to try, one number after another, before all rows are read in the order of ranks.
- * Reading the names of 400 rows costs as much as finding them; reading all that match a common word costs far more.
+ * The numbers of rows in the table's order to try, one after another, before all rows are read in the order of ranks.
+ * Reading the names of 400 rows costs as much as finding these rows, but reading all that match a common word costs far
+ * more.
  */
 function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   if (after !== null) return [];
@@ -47,22 +48,22 @@ function firstRowsOf({ tier, terms, after }: Question): readonly number[] {
   return ranksByFidelity(terms) ? [100, 400] : [];
 }
 
-/** A search shares the engine with other queries: it gets one thread and limits on time, rows and memory. */
+/** A search shares the engine with other queries, so it gets one thread and limits on time, rows and memory. */
 const settings = {
   max_threads: 1,
   wait_end_of_query: 1,
   // The older analyzer suffices for these short queries and saves a third of their work.
   enable_analyzer: 0,
-  // This filter runs before the index of words, so every name would be read: ten times the work (ClickHouse 26.7).
+  // This filter would run before the index of words and read every name: ten times the work (ClickHouse 26.7).
   use_top_k_dynamic_filtering: 0,
-  // Otherwise columns of other conditions are read for every name, before the index of words has chosen any.
+  // If this were on, columns of other conditions would be read for every name, before the index of words chooses names.
   use_skip_indexes_on_data_read: 0,
   max_execution_time: 2,
   max_rows_to_read: '20000000',
   max_memory_usage: String(512 * 1024 * 1024),
 } as const;
 
-/** @param servedEdition returns the number of the daily register's edition that dates the answers */
+/** @param servedEdition returns the number of the daily register's edition whose date the answers show */
 export function makeNameStore(clickhouse: ClickHouseClient, servedEdition: () => Promise<number>): NameStore {
   const vocabularies = makeLastKnown((_: number) => readVocabulary(clickhouse), wordLimits);
   async function rows<Row>(query: string, parameters: Record<string, unknown> = {}): Promise<Row[]> {
@@ -107,8 +108,9 @@ function byRank(one: Candidate, other: Candidate): number {
 }
 
 /**
- * The names that no unread name can precede, out of the first rows in the table's order: those in the first place with
- * the best standing and full likeness to the query. Names that equal the query are always among the first rows.
+ * Returns the names, among the first rows in the table's order, that no unread name can precede. These are the names in
+ * the first place with the best standing and full likeness to the query. Names that equal the query are always among
+ * the first rows.
  */
 function bestOf(first: readonly Candidate[], { tier, terms }: Question): readonly Candidate[] {
   const isOpen = (each: Candidate) => tier !== 'name' || !isExact(each);
@@ -149,9 +151,14 @@ function candidateOf(row: CandidateRow): Candidate {
 /** Rejects when the index of names lacks companies of the state, because an empty page would then be a false answer. */
 export type RequireNames = () => Promise<void>;
 
-/** Counting companies reads part of the state, and the number hardly changes, so a count is good for ten minutes. */
+/**
+ * Counting companies reads part of the state, and the number hardly changes, so a passed check counts for 10 minutes.
+ */
 const limits = { freshMs: 600_000, servesMs: 600_000, loadTimeoutMs: 3_000, retryAfterMs: 0, maxEntries: 1 };
-/** Superseded rows count on both sides until they are merged away; a complete index lacks far less than a tenth. */
+/**
+ * The index must have at least this share of the state's companies. Superseded rows count in both numbers until they
+ * are merged away, and a complete index lacks far less than a tenth.
+ */
 const leastShare = 0.9;
 
 export class NamesIncomplete extends Error {
@@ -164,8 +171,8 @@ export class NamesIncomplete extends Error {
 }
 
 /**
- * The index is empty after an upgrade that introduced it, or when a store lost it. Only success is remembered: a
- * failure is an error, and the next search checks again.
+ * The index is empty after an upgrade that introduced it, or when a store lost it. Only a passed check is remembered.
+ * After a failed check, the next search checks again.
  */
 export function makeRequireNames(names: NameStore): RequireNames {
   const complete = makeLastKnown(async (_: 'names') => {

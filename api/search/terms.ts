@@ -19,7 +19,7 @@ export interface Terms {
   last: Term;
 }
 
-/** Null when the query consists of signs only. */
+/** Returns null when the query consists only of signs. */
 export function termsOf(query: string): Terms | null {
   const { base, form, enie } = foldName(query.trim());
   if (base === '') return null;
@@ -28,7 +28,7 @@ export function termsOf(query: string): Terms | null {
   return { base, form, enie: enie === '' ? [] : enie.split(' '), whole: terms.slice(0, -1), last: terms.at(-1)! };
 }
 
-/** The RUC, when the query is one in any spacing, else null. */
+/** Returns the RUC when the query is a RUC in any spacing, else null. */
 export function rucTyped(query: string): string | null {
   const digits = query.replace(/[\s.-]/g, '');
   return /^[0-9]{11}$/.test(digits) ? digits : null;

@@ -4,10 +4,10 @@ import { editsAllowed, type Term, type Terms } from './terms.ts';
 
 /** Words beyond this number are ignored. A word takes some 60 bytes of memory. */
 export const maxWords = 2_000_000;
-/** When a beginning has more completions, so many names match that the best are found soon without a list. */
+/** When a beginning has more completions than this, many names match, and the best are found soon without a list. */
 const maxCompletions = 600;
 const maxNearWords = 40;
-/** Number of a query's words that may be mistyped; further ones must be right. */
+/** Number of a query's words that may be mistyped. Further words must be right. */
 const maxMistypedWords = 8;
 
 /**
@@ -22,14 +22,15 @@ interface Shelf {
 
 /**
  * All words of companies' names, in memory. Completions and near words are found in less than a millisecond, while any
- * query to the store costs one. Shelves by first letter and length spare a look at most words.
+ * query to the store takes at least a millisecond. Words are stored by first letter and length, so a search skips most
+ * words.
  */
 export class Vocabulary {
   readonly #shelves = new Map<string, Shelf>();
   #longest = 0;
   #size = 0;
 
-  /** Adds a word. Words come in order, and a repeat of the word before is skipped. */
+  /** Adds a word. The words must come in order, and a repeat of the previous word is skipped. */
   add(word: string, names: number): void {
     const key = keyOf(word, word.length);
     let shelf = this.#shelves.get(key);
@@ -46,8 +47,8 @@ export class Vocabulary {
   }
 
   /**
-   * For each typed word whether some name may contain it or a word that it stands for; for the last, also whether some
-   * word begins with it. When one is unknown, no name contains them all.
+   * Returns for each typed word whether some name may contain it or a word that it stands for. The last word also
+   * counts as known when some word begins with it. When one word is unknown, no name contains all typed words.
    */
   known({ whole, last }: Terms): boolean[] {
     if (!this.#isWhole) return [...whole, last].map(() => true);
@@ -74,7 +75,10 @@ export class Vocabulary {
     return { words, more: !this.#isWhole };
   }
 
-  /** First words of names that may continue the query: its first word if there are several, else all completions. */
+  /**
+   * First words of names that may continue the query. When the query has several words, this is its first word;
+   * otherwise it is every completion of its only word.
+   */
   beginnings({ whole, last }: Terms): Beginnings {
     const words: string[] = [];
     let names = 0;
@@ -112,7 +116,10 @@ export class Vocabulary {
       .flatMap(({ word, term, most }) => this.#near(word, most).map((near) => ({ term, ...near })));
   }
 
-  /** Compares only words with the same first letter, a twentieth of all: almost nobody mistypes it. */
+  /**
+   * Compares only words with the same first letter, a twentieth of all, because almost nobody mistypes the first
+   * letter.
+   */
   #near(typed: string, most: number): { word: string; edits: number }[] {
     const near: { word: string; edits: number }[] = [];
     const letters = lettersOf(typed);
@@ -147,7 +154,7 @@ function firstNotBefore(words: readonly string[], begin: string): number {
   return low;
 }
 
-/** Digits share bits with letters, which only lets more words pass this filter. */
+/** Makes a bit for each letter of a word. Digits share bits with letters, which only lets more words pass a filter. */
 function lettersOf(word: string): number {
   let letters = 0;
   for (let at = 0; at < word.length; at += 1) letters |= 1 << ((word.charCodeAt(at) - 65) & 31);
@@ -169,9 +176,9 @@ function byEditsAndWord(one: { word: string; edits: number }, other: { word: str
 let rows = Array.from({ length: 3 }, () => new Array<number>(64).fill(0));
 
 /**
- * The number of edits between two words: a letter inserted, left out or replaced, or two neighbours swapped, with no
- * letter edited twice (optimal string alignment). More than `most` edits return most + 1. Only cells within `most`
- * places of the diagonal are computed, since all others need more edits.
+ * Returns the number of edits between two words, or `most`+1 when there are more than `most`. An edit inserts, leaves
+ * out or replaces a letter, or swaps two neighbours, and no letter is edited twice (optimal string alignment). Only
+ * cells within `most` places of the diagonal are computed, because all other cells need more edits.
  */
 export function editsBetween(one: string, other: string, most: number): number {
   const tooMany = most + 1;

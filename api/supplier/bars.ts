@@ -5,11 +5,10 @@ import { inForce, type Sanction, sanctionsOf } from '../../schemas/sanctions.ts'
 import type { apiConfiguration } from '../config.ts';
 import { type CellsByRegister, recordRegisters } from '../queries/record.ts';
 
-/** The registers of bars from state contracting. They name suppliers by RUC or by another id. */
+/** The registers of suppliers that are barred from state contracting. They name suppliers by RUC or by another id. */
 export const barRegisters = ['sancionados', 'inhabilitaciones_judiciales', 'inhabilitaciones_administrativas'] as const;
 type BarRegister = (typeof barRegisters)[number];
 
-/** All registers that a supplier check reads. */
 export const supplierRegisters = [...recordRegisters, ...barRegisters] as const;
 
 /** A sanction and the register that names it. */
@@ -29,9 +28,10 @@ export function sanctionsIn(cells: CellsByRegister): NamedSanction[] {
 }
 
 /**
- * Whether the supplier is barred on `day`. "Not barred" is a claim about the sources that were read, so it is not made
- * when a required source is missing or the days of a sanction cannot be read.
- * @param isMissing a required register of bars was never loaded
+ * Returns whether the supplier is barred on `day`. "Not barred" is a claim about the sources that were read. So the
+ * result is `no_determinado` when no sanction is known to be in force, and a required source is missing or the days of
+ * a sanction cannot be read.
+ * @param isMissing whether a required register of bars was never loaded
  */
 export function procurementResult(
   sanctions: readonly NamedSanction[],
@@ -56,15 +56,15 @@ function reasonOf({ motivo, organo }: NamedSanction): string | null {
   return organo === undefined || organo === '' ? null : `Mandato judicial: ${organo}`;
 }
 
-/** The limits from which a supplier check warns: the settings SUPPLIER_… of api/config.ts. */
+/** The limits from which a supplier check warns. They are the settings SUPPLIER_… of api/config.ts. */
 export interface SupplierThresholds {
-  /** When one of these is missing, the result is `no_determinado`. */
+  /** When one of these registers was never loaded, a check cannot result in `sin_observaciones`. */
   required: readonly RegisterName[];
   /** Days for which a change of the record is reported. */
   recentChangeDays: number;
   /** Days for which an ended bar is still reported. */
   recentBarDays: number;
-  /** Age in days from which data are reported as late. */
+  /** Age in days above which data are reported as late. */
   maxDataAgeDays: { daily: number; monthly: number; lists: number };
 }
 

@@ -14,13 +14,12 @@ import {
 import type { RecentChange } from './recent-changes.ts';
 import { type SupplierFacts, warningsOf } from './warnings.ts';
 
-/** The input of a supplier check. */
 export interface CheckInput extends CurrentRows, Pick<SupplierFacts, 'record' | 'today' | 'givenDay'> {
   changes: readonly RecentChange[];
   lists: SupplierCheck['vigilado']['listas'];
 }
 
-/** Makes the supplier check; pure. */
+/** Makes the supplier check from its arguments alone, without a store or a clock. */
 export function supplierCheckOf(input: CheckInput, thresholds: SupplierThresholds): SupplierCheck {
   const { record, editions, cells, today, givenDay, changes, lists } = input;
   const sanctions = sanctionsIn(loadedOnly(cells, editions));
@@ -53,7 +52,7 @@ function resultOf(warnings: SupplierCheck['advertencias'], isUndetermined: boole
   return isUndetermined ? 'no_determinado' : 'sin_observaciones';
 }
 
-// The two lists have the same columns.
+// The registers agentes_retencion and buenos_contribuyentes have the same columns.
 const columnAt = (name: string) => agentesRetencion.columns.findIndex((column) => column.name === name);
 const sinceAt = columnAt('desde');
 const resolutionAt = columnAt('resolucion');
@@ -73,7 +72,7 @@ function listStanding(
   };
 }
 
-/** Leaves out rows of a first edition that is still being written: they are incomplete and prove nothing. */
+/** Leaves out rows of an unfinished first edition, because such rows are incomplete and prove nothing. */
 function loadedOnly(cells: CurrentRows['cells'], editions: ServedRegisters): CurrentRows['cells'] {
   return Object.fromEntries(Object.entries(cells).filter(([name]) => editions[name as RegisterName] !== undefined));
 }

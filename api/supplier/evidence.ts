@@ -24,7 +24,7 @@ export async function keepCheck(pool: Pool, { id, accountId, answer }: SupplierC
   });
 }
 
-/** The answer as it was sent; null when the account has no such check, or its years are over. */
+/** Returns the answer as it was sent, or null when the account has no such check or when `keptYears` have passed. */
 export async function readCheck(pool: Pool, accountId: number, id: string): Promise<string | null> {
   const { rows } = await pool.query<{ answer: string }>({
     name: 'supplier-check-read',

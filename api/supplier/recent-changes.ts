@@ -5,7 +5,8 @@ import type { FindHistory } from '../queries/history.ts';
 import type { RegisterChanges } from '../queries/register-changes.ts';
 
 /**
- * A change in the daily register that a check reports: of a watched value, or the RUC's appearance (`campo` is ruc).
+ * A change in the daily register that a check reports. When `campo` is ruc, the RUC appeared in the register; otherwise
+ * the value of that field changed.
  */
 export interface RecentChange {
   fechaDato: string;
@@ -16,7 +17,7 @@ export interface RecentChange {
 
 const reportedFields = ['ruc', 'nombre', 'estado', 'condicion'] as const;
 
-/** Newest first. @param since the first day (YYYY-MM-DD) that counts */
+/** Finds recent changes, newest first. @param since the first day (YYYY-MM-DD) that counts */
 export type FindRecentChanges = (ruc: string, since: string) => Promise<RecentChange[]>;
 
 export interface RecentChangesDependencies {
@@ -25,12 +26,12 @@ export interface RecentChangesDependencies {
   findHistory: FindHistory;
 }
 
-/** More entries than all registers can have of one RUC within the recent days. */
+/** Largest number of entries that are read, more than all registers can have of one RUC within the recent days. */
 const maxEntries = 500;
 
 /**
- * Most RUCs did not change lately, so a small query for the keys of changes comes first; rows are read only when
- * needed.
+ * Most RUCs did not change lately, so a small query for the keys of changes comes first, and rows are read only for a
+ * recent change.
  */
 export function makeFindRecentChanges({ past, changes, findHistory }: RecentChangesDependencies): FindRecentChanges {
   return async (ruc, since) => {
@@ -46,7 +47,8 @@ export function makeFindRecentChanges({ past, changes, findHistory }: RecentChan
 }
 
 /**
- * Leaves out corrections and the changes that they undid: they are this service's faults, not the taxpayer's changes.
+ * Returns the recent changes among the entries. It leaves out corrections and the changes that corrections undid,
+ * because both are this service's faults and not the taxpayer's changes.
  */
 export function recentChangesIn(entries: readonly HistoryEntry[], since: string): RecentChange[] {
   const undone = new Set(entries.flatMap(undoneBy));

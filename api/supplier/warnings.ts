@@ -19,7 +19,7 @@ export interface SupplierFacts {
   givenDay: string | null;
 }
 
-/** The warnings in the order of their codes in schemas/http/supplier.ts; pure. */
+/** Makes the warnings from its arguments alone, in the order of their codes in schemas/http/supplier.ts. */
 export function warningsOf(facts: SupplierFacts, thresholds: SupplierThresholds): Warning[] {
   return [
     ...statusWarnings(facts.record),
@@ -30,7 +30,7 @@ export function warningsOf(facts: SupplierFacts, thresholds: SupplierThresholds)
   ];
 }
 
-// Annulled and disqualified taxpayers are as inactive as cancelled ones, and have no code of their own.
+// Annulled and disqualified taxpayers are as inactive as cancelled taxpayers, and have no warning code of their own.
 const notActive = /^(BAJA|ANUL|INHABILITADO)/;
 
 function statusWarnings({ estado, condicion }: TaxpayerRecord): Warning[] {
@@ -53,7 +53,7 @@ function barWarnings({ sanctions, today, givenDay }: SupplierFacts, { recentBarD
   const barredToday = sanctions.filter((sanction) => inForce(sanction, today) === true);
   const barredThen = givenDay === null ? [] : sanctions.filter((sanction) => inForce(sanction, givenDay) === true);
   const oldest = toDate(toDayNumber(today) - recentBarDays);
-  // An ended bar adds nothing while another one is in force.
+  // An ended bar is not reported while another bar is in force.
   const over = barredToday.length > 0 ? [] : sanctions.filter((each) => endedBetween(each, oldest, today));
   return [
     ...barredToday.map((each) =>
@@ -100,7 +100,9 @@ function changeWarning({ fechaDato, campo, antes, despues }: RecentChange): Warn
   return warning('cambio_reciente', campo === 'nombre' ? 'info' : 'atencion', mensaje);
 }
 
-/** Late data of a required source are `atencion`, because they may hide a bar; those of other sources are `info`. */
+/**
+ * Late data of a required source are `atencion`, because they may hide a bar. Late data of other sources are `info`.
+ */
 function dateWarnings({ dates, today }: SupplierFacts, thresholds: SupplierThresholds): Warning[] {
   return supplierRegisters.flatMap((name) => {
     const fechaDato = dates[name];
@@ -113,7 +115,8 @@ function dateWarnings({ dates, today }: SupplierFacts, thresholds: SupplierThres
   });
 }
 
-// These are never more than `info`, because the result `no_determinado` already says that a required source is missing.
+// The severity of these warnings is never above `info`, because the result `no_determinado` already says that a
+// required source is missing.
 function missingWarnings({ dates }: SupplierFacts): Warning[] {
   return supplierRegisters
     .filter((name) => dates[name] === undefined)

@@ -25,7 +25,7 @@ interface CreateOptions extends OutputOptions {
 }
 
 const plans = 'free, micro, crecimiento or empresa';
-/** Contracts or tokens that `accounts show` reads at most, and rows of a list without --limit. */
+/** Largest number of contracts or tokens that `accounts show` reads, and of rows in a list without --limit. */
 const maxRows = 1_000;
 
 export function addAccountsCommands(program: PadronCommand, context: CommandContext): void {
@@ -87,7 +87,6 @@ export function addAccountsCommands(program: PadronCommand, context: CommandCont
   addChangeCommands(accounts, context);
 }
 
-/** The commands that change one account. */
 function addChangeCommands(accounts: PadronCommand, context: CommandContext): void {
   accounts
     .command('plan')

@@ -31,7 +31,7 @@ export class PadronCommand extends Command {
     return this.option('--limit <count>', description, wholeNumber, rows);
   }
 
-  /** Who decides, and why. Both are kept with the decision. */
+  /** Adds the options for who decides and why. Both values are kept with the decision. */
   decisionOptions(who: string, why: string): this {
     return this.option('--by <name>', who, 'operator').option('--reason <text>', why);
   }
@@ -47,12 +47,12 @@ export class PadronCommand extends Command {
     return this.option('--json', description);
   }
 
-  /** A paragraph below the options in `--help`. */
+  /** Adds a paragraph below the options in `--help`. */
   remarks(text: string): this {
     return this.addHelpText('after', `\n${text}`);
   }
 
-  /** Examples at the end of `--help`, each without the `npx padron` that all begin with. */
+  /** Adds examples at the end of `--help`. The `npx padron` at the start of each example is added here. */
   examples(...commands: string[]): this {
     const lines = commands.map((command) => `\n  $ npx padron ${command}`);
     return this.addHelpText('after', `\n${commands.length === 1 ? 'Example' : 'Examples'}:${lines.join('')}`);
@@ -61,7 +61,6 @@ export class PadronCommand extends Command {
 
 // The functions below check one argument or option each. Commander adds the name of the argument to their error.
 
-/** A whole number from 1. */
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (!/^[0-9]{1,15}$/.test(text) || value < 1)
@@ -74,19 +73,19 @@ export function registerOf(text: string): RegisterName {
   throw new CommandError(`There is no register "${text}".`, `Registers: ${registerNames.join(', ')}.`);
 }
 
-/** For an argument that may be given several times. A register that is repeated counts once. */
+/** Reads an argument that may be given several times. A register that is repeated counts once. */
 export function registersOf(text: string, previous: RegisterName[] | undefined): RegisterName[] {
   return [...new Set([...(previous ?? []), registerOf(text)])];
 }
 
-/** A day that the calendar has, as YYYY-MM-DD. */
+/** Reads a day that the calendar has, as YYYY-MM-DD. */
 export function dayOf(text: string): string {
   const day = new Date(`${text}T00:00:00Z`);
   if (!Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text) return text;
   throw new CommandError(`"${text}" is not a day.`, 'Write it as YYYY-MM-DD.');
 }
 
-/** A day (YYYY-MM-DD) means its first moment in Lima. Anything else must be an ISO 8601 instant with its offset. */
+/** Reads a day (YYYY-MM-DD) as its first moment in Lima. Any other text must be an ISO 8601 instant with its offset. */
 export function instantOf(text: string): Date {
   if (/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return startOfLimaDay(dayOf(text));
   const instant = new Date(text);
@@ -94,14 +93,13 @@ export function instantOf(text: string): Date {
   throw new CommandError(`"${text}" is no time.`, 'Write YYYY-MM-DD, or for example 2026-11-20T09:00:00-05:00.');
 }
 
-/** The text without the spaces around it. @throws CommandError when nothing is left */
+/** Returns the text without the spaces around it. @throws CommandError when nothing is left */
 export function filled(text: string, option: string): string {
   const trimmed = text.trim();
   if (trimmed === '') throw new CommandError(`${option} is empty.`, `Give a text after ${option}.`);
   return trimmed;
 }
 
-/** A mail address. */
 export function emailOf(text: string): string {
   const email = z.email().safeParse(text);
   if (email.success) return email.data;

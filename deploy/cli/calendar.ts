@@ -12,10 +12,10 @@ interface AddOptions extends OutputOptions {
   reason?: string;
 }
 
-/** A year's table has 84 dates, so a file beyond this is not one. */
+/** Largest size of a file. A year's table has 84 dates, so a larger file cannot be a table. */
 const maxFileBytes = 1024 * 1024;
 
-/** `padron calendar add-decree|add-table|list`: decrees and tables that came out after the release. */
+/** Adds `padron calendar add-decree|add-table|list`, for decrees and tables that were published after the release. */
 export function addCalendarCommands(program: PadronCommand, context: CommandContext): void {
   const calendar = program
     .command('calendar')

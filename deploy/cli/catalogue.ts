@@ -11,7 +11,7 @@ import { maskRuc } from '../../schemas/ruc.ts';
 import { type CommandContext, CommandError, exitStopped } from './context.ts';
 import { figure } from './progress.ts';
 
-// What the commands about publications, editions and rejects share.
+// This file has what the commands about publications, editions and rejects share.
 
 /** @throws CommandError when there is no such publication */
 export async function requirePublication(context: CommandContext, id: number): Promise<Publication> {
@@ -22,7 +22,7 @@ export async function requirePublication(context: CommandContext, id: number): P
 
 /**
  * Takes an operator's decision in one transaction.
- * @param list the command that lists what can be decided about, for a number that does not exist
+ * @param list the command that lists the publications or editions, which the error names when the number does not exist
  * @param show the command that shows why the decision is refused
  * @throws CommandError when the decision is refused
  */
@@ -41,7 +41,6 @@ export async function decide<Result>(
   }
 }
 
-/** A publication in one line. */
 export function publicationLine(publication: Publication): string {
   const { id, register, fecha_dato, state, rows, edition, state_reason } = publication;
   const parts = [`#${id}`, register, fecha_dato ?? 'no date', state];
@@ -51,13 +50,16 @@ export function publicationLine(publication: Publication): string {
   return parts.join('  ');
 }
 
-/** Makes the command end with `exitStopped` when the publication became no edition, and says how to go on. */
+/**
+ * Makes the command end with `exitStopped` when the publication did not become an edition, and notes what to do next
+ * when it waits for a decision.
+ */
 export function noteStopped(context: CommandContext, { id, state }: Publication): void {
   if (state === 'en_cuarentena') context.note(`It waits for a decision: npx padron publications show ${id}`);
   if (['en_cuarentena', 'rechazada'].includes(state)) context.exitCode = exitStopped;
 }
 
-/** Two lines per gate: what was found and what is allowed, then the same in words. */
+/** Makes two lines per gate: the value that was found with its limit, then the same in words. */
 export function gateLines(gates: Publication['gates']): string[] {
   if (gates.length === 0) return ['  no gate has judged it yet'];
   return gates.flatMap(({ gate, passed, value, limit, text }) => [
@@ -71,7 +73,10 @@ function gateFigure(value: number | string | null): string {
   return typeof value === 'number' ? value.toLocaleString('en', { maximumSignificantDigits: 6 }) : value;
 }
 
-/** A line of a reject or conflict file. `raw` (rejects) is the line as published, which may name a natural person. */
+/**
+ * A line of a file of rejects or of conflicts. `raw`, which only rejects have, is the line as published, and may name a
+ * natural person.
+ */
 const listedLine = z.union([
   z.object({
     line: z.number().nullable().optional(),
@@ -83,16 +88,16 @@ const listedLine = z.union([
 ]);
 
 interface ListedLine {
-  /** Line number in the publication's text, from 1; null when it has none. */
+  /** Line number in the publication's text, from 1. Null when the line has no number. */
   line: number | null;
   reason: string;
-  /** A company's RUC as it is, any other masked; null when the line holds no eleven digits. */
+  /** A company's RUC as it is, or any other RUC masked. Null when the line has no eleven digits in a row. */
   ruc: string | null;
 }
 
 export interface Listed {
   lines: ListedLine[];
-  /** How many more there are, listed in the file or only counted in it. */
+  /** Number of further lines, which the file lists or only counts. */
   omitted: number;
 }
 
@@ -129,7 +134,7 @@ export async function readListed(
   return listed;
 }
 
-/** A line per listed row, and one for those that are not shown. */
+/** Makes a line per listed row, and a line with the number of rows that are not shown. */
 export function listedLines({ lines, omitted }: Listed): string[] {
   const shown = lines.map(({ line, reason, ruc }) =>
     [`  ${line === null ? '' : `line ${line}`}`.padEnd(16), reason.padEnd(18), ruc ?? ''].join('  ').trimEnd(),

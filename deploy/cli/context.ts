@@ -16,7 +16,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Exit code of a command that waited for work which was stopped (quarantined, refused, cancelled) instead of done. */
+/** Exit code of a command that waited for work, when the work was quarantined, refused or cancelled instead of done. */
 export const exitStopped = 2;
 
 /** Every command takes `--json`, which prints one JSON document on standard output and nothing else. */
@@ -41,7 +41,7 @@ export class CommandContext {
   exitCode = 0;
   /** Standard output, for results that are too large for one document. */
   readonly output: Writable;
-  /** Colours for standard output. They are off when it is no terminal. */
+  /** Colours for standard output. They are off when standard output is not a terminal. */
   readonly colours: ReturnType<typeof pc.createColors>;
 
   constructor(around: CommandSurroundings) {
@@ -51,8 +51,8 @@ export class CommandContext {
   }
 
   /**
-   * Reads the settings a command needs from the environment, and what is missing there from the local stack's
-   * endpoints.
+   * Reads the settings that a command needs from the environment. Settings that are missing there are read from the
+   * endpoints of the local stack.
    * @throws CommandError that names every missing or wrong setting
    */
   configuration<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {
@@ -79,7 +79,7 @@ export class CommandContext {
     return this.#pool;
   }
 
-  /** Adds something to close when the command ends. The last added is closed first. */
+  /** Adds a function that closes something when the command ends. The function that was added last is called first. */
   onEnd(close: () => Promise<unknown> | unknown): void {
     this.#closers.push(close);
   }
@@ -105,7 +105,10 @@ export class CommandContext {
   }
 }
 
-/** undefined when no stack runs. A half-written file, or one of an older release, becomes advice, not a stack trace. */
+/**
+ * Returns undefined when no local stack runs. When the file is half-written or of an older release, the operator gets
+ * advice and not a stack trace.
+ */
 function readEndpoints(file: string): Record<string, string> | undefined {
   if (!existsSync(file)) return undefined;
   try {

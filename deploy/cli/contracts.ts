@@ -59,9 +59,7 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
     });
 }
 
-/**
- * 23514 is the SQLSTATE of a row that breaks a CHECK. The table's only CHECK is that no contract ends before it begins.
- */
+/** 23514 is the SQLSTATE of a broken CHECK. The table's only CHECK is that no contract ends before it begins. */
 function isBeforeFirstDay(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23514';
 }

@@ -24,13 +24,15 @@ import { limaTime } from '../../schemas/lima-time.ts';
 import { instantOf, type PadronCommand } from './arguments.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 
-/** How many of its last deliveries `endpoint` shows. */
+/** Number of a webhook's last deliveries that `deliveries endpoint` shows. */
 const shownDeliveries = 10;
-/** Recoveries of one webhook that may run at the same time. The customer's own count too. */
+/**
+ * Largest number of recoveries of one webhook that run at the same time. It includes those that the customer started.
+ */
 const maxRunning = 5;
 const recoveryPollMs = 500;
 
-/** `padron deliveries backlog|endpoint|resend|recover`: what is still to be sent, and sending again. */
+/** Adds `padron deliveries backlog|endpoint|resend|recover`, which show what is still to be sent, and send again. */
 export function addDeliveriesCommands(program: PadronCommand, context: CommandContext): void {
   const deliveries = program
     .command('deliveries')
@@ -105,7 +107,8 @@ function endpointLines(endpoint: EndpointState): string[] {
 }
 
 /**
- * The worker's sweeper (workflows/delivery/worker.ts) finds due work by itself, so a lost wake-up only costs this time.
+ * The worker's sweeper (workflows/delivery/worker.ts) finds due work by itself. So a lost wake-up only delays the work
+ * by this time.
  */
 const sweptSoon = 'A worker takes it up within half a minute.';
 
@@ -141,9 +144,9 @@ const wakeSettings = temporalBlock.partial({ TEMPORAL_ADDRESS: true });
 
 /**
  * Reads the settings at once, so that a wrong address fails the command before it changes anything.
- * @returns wakes the workflow of a webhook, as the api does. It resolves to false when no Temporal is configured or
- *   when Temporal did not answer, which it also notes on standard error.
- * @throws CommandError when the address is no address
+ * @returns a function that wakes the workflow of a webhook, as the api does. It resolves to false when no Temporal is
+ *   configured. When Temporal does not answer, it notes that on standard error and also resolves to false.
+ * @throws CommandError when the configured address is not an address
  */
 function wakeOf(context: CommandContext): (webhookId: string) => Promise<boolean> {
   const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = context.configuration(wakeSettings);
@@ -206,7 +209,7 @@ async function recover(context: CommandContext, webhook: string, options: Recove
   context.show(options, { id, webhook, estado, total, resent }, recoveryLine(recovery));
 }
 
-/** Waits until the recovery has ended or the time is over. The api carries it on either way. */
+/** Waits until the recovery has ended or the time is over. The api continues the recovery in both cases. */
 async function followRecovery(context: CommandContext, made: Recovery, timeoutSeconds: number): Promise<Recovery> {
   const deadline = Date.now() + timeoutSeconds * 1_000;
   let recovery = made;

@@ -15,7 +15,6 @@ import { decide, gateLines, type Listed, listedLines, nothingListed, readListed 
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
 import { figure } from './progress.ts';
 
-/** `padron editions list|show|revert|republish`. */
 export function addEditionsCommands(program: PadronCommand, context: CommandContext): void {
   const editions = program
     .command('editions')
@@ -116,8 +115,8 @@ that wrote all rows anew, cannot be undone. The file that was undone goes to qua
 }
 
 /**
- * Wakes the workflow that carries out what was ordered. If this process dies before, the worker's sweeper finds the
- * order. Temporal's client is imported only here, because listing editions does not need it.
+ * Wakes the workflow that carries out the operator's order. If this process dies before it does so, the worker's
+ * sweeper finds the order. Temporal's client is imported only here, because listing editions does not need it.
  */
 async function wake(context: CommandContext, register: RegisterName): Promise<Client> {
   const { connectTemporal } = await import('./publication-follow.ts');
@@ -137,13 +136,13 @@ function adviceOf(register: RegisterName, number: number) {
 
 /** An edition with all that the catalogue knows about it. */
 interface EditionFacts extends Edition {
-  /** Where the edition ends in Kafka. Empty before it is produced. */
+  /** The offset in each partition of Kafka where the edition ends. Empty before the edition is produced. */
   partitions: EditionPartition[];
   /** The order to undo this edition, if there is one. */
   corrected_by: Correction | null;
   /** The gates of the publication that the edition was made from. */
   gates: Publication['gates'];
-  /** The rows that a correction left as they are. Only with --conflicts. */
+  /** The rows that a correction left as they are. Present only with --conflicts. */
   conflicts?: Listed;
 }
 
@@ -179,7 +178,7 @@ function editionLine(edition: Edition): string {
   return [...parts, `detected ${detected_at.toISOString()}`].join('  ');
 }
 
-/** The counts that lines for a person show. The JSON document has all of them. */
+/** The counts that the lines for a person show. The JSON document has all counts. */
 const shownCounts = [
   ...(['rows', 'stateRows', 'baseline', 'inserted', 'updated', 'deleted', 'rejected', 'repaired'] as const),
   ...(['duplicates', 'kept', 'keptCells', 'conflicts', 'notices'] as const),

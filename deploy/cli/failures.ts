@@ -1,6 +1,9 @@
 import { CommandError } from './context.ts';
 
-/** What the operator reads on standard error: what went wrong and what to do next, never an engine's stack trace. */
+/**
+ * Makes the text that the operator reads on standard error. It says what went wrong and what to do next, and never has
+ * an engine's stack trace.
+ */
 export function explain(error: unknown): string {
   if (error instanceof CommandError) return lines(error.message, error.advice);
   if (!(error instanceof Error)) return lines(String(error));
@@ -27,7 +30,10 @@ interface ConnectionError {
   errors?: unknown[];
 }
 
-/** Names the engine that does not answer, by its address when the error or its cause has it; null for other errors. */
+/**
+ * Names the engine that does not answer, by its address when the error or its cause has an address. Returns null for
+ * other errors.
+ */
 function unreachableEngine(error: Error): string | null {
   const { code = '', address, hostname, port, broker, errors = [] } = error as ConnectionError;
   for (const inner of [error.cause, ...errors]) {

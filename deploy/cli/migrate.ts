@@ -13,7 +13,7 @@ import type { CommandContext, OutputOptions } from './context.ts';
 const schemaSettings = kafkaBlock.extend({ ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL });
 const migrationSettings = databaseBlock.extend(clickhouseBlock.shape).extend(schemaSettings.shape);
 
-/** `padron migrate` makes everything the processes expect to find, or brings it up to date. */
+/** Adds `padron migrate`, which makes everything that the processes expect to find, or brings it up to date. */
 export function addMigrateCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('migrate')
@@ -38,7 +38,10 @@ export function addMigrateCommand(program: PadronCommand, context: CommandContex
     });
 }
 
-/** `padron schemas list|restore`: every record in Kafka names its schema by a number, and the archive keeps which. */
+/**
+ * Adds `padron schemas list|restore`. Every record in Kafka names its schema by a number, and the archive keeps which
+ * number belongs to which schema.
+ */
 export function addSchemasCommands(program: PadronCommand, context: CommandContext): void {
   const schemas = program
     .command('schemas')

@@ -4,8 +4,8 @@ import type { CommandContext } from './context.ts';
 type AddCommands = (program: PadronCommand, context: CommandContext) => void;
 
 /**
- * Each noun's file is imported only when the noun is asked for: the clients of Kafka and Temporal take a second to
- * load, and `accounts` never uses them.
+ * The nouns of the command line. A noun's file is imported only when that noun is used, because the clients of Kafka
+ * and Temporal take a second to load, and `accounts` never uses them.
  */
 const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).addMigrateCommand,
@@ -24,9 +24,7 @@ const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   rejects: async () => (await import('./registers.ts')).addRejectsCommand,
 };
 
-/**
- * Adds the commands of the noun that stands first on the command line, or of all nouns when it is none (as in --help).
- */
+/** Adds the commands of the noun in `first`, or of all nouns when `first` is not a noun (as with --help). */
 export async function addNouns(program: PadronCommand, context: CommandContext, first: string | undefined) {
   const asked = first === undefined ? undefined : nouns[first];
   for (const load of asked ? [asked] : Object.values(nouns)) (await load())(program, context);

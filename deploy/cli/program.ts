@@ -11,9 +11,9 @@ const context = new CommandContext({
   stderr: process.stderr,
 });
 
-/** What a shell reports of a program whose reader closed the pipe, as `| head` does: 128 + SIGPIPE. */
+/** Exit code that a shell reports for a program whose reader closed the pipe, as `| head` does: 128 + SIGPIPE. */
 const exitPipeClosed = 141;
-// Any other error of standard output is a real one: it is a file, and the disk is full.
+// Any other error of standard output is a real failure, for example when it is a file and the disk is full.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exitPipeClosed);
   process.stderr.write(`${explain(error)}\n`);

@@ -1,6 +1,6 @@
-/** Progress lines come at most this often. */
+/** Shortest time between two progress lines. */
 const everyMs = 1_000;
-/** A rate is only shown after this time, because over less it says nothing. */
+/** A rate is shown only after this time, because a rate over a shorter time says nothing. */
 const ratedMs = 500;
 
 /** Turns counts of rows into lines for standard error: at most one a second, with rate and time left. */
@@ -15,7 +15,10 @@ export class ProgressLine {
     this.#note = note;
   }
 
-  /** Reports that `rows` of `totalRows` (0: not known) of `what` are done. A new `what` starts the clock anew. */
+  /**
+   * Reports that `rows` of the `totalRows` of `what` are done. `totalRows` is 0 when it is not known. A new `what`
+   * restarts the clock.
+   */
   report(what: string, rows: number, totalRows: number): void {
     const now = performance.now();
     if (what !== this.#what) {
@@ -34,7 +37,8 @@ export class ProgressLine {
 }
 
 /**
- * For example "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total or rate of 0 is not shown.
+ * Makes a line such as "replay: 250,000 of 1,000,000 rows (25 %), 50,000 rows/s, 15 s left". A total or rate of 0 is
+ * not shown.
  */
 export function progressText(what: string, rows: number, totalRows: number, rowsPerSecond: number): string {
   const amount = totalRows > 0 ? `${figure(rows)} of ${figure(totalRows)} rows${share(rows, totalRows)}` : null;

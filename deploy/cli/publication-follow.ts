@@ -18,10 +18,10 @@ const pollMs = 250;
 const progressEveryMs = 1_000;
 /** TASK_QUEUE_TYPE_WORKFLOW in Temporal's interface. */
 const workflowTaskQueueType = 1;
-/** What a shell reports of a program that Ctrl-C ended: 128 + SIGINT. */
+/** Exit code that a shell reports for a program that Ctrl-C ended: 128 + SIGINT. */
 const exitInterrupted = 130;
 
-/** What following a piece of work takes. `deadline` is in milliseconds since 1970. */
+/** What a function needs to follow a piece of work. `deadline` is in milliseconds since 1970. */
 export interface Follow {
   pool: Pool;
   client: Client;
@@ -29,7 +29,10 @@ export interface Follow {
   deadline: number;
 }
 
-/** Connects to the configured server until the command ends. @throws CommandError when the server does not answer */
+/**
+ * Connects to the configured Temporal server. The connection closes when the command ends.
+ * @throws CommandError when the server does not answer
+ */
 export async function connectTemporal(context: CommandContext): Promise<Client> {
   const { TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE } = context.configuration(temporalBlock);
   try {
@@ -42,7 +45,7 @@ export async function connectTemporal(context: CommandContext): Promise<Client> 
   }
 }
 
-/** Starts waiting: notes when no worker runs, and on Ctrl-C that the work goes on without the command. */
+/** Prepares to wait for work. It notes when no worker runs, and on Ctrl-C that the work goes on without the command. */
 export async function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Promise<Follow> {
   const deadline = Date.now() + timeoutSeconds * 1000;
   const leave = () => {
@@ -73,8 +76,8 @@ export function checkDeadline(follow: Follow): void {
 export async function followFetch(follow: Follow, run: ScheduledRun): Promise<FetchResult> {
   const handle = follow.client.workflow.getHandle(run.workflowId, run.runId);
   const progress = new StepProgress(follow, run.workflowId);
-  // The result is asked for only once it exists: a command that gives up would close the connection under a waiting
-  // call.
+  // Ask for the result only when it exists. Otherwise a command that gives up would close the connection while the call
+  // still waits.
   while ((await handle.describe()).status.name === 'RUNNING') {
     checkDeadline(follow);
     await progress.note();
@@ -124,7 +127,7 @@ export function followCorrection(follow: Follow, id: number): Promise<Correction
 
 interface Seen<Row> {
   record: Row;
-  /** The state in words, which is noted whenever it changed. */
+  /** The state in words. It is noted whenever it has changed. */
   stage: string;
   isSettled: boolean;
 }
@@ -149,8 +152,8 @@ async function followRecord<Row extends { register: RegisterName }>(
 }
 
 /**
- * True when nothing more will happen by itself: the state is final and, if it became an edition, its events were
- * notified.
+ * True when nothing more will happen by itself: the state is final and, when the publication became an edition, its
+ * events were notified.
  */
 export function isSettled(publication: Publication): boolean {
   if (!(finalStates as readonly string[]).includes(publication.state)) return false;
@@ -165,7 +168,7 @@ export function stageOf({ state, state_reason, edition, avisada_at, materializad
   return `${state}, edition ${edition}${materializada_at === null ? '' : ' materialised'}`;
 }
 
-/** The heartbeats of a download, a comparison and a production into Kafka, each as a line. */
+/** Reads a heartbeat of a download, a comparison or a production into Kafka, and makes a line from it. */
 export const heartbeatLine = z.union([
   z
     .object({ bytes: z.number(), declaredBytes: z.number().nullable() })
@@ -186,7 +189,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`;
 }
 
-/** Notes what the activities of a workflow report in their heartbeats, once a second and only when it changed. */
+/** Notes what a workflow's activities report in their heartbeats, once a second and only when the report changed. */
 class StepProgress {
   readonly #follow: Follow;
   readonly #workflowId: string;
@@ -207,7 +210,7 @@ class StepProgress {
     }
   }
 
-  /** Errors are ignored: a workflow that has just ended, or a busy server, must not fail a command that only waits. */
+  /** Errors are ignored, because an ended workflow or a busy server must not fail a command that only waits. */
   async #lines(): Promise<string[]> {
     try {
       const { raw } = await this.#follow.client.workflow.getHandle(this.#workflowId).describe();

@@ -39,7 +39,7 @@ export function addRunCommand(publications: PadronCommand, context: CommandConte
     .action((registers: RegisterName[], options: RunOptions) => runAll(context, registers, options));
 }
 
-/** Fetches all registers at once. When one fails, the others' results are still shown before its error is thrown. */
+/** Fetches all registers in parallel. When one fails, the others' results are shown before its error is thrown. */
 async function runAll(context: CommandContext, registers: readonly RegisterName[], options: RunOptions): Promise<void> {
   for (const register of options.wait ? registers : []) await refuseWaiting(context, register);
   const client = await connectTemporal(context);
@@ -61,16 +61,17 @@ async function runAll(context: CommandContext, registers: readonly RegisterName[
   if (failed !== undefined) throw failed.reason;
 }
 
-/** The result of one register: a JSON document, lines for a person, and the publication that was new and waited for. */
+/** The result of fetching one register: `document` for --json, `lines` for a person. */
 interface RunOutcome {
   document: unknown;
   lines: readonly string[];
+  /** The new publication that the command waited for. Null when there was none, or without --wait. */
   settled: Publication | null;
 }
 
 const triggerTimeoutMs = 15_000;
 
-/** Starts a fetch through the register's schedule, or queues one after the fetch that is running. */
+/** Starts a fetch through the register's schedule. If a fetch is running, the new one starts after it. */
 async function fetchNow(client: Client, register: RegisterName): Promise<RunOutcome> {
   const { schedule, running } = await scheduleOf(client, register);
   if (running === null) {
@@ -90,8 +91,8 @@ async function fetchNow(client: Client, register: RegisterName): Promise<RunOutc
 }
 
 /**
- * Starts a fetch and waits until the publication that it found is settled, or the newest known one when nothing is new.
- * @throws CommandError also when the fetch failed
+ * Starts a fetch and waits until its publication is settled. If nothing is new, it waits for the newest known one.
+ * @throws CommandError when the fetch failed, waiting took too long, or the schedule is paused
  */
 async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<RunOutcome> {
   const { schedule, running } = await scheduleOf(follow.client, register);
@@ -117,13 +118,13 @@ async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<R
 }
 
 /**
- * The register's schedule, and the id of the fetch that is running now, if one is.
- * @throws CommandError when it is paused
+ * Returns the register's schedule and the id of its running fetch, or null when no fetch runs.
+ * @throws CommandError when the schedule is paused
  */
 async function scheduleOf(client: Client, register: RegisterName) {
   const schedule = await ensureSchedule(client, register, { cron: defaultFetchCron });
   const { state, info } = await schedule.describe();
-  // Temporal's page can pause a schedule. It then starts nothing, even when it is triggered.
+  // A person can pause a schedule on Temporal's page. A paused schedule starts nothing, even when it is triggered.
   if (state.paused) {
     throw new CommandError(
       `The schedule ${schedule.scheduleId} is paused${state.note ? ` (${state.note})` : ''}.`,
@@ -138,7 +139,7 @@ async function newestId(follow: Follow, register: RegisterName): Promise<number 
   return newest?.id ?? null;
 }
 
-/** A paused register makes no edition, so waiting for one would last until somebody resumes it. @throws CommandError */
+/** Refuses --wait for a paused register, which makes no edition until somebody resumes it. @throws CommandError */
 export async function refuseWaiting(context: CommandContext, register: RegisterName): Promise<void> {
   const { paused_at, paused_by, paused_reason } = await readHead(context.pool(), register);
   if (paused_at === null) return;

@@ -73,7 +73,6 @@ interface ApproveOptions extends DecisionOptions {
   timeout: number;
 }
 
-/** The decisions about a publication in quarantine. */
 function addQuarantineCommands(publications: PadronCommand, context: CommandContext): void {
   const who = 'who decides; kept with the publication';
   const why = 'why; kept with the publication';
@@ -96,7 +95,7 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
       const client = await connectTemporal(context);
       const decision = { by: options.by, reason: options.reason ?? null, fechaDato: options.date ?? null };
       const approved = await decide(context, (database) => approvePublication(database, id, decision), adviceOf(id));
-      // If the process dies here, the worker's sweeper finds the approved publication.
+      // If the process dies here, the worker's sweeper finds the approved publication and goes on with it.
       await wakePublish(client, approved.register);
       if (!options.wait) return context.show(options, approved, publicationLine(approved));
       const done = await followPublication(await followOf(context, client, options.timeout), id);
@@ -118,7 +117,6 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
     });
 }
 
-/** The commands that stop a register from making editions, and let it go on. */
 function addPauseCommands(publications: PadronCommand, context: CommandContext): void {
   const show = async (options: OutputOptions, register: RegisterName, line: string) => {
     const { paused_at, paused_by, paused_reason } = await readHead(context.pool(), register);
@@ -149,7 +147,7 @@ function addPauseCommands(publications: PadronCommand, context: CommandContext):
     .action(async (register: RegisterName, options: OutputOptions) => {
       const client = await connectTemporal(context);
       const isNew = await resumeRegister(context.pool(), register);
-      // If the process dies here, the worker's sweeper finds what waits.
+      // If the process dies here, the worker's sweeper finds the publications that wait.
       await wakePublish(client, register);
       await show(options, register, isNew ? `${register} makes editions again.` : `${register} was not paused.`);
     });

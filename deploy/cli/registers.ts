@@ -86,7 +86,7 @@ function remarksOf(row: RegisterFreshness): string[] {
   return remarks.map((remark) => `  ${remark}`);
 }
 
-/** How long ago, in minutes below two hours, in hours below three days, else in days. */
+/** The time since `time`: in minutes below two hours, in hours below three days, else in days. */
 function ago(time: Date | null, now: Date): string {
   if (time === null) return '-';
   const minutes = Math.max(0, Math.floor((now.getTime() - time.getTime()) / 60_000));
@@ -99,13 +99,13 @@ interface RejectsOptions extends OutputOptions {
   limit: number;
 }
 
-/** What the comparison stored with the publication. It is null before the comparison. */
+/** The part of a publication's `compare_result` that is read here. The column is null before the comparison. */
 const comparedSchema = z.object({
   rejectsSha256: z.string().nullable(),
   counts: z.object({ rejectedByReason: z.record(z.string(), z.number()) }),
 });
 
-/** `padron rejects`: the lines of a publication that are no row, stand twice, or had to be mended. */
+/** `padron rejects`: shows the lines of a publication that are not a row, are repeated, or had to be repaired. */
 export function addRejectsCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('rejects')

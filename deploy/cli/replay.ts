@@ -23,11 +23,11 @@ interface ReplayOptions extends OutputOptions {
   out?: string;
 }
 
-/** Never aborted: Ctrl-C ends the process, and a file is only renamed to its name when it is whole. */
+/** Nothing aborts this signal. Ctrl-C ends the whole process, and an unfinished file never has the final name. */
 const signal = new AbortController().signal;
 const settings = databaseBlock.extend(archiveBlock.shape);
 
-/** `padron replay`: reads any stretch of a register's history from the archive. */
+/** `padron replay`: exports the changes of a range of editions, which it reads from the archive. */
 export function addReplayCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('replay')
@@ -79,7 +79,7 @@ async function editionsOf(context: CommandContext, { register, from, to }: Repla
 }
 
 function checkOutput({ into, out, json }: ReplayOptions): void {
-  // The finished file is renamed over this name, which would replace a device or fail on a directory.
+  // The finished file is renamed to `out`. That would replace a device file, and it would fail for a directory.
   if (out !== undefined && statSync(out, { throwIfNoEntry: false })?.isFile() === false)
     throw new CommandError(`${out} is there and is no file.`, 'Give the name of the file to write after --out.');
   if (into === 'parquet' && out === undefined)

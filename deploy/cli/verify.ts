@@ -9,7 +9,7 @@ import { openConfiguredArchive } from './catalogue.ts';
 import type { CommandContext, OutputOptions } from './context.ts';
 import { figure, ProgressLine } from './progress.ts';
 
-/** One schema, so that one error names every setting that is missing. */
+/** These settings are one schema, so that one error names all missing settings. */
 const verifySettings = databaseBlock.extend(clickhouseBlock.shape).extend(archiveBlock.shape);
 
 const exitDiffers = 1;
@@ -95,11 +95,11 @@ function differenceLine({ where, kind, id, edition }: ListedDifference): string 
   return `    ${where} ${kind} ${id}${edition === null ? '' : ` in edition ${edition}`}`;
 }
 
-/** Copying a large register is one statement, which takes about a minute. */
+/** Time limit of one statement. Copying a large register is one statement and takes about a minute. */
 const requestTimeoutMs = 3_600_000;
 
 /**
- * `padron rebuild`: makes state, history and names in ClickHouse anew from the archive, beside the tables that serve.
+ * `padron rebuild`: builds state, history and names in ClickHouse again from the archive, beside the serving tables.
  */
 export function addRebuildCommand(program: PadronCommand, context: CommandContext): void {
   program

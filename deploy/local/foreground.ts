@@ -1,8 +1,8 @@
 import pc from 'picocolors';
 
-/** What a command can use that runs until Ctrl-C. */
+/** What a command that runs until Ctrl-C can use. */
 export interface Foreground {
-  /** Adds something to stop at the end; the last added is stopped first. It also does what `checkStopped` does. */
+  /** Adds a function to run at the end; the last one added runs first. Then `onStop` calls `checkStopped`. */
   onStop(stop: () => Promise<void> | void): void;
   /** Call it between two steps of a long start. @throws an error that ends the start silently, after a signal */
   checkStopped(): void;

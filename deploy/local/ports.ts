@@ -41,8 +41,8 @@ export interface ChosenPorts {
 
 /**
  * Chooses a free loopback port for every name. Ports that the last start wrote to `file` are kept while they are free,
- * so that clients of a crashed stack find it again. An engine listens only seconds later, so each port is also claimed
- * among all stacks of this account. Two stacks that start at the same time never choose the same port.
+ * so that clients of a crashed stack find it again. An engine listens on its port only seconds later, so a lock file
+ * claims each port. Two stacks of this account that start at the same time never choose the same port.
  */
 export async function choosePorts(file: string): Promise<ChosenPorts> {
   const kept = readJsonFile(file, portsSchema) ?? {};
@@ -71,7 +71,7 @@ async function claimAny(): Promise<Claim> {
   throw new Error(`no free port found between ${lowestPort} and ${highestPort}`);
 }
 
-/** A claim is a lock file, so the claim of a process that died is taken over as every lock of a dead owner is. */
+/** Claims a port with a lock file, if the port is free. The lock of a process that died is taken over. */
 async function claimIfFree(port: number): Promise<Claim | undefined> {
   const folder = path.join(tmpdir(), `padron-ports-${userInfo().uid}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

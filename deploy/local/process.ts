@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ZodType, z } from 'zod';
 import { writeWholeFileSync } from '../../pipelines/runtime/durable-files.ts';
 
-/** Writes a JSON file whole or not at all, so that no reader, and no start after a crash, finds half of it. */
+/** Writes a JSON file completely or not at all, so that nobody reads half a file, even after a crash. */
 export function writeJsonFile(file: string, value: unknown, mode = 0o644): void {
   writeWholeFileSync(file, `${file}.${randomUUID()}.partial`, (temporary) =>
     writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode, flag: 'wx' }),
@@ -21,12 +21,10 @@ export function readJsonFile<T>(file: string, schema: ZodType<T>): T | undefined
   }
 }
 
-/** A process with its start time, because the system gives the number of an ended process to another one. */
+/** A process with its start time, because the system reuses the number of an ended process. */
 export interface ProcessIdentity {
   pid: number;
-  /**
-   * On Linux the boot and the clock tick of its start, elsewhere the start time of `ps`. Only compared for equality.
-   */
+  /** On Linux the boot id and clock tick of the start, elsewhere the start time of `ps`. Compare it only with `===`. */
   startedAt: string;
 }
 
@@ -36,7 +34,7 @@ interface ProcessRow {
   startedAt: string;
 }
 
-/** The process that has this number now, or undefined when none has. A zombie counts as none. */
+/** Returns the process that has this number now, or undefined when there is none or only a zombie. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const row = process.platform === 'linux' ? rowFromProc(pid) : rowsFromPs(['-p', String(pid)])[0];
   return row && { pid, startedAt: row.startedAt };
@@ -47,8 +45,8 @@ export function isAlive(identity: ProcessIdentity): boolean {
 }
 
 /**
- * The children of a living process, their children, and so on. Call it before killing, since orphans get another
- * parent.
+ * The children of a living process, their children, and so on. Call it before the process is killed, because its
+ * children then get another parent.
  */
 export function descendantsOf(pid: number): ProcessIdentity[] {
   const rows = process.platform === 'linux' ? rowsFromProc() : rowsFromPs(['-ax']);
@@ -62,13 +60,13 @@ export function descendantsOf(pid: number): ProcessIdentity[] {
   return found.map(({ pid: child, startedAt }) => ({ pid: child, startedAt }));
 }
 
-/** Sends the signal, unless the process ended and another one has its number. */
+/** Sends the signal, unless the process has ended and its number belongs to another process. */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): void {
   if (!isAlive(identity)) return;
   try {
     process.kill(identity.pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // ESRCH: it ended since the check
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // ESRCH: the process ended since the check
   }
 }
 
@@ -82,8 +80,8 @@ function rowFromProc(pid: number): ProcessRow | undefined {
   } catch {
     return undefined;
   }
-  // The line is "pid (name) state parent …". The name may hold spaces and brackets, so fields count from the last
-  // bracket.
+  // The line is "pid (name) state parent …". The name may hold spaces and brackets, so the fields are counted from the
+  // last bracket.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
   return { pid, parent: Number(fields[1]), startedAt: `${bootId}:${fields[19]}` };
@@ -118,9 +116,9 @@ export class LockHeldError extends Error {
 }
 
 /**
- * Takes a lock file for this process and returns the function that gives it back. The lock of a dead owner is taken
- * over, so nobody has to clean up after a crash.
- * @throws LockHeldError when the owner lives
+ * Takes a lock file for this process and returns the function that releases it. The lock of a dead owner is taken over,
+ * so nobody has to clean up after a crash.
+ * @throws LockHeldError when its owner is alive
  */
 export function takeLock(file: string): () => void {
   const mine = JSON.stringify(identify(process.pid));
@@ -140,7 +138,7 @@ export function takeLock(file: string): () => void {
   }
 }
 
-/** A second call does nothing, because another process may hold the lock by then. */
+/** The function that releases the lock. Its second call does nothing: another process may hold the lock by then. */
 function releaseOnce(file: string): () => void {
   let isMine = true;
   return () => {
@@ -149,7 +147,7 @@ function releaseOnce(file: string): () => void {
   };
 }
 
-/** The owner of a lock file if it lives. */
+/** The living process that holds the lock file, or undefined when there is none. */
 export function lockOwner(file: string): ProcessIdentity | undefined {
   const owner = parseOwner(readIfPresent(file) ?? '');
   return owner && isAlive(owner) ? owner : undefined;
@@ -169,7 +167,7 @@ export async function waitForLock(file: string, timeoutMs: number, onWait: (owne
   }
 }
 
-/** A hard link appears together with its content. `open('wx')` and a write would leave an empty lock in between. */
+/** Returns false when `to` exists. A link appears with its content; a file opened with 'wx' would be empty at first. */
 function linkIfAbsent(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -181,8 +179,8 @@ function linkIfAbsent(from: string, to: string): boolean {
 }
 
 /**
- * Two starts may find the same dead lock. The slower one may move away the lock that the faster one just took: it puts
- * it back.
+ * Removes the lock of a dead owner. Two starts may find the same dead lock, and the slower one may move away the lock
+ * that the faster one has just taken. Then it puts that lock back.
  */
 function removeStale(file: string, expected: string): void {
   const aside = `${file}.${randomUUID()}`;

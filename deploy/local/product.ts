@@ -20,12 +20,12 @@ export interface ProductHost {
 }
 
 interface ProductOptions {
-  /** Variables for all processes or for one. They win over the variables of this process. */
+  /** Variables for all processes or for one. They replace variables of this process with the same name. */
   environment?: Partial<Record<'all' | ProcessName, Record<string, string>>>;
   /** Whether to run the migrations first. The default is true. */
   migrate?: boolean;
   log?: Log;
-  /** Called when a process ends by itself. It is not started again. */
+  /** Called when a process ends by itself. That process is not started again. */
   onProcessEnd?(process: ProcessName, description: string): void;
 }
 
@@ -41,8 +41,8 @@ const answerTimeoutMs = 10_000;
 const shownLines = 20;
 
 /**
- * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when it is
- * alive: it answers look-ups only after the registers were loaded, and loading them takes the running product.
+ * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when
+ * /healthz answers. Its /readyz waits until the registers were loaded, and only the running product can load them.
  */
 export async function startProduct(host: ProductHost, options: ProductOptions): Promise<Product> {
   const product = new Product(host, options, await portsOf(host));
@@ -58,7 +58,7 @@ async function portsOf(host: ProductHost): Promise<ChosenPorts> {
   return choosePorts(path.join(run, 'ports.json'));
 }
 
-/** The three processes of the product, running. */
+/** The three running processes of the product. */
 export class Product {
   /** Base address of each process, which serves /healthz, /readyz and /metrics. */
   readonly urls: Record<ProcessName, string>;
@@ -118,7 +118,7 @@ export class Product {
   }
 
   /**
-   * Why the api's look-ups do not answer yet (registers that were never loaded), in its words. Null when they answer.
+   * The api's own words on why look-ups do not answer yet (registers that were never loaded). Null when they answer.
    */
   async awaits(): Promise<string | null> {
     const response = await fetch(`${this.apiUrl}/readyz`, { signal: AbortSignal.timeout(answerTimeoutMs) });
@@ -175,7 +175,7 @@ export class Product {
     };
   }
 
-  /** Migrations are repeatable. If the process dies in the middle, the next start goes on from there. */
+  /** Runs the migrations. If the process dies in the middle, the next start goes on from there. */
   async #migrate(): Promise<void> {
     const startedAt = Date.now();
     const command = path.join(repositoryRoot, 'deploy', 'cli', 'padron.js');

@@ -15,14 +15,14 @@ import { endLeftovers, SupervisedProcess, type SuperviseOptions } from './superv
 
 const engines: Record<EngineName, Engine> = { postgres, kafka, registry, clickhouse, temporal };
 
-/** The named engines and the engines that those need, in the order of their start. */
+/** The named engines and the engines that they need, in the order of their start. */
 function enginesWithNeeded(names: readonly EngineName[]): Engine[] {
   const all = new Set(names);
   for (const name of names) for (const needed of engines[name].after) all.add(needed);
   return engineNames.filter((name) => all.has(name)).map((name) => engines[name]);
 }
 
-/** The processes of one stack's engines. Each starts as soon as the engines it needs serve; they stop in reverse. */
+/** A stack's engine processes. An engine starts once the engines that it needs are ready, and stops before them. */
 class RunningEngines {
   readonly #context: EngineContext;
   readonly #wanted: readonly Engine[];
@@ -107,19 +107,19 @@ interface StackOptions {
   /** The engines to start, by default all. Engines that these need are added. */
   engines?: readonly EngineName[];
   log?: Log;
-  /** Engines that run elsewhere and are used instead, by default those that the environment names. */
+  /** Addresses of engines that run elsewhere and are not started. The default is the addresses in the environment. */
   addresses?: Addresses;
   /** Called when an engine ends by itself. The others go on. */
   onEngineEnd?(engine: EngineName, description: string): void;
 }
 
 export interface Stack {
-  /** The engines' addresses. Those of engines that do not run are empty. */
+  /** The engines' addresses. The address of an engine that does not run is empty. */
   endpoints: Endpoints;
   directory: string;
-  /** The ports of this folder, also for the product's processes. */
+  /** The ports that were chosen for this folder, also those of the product's processes. */
   ports: Ports;
-  /** Stops all engines in reverse order. One that does not end within its deadline is killed and named in the log. */
+  /** Stops all engines in reverse order. An engine that does not end in time is killed, and the log names it. */
   stop(): Promise<void>;
   /** Sends SIGKILL to the engine and all its processes. Tests of crashes use it. */
   kill(engine: EngineName): Promise<void>;
@@ -130,7 +130,7 @@ export interface Stack {
 const stopTimeoutMs = 20_000;
 const readyTimeoutMs = 180_000; // a start takes seconds on an idle machine, and a minute when every core is busy
 
-/** Starts the engines in a folder and resolves when all serve. If one fails, it stops the others and throws. */
+/** Starts the engines in a folder and resolves when all are ready. If one fails, it stops the others and throws. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const startedAt = Date.now();
   const log = options.log ?? (() => undefined);
@@ -160,7 +160,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       onUnexpectedEnd: (name, description) => {
         log(description);
         options.onEngineEnd?.(name as EngineName, description);
-        // Otherwise the engines that need this one would wait for it until their own deadline.
+        // Without this, the engines that need the ended one would wait for it until their own deadline.
         if (isStarting) void running.stopAll();
       },
     });

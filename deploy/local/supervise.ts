@@ -14,7 +14,7 @@ import {
   writeJsonFile,
 } from './process.ts';
 
-/** How to start one process and how to know that it serves. */
+/** How to start one process and how to know that it is ready. */
 export interface Launch {
   name: string;
   command: string;
@@ -22,22 +22,21 @@ export interface Launch {
   /** The whole environment of the process. It inherits nothing. */
   environment: Record<string, string>;
   workingDirectory: string;
-  /** The signal that ends it in order. */
+  /** The signal that makes the process end in good order. */
   stopSignal: 'SIGTERM' | 'SIGINT';
   /** Further options for `setpriv`, which starts the process on Linux. */
   privileges?: readonly string[];
-  /** Resolves to true when the process serves. An error means "not yet". */
+  /** Resolves to true when the process is ready. An error means "not yet". */
   isReady(): Promise<boolean>;
 }
 
 export interface SuperviseOptions {
-  /** Folder of the pid files. The next start ends the processes they name if this one crashes. */
+  /** Folder of the pid files. If this process crashes, the next start ends the processes that these files name. */
   runDirectory: string;
   logDirectory: string;
   searchPath: string;
   readyTimeoutMs: number;
   stopTimeoutMs: number;
-  /** Called when the process ends by itself. */
   onUnexpectedEnd(name: string, description: string): void;
 }
 
@@ -61,8 +60,8 @@ export class SupervisedProcess {
     this.#options = options;
     const log = openLog(this.logFile);
     const { command, args } = withParentDeath(launch, options.searchPath);
-    // The child has its own process group, so Ctrl-C in the terminal reaches only this process, which stops all in
-    // order.
+    // The child has its own process group. So Ctrl-C in the terminal reaches only this process, which then stops its
+    // children in order.
     this.#child = spawn(command, args, {
       cwd: launch.workingDirectory,
       env: launch.environment,
@@ -95,7 +94,7 @@ export class SupervisedProcess {
     return this.#outcome !== undefined;
   }
 
-  /** Resolves when the process serves. @throws Error with the last lines of its log if it ends or takes too long */
+  /** Resolves when the process is ready. @throws Error with the last lines of its log if it ends or takes too long */
   async waitUntilReady(): Promise<void> {
     const deadline = Date.now() + this.#options.readyTimeoutMs;
     while (Date.now() < deadline) {
@@ -150,7 +149,7 @@ async function endAll(processes: readonly ProcessIdentity[], signal: NodeJS.Sign
   while (processes.some(isAlive)) await sleep(20);
 }
 
-/** On Linux `setpriv` makes the kernel send the stop signal when this process dies, even of kill -9. */
+/** On Linux `setpriv` makes the kernel send the child its stop signal when this process dies, even by kill -9. */
 function withParentDeath(launch: Launch, searchPath: string): { command: string; args: readonly string[] } {
   const setpriv = process.platform === 'linux' ? findProgram(searchPath, 'setpriv') : undefined;
   if (!setpriv) return launch;

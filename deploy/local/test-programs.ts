@@ -27,8 +27,8 @@ export async function rcloneExecutable(): Promise<string> {
 
 /**
  * Path of a script that starts Temporal's time-skipping test server. Tests of workflows pass it to
- * `TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`.
- * Without it the SDK would download a program at the first test. This one comes from Maven and is fetched once.
+ * `TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`. Without
+ * the script the SDK would download a program at the first test. Maven fetches the script's program once.
  */
 export async function temporalTestServerExecutable(log: Log): Promise<string> {
   const config = readLocalConfig();
@@ -43,8 +43,8 @@ export async function temporalTestServerExecutable(log: Log): Promise<string> {
 }
 
 /**
- * The SDK passes the port as first argument. The file is renamed into place, because several tests may write it at
- * once.
+ * Writes the script, to which the SDK passes the port as first argument. The file is written under another name and
+ * renamed, because several tests may write it at once.
  */
 function writeScript(file: string, java: string, jars: string): string {
   const options = '-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m';

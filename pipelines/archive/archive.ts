@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { isRegisterName, type RegisterName } from '../../schemas/registers.ts';
 
-/** Publications and rejects are evidence; changes and overlays are the truth of a register's state. */
+/** Publications and rejects are kept as evidence. Changes and overlays define a register's state. */
 const objectKinds = ['publications', 'changes', 'overlays', 'rejects'] as const;
 
 /** An object is named by the hash of its bytes, so one name can only ever hold one content. */
@@ -12,43 +12,43 @@ export interface ObjectName {
 }
 
 /**
- * Where raw publications and change files are kept. Objects are put once and never changed; only raw publications can
- * be removed, when their retention ends. An object is durable once `put` resolves: only then may the catalogue name it.
+ * Keeps raw publications and change files. Objects are put once and never changed; only raw publications are removed,
+ * when their retention ends. An object is durable once `put` resolves: only then may the catalogue name it.
  */
 export interface Archive {
   /**
-   * Moves a finished local file into the archive. Repeatable: the file is removed also when the object was there
-   * already.
+   * Moves a finished local file into the archive. If the archive already has the object, the file is only removed, so a
+   * repeated call does no harm.
    * @throws ArchiveError `hash_mismatch` when the file's bytes do not have the hash of the name
    */
   put(name: ObjectName, file: string): Promise<'stored' | 'already_there'>;
   /** Size in bytes, or null when there is no such object. */
   size(name: ObjectName): Promise<number | null>;
-  /** Path of a local file with the object's bytes. Callers only read it. @throws ArchiveError `not_found` */
+  /** Path of a local file with the object, which callers must not change. @throws ArchiveError `not_found` */
   localFile(name: ObjectName): Promise<string>;
   /** The object's bytes. @throws ArchiveError `not_found` */
   read(name: ObjectName): Promise<Readable>;
-  /** Removes a raw publication; repeatable. @throws ArchiveError `name_invalid` for any other kind */
+  /** Removes a raw publication if it is there. @throws ArchiveError `name_invalid` for any other kind */
   remove(name: ObjectName): Promise<void>;
   /** Local path for a file that is still being written. The file survives a restart. */
   incomingFile(label: string): Promise<string>;
-  /** Removes unfinished files that were not touched for this long. Resolves with their number. */
+  /** Removes unfinished files that were not changed for this long. Resolves with their number. */
   discardIncoming(olderThanMs: number): Promise<number>;
 }
 
-/** Small texts beside the objects (the id→schema map), each put once. A text is named by a folder and a file. */
+/** Keeps small texts beside the objects (the map from schema ids to schemas). A text's name is a folder and a file. */
 export interface TextStore {
-  /** Puts a text durably, unless one of that name is there: then that one stays as it is. */
+  /** Stores a text durably. If a text with this name is there already, it stays as it is. */
   put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'>;
   /** Null when there is no such text. */
   read(folder: string, file: string): Promise<string | null>;
-  /** The files of a folder, in no order. A folder that does not exist has none. */
+  /** The files of a folder, in no order. A folder that does not exist has no files. */
   list(folder: string): Promise<string[]>;
 }
 
 /**
- * `refused`: the store rejects our credentials or our bucket, which no repeat changes. `unavailable`: the store does
- * not answer, and a repeat may succeed.
+ * `refused` means that the store rejects our credentials or our bucket, so a repeat fails too. `unavailable` means that
+ * the store does not answer, and a repeat may succeed.
  */
 type ArchiveErrorCode = 'not_found' | 'hash_mismatch' | 'name_invalid' | 'refused' | 'unavailable';
 
@@ -64,7 +64,7 @@ export class ArchiveError extends Error {
   }
 }
 
-/** `<register>/<kind>/<sha256>`, the same in every store. @throws ArchiveError `name_invalid` */
+/** An object's key is `<register>/<kind>/<sha256>`, the same in every store. @throws ArchiveError `name_invalid` */
 export function objectKey({ register, kind, sha256 }: ObjectName): string {
   if (!isRegisterName(register) || !objectKinds.includes(kind) || !/^[0-9a-f]{64}$/.test(sha256)) {
     throw new ArchiveError('name_invalid', 'an object is named by register, kind and a sha256 in lower-case hex');
@@ -72,7 +72,7 @@ export function objectKey({ register, kind, sha256 }: ObjectName): string {
   return `${register}/${kind}/${sha256}`;
 }
 
-/** Only raw publications may be removed: change files and overlays are the truth of the state. @throws ArchiveError */
+/** Only raw publications may be removed, because change files and overlays define the state. @throws ArchiveError */
 export function removableKey(name: ObjectName): string {
   if (name.kind !== 'publications') throw new ArchiveError('name_invalid', 'only raw publications can be removed');
   return objectKey(name);
@@ -82,7 +82,7 @@ export function notFound(name: ObjectName): ArchiveError {
   return new ArchiveError('not_found', `the archive has no ${objectKey(name)}`);
 }
 
-/** `<folder>/<file>`, where both consist of letters, digits and `_ . -`. @throws ArchiveError `name_invalid` */
+/** A text's key is `<folder>/<file>`, both of letters, digits and `_ . -`. @throws ArchiveError `name_invalid` */
 export function textKey(folder: string, file: string): string {
   const isName = (text: string) => /^[A-Za-z0-9_.-]+$/.test(text) && !/^\.+$/.test(text);
   if (!isName(folder) || !isName(file))

@@ -15,7 +15,7 @@ import {
 } from './archive.ts';
 import { checkHash, IncomingFiles, isMissing, readOnly } from './local-copies.ts';
 
-/** The archive as a folder: objects in `<root>/<register>/<kind>/<sha256>`, unfinished files in `<root>/incoming`. */
+/** An archive in a folder: objects are `<root>/<register>/<kind>/<sha256>`, unfinished files in `<root>/incoming`. */
 export class FolderArchive extends IncomingFiles implements Archive {
   readonly #root: string;
 
@@ -27,7 +27,7 @@ export class FolderArchive extends IncomingFiles implements Archive {
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
     const target = this.#path(name);
     if ((await this.size(name)) !== null) {
-      // The process that put it may have died before the name was durable.
+      // The process that stored this file may have died before it synced the folder, so the folder is synced again.
       await syncToDisk(dirname(target));
       await rm(file, { force: true });
       return 'already_there';
@@ -66,7 +66,7 @@ export class FolderArchive extends IncomingFiles implements Archive {
     await rm(join(this.#root, removableKey(name)), { force: true });
   }
 
-  /** A file on another device cannot be renamed into the archive, so it is copied to a temporary name there first. */
+  /** A file on another device cannot be renamed into the archive, so it is first copied to a temporary name there. */
   async #copyInto(target: string, file: string): Promise<void> {
     const copy = await this.incomingFile(`put-${randomUUID()}`);
     await writeWholeFile(target, copy, (temporary) => copyFile(file, temporary));
@@ -78,7 +78,6 @@ export class FolderArchive extends IncomingFiles implements Archive {
   }
 }
 
-/** The text store as a folder. */
 export class FolderTexts implements TextStore {
   readonly #root: string;
 
@@ -93,7 +92,8 @@ export class FolderTexts implements TextStore {
     await writeFile(incoming, text);
     await syncToDisk(incoming);
     try {
-      // A link, unlike a rename, fails where the name is taken. A death before it leaves a file that nobody reads.
+      // `link` fails if the name is taken, but a rename would replace the stored text. If the process dies before the
+      // link, it leaves an `.incoming` file that nobody reads.
       await link(incoming, target);
       await syncToDisk(dirname(target));
       return 'stored';

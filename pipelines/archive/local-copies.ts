@@ -7,17 +7,17 @@ import { makeDurableFolder, writeWholeFile } from '../runtime/durable-files.ts';
 import { ArchiveError } from './archive.ts';
 
 interface CopyLimits {
-  /** When the copies exceed this size, those that were requested longest ago are removed. */
+  /** Limit for all copies together. Above it, the copies that were requested longest ago are removed. */
   maxBytes: number;
-  /** A copy that was requested within this time is never removed: a caller may be about to open it. */
+  /** A copy that was requested within this time is never removed, because a caller may be about to open it. */
   minAgeMs: number;
 }
 
 const defaultLimits: CopyLimits = { maxBytes: 16 * 2 ** 30, minAgeMs: 6 * 3_600_000 };
-/** The mode of archived files: they are never changed. */
+/** File mode of archived files, which are never changed. */
 export const readOnly = 0o444;
 
-/** Verified local copies of remote objects, by key. Each can be fetched again. */
+/** Keeps local copies of remote objects by key and checks their hashes. A removed copy can be fetched again. */
 export class LocalCopies {
   readonly #folder: string;
   readonly #limits: CopyLimits;
@@ -28,7 +28,7 @@ export class LocalCopies {
   }
 
   /**
-   * Path of the object's copy. When there is none yet, `fetch` writes the object to the path that it receives.
+   * Returns the path of the object's copy. If there is none, `fetch` must write the object to the `path` that it gets.
    * @throws ArchiveError `hash_mismatch` when the fetched bytes do not have this hash
    */
   async of(key: string, sha256: string, fetch: (path: string) => Promise<void>): Promise<string> {
@@ -41,8 +41,9 @@ export class LocalCopies {
     if (isThere) return path;
     await makeDurableFolder(dirname(path));
     await this.#makeRoom();
-    // Without the sync before the rename, a power cut could leave the name on an incomplete file, which would then pass
-    // for the object. A temporary file that a dead process leaves is removed with the oldest copies.
+    // `writeWholeFile` syncs the file before it renames it. Without the sync, a power cut could leave an incomplete
+    // file under the final name, and it would be used as the object. If the process dies here, it leaves a temporary
+    // file, which `#makeRoom` removes like an old copy.
     await writeWholeFile(path, `${path}.${randomUUID()}`, async (incoming) => {
       await fetch(incoming);
       await checkHash(incoming, sha256, key);
@@ -73,7 +74,7 @@ export class LocalCopies {
   }
 }
 
-/** Chunks of this size hash at nearly the disk's speed. */
+/** With chunks of this size, hashing is nearly as fast as the disk. */
 const readChunkBytes = 1024 * 1024;
 
 export async function sha256OfFile(file: string): Promise<string> {
@@ -82,14 +83,14 @@ export async function sha256OfFile(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** @throws ArchiveError `hash_mismatch`, which names the file as `name` */
+/** @throws ArchiveError `hash_mismatch`; its message calls the file `name` */
 export async function checkHash(file: string, sha256: string, name = basename(file)): Promise<void> {
   const found = await sha256OfFile(file);
   if (found === sha256) return;
   throw new ArchiveError('hash_mismatch', `${name} should have hash ${sha256}, but has ${found}`);
 }
 
-/** The part of every archive that keeps unfinished files in a local folder. */
+/** Base class of all archives. It keeps unfinished files in a local folder. */
 export class IncomingFiles {
   readonly #incomingFolder: string;
 

@@ -4,10 +4,10 @@ import type { Archive, TextStore } from './archive.ts';
 import { FolderArchive, FolderTexts } from './folder.ts';
 
 /**
- * The archive at ARCHIVE_URL: `file:///folder`, or `s3://bucket/prefix?region=…&endpoint=…&path_style=1`.
- * `workDir` holds what can be fetched again: unfinished files and local copies of the objects on S3. The S3 client is
- * imported only when it is used, because it takes a third of a second and 40 MB.
- * @throws ArchiveError `name_invalid` for an address that is neither
+ * Opens the archive at ARCHIVE_URL, which is `file:///folder` or `s3://bucket/prefix?region=…&endpoint=…&path_style=1`.
+ * For S3, `workDir` holds unfinished files and local copies of objects, which can all be fetched again. The S3 client
+ * is imported only when it is used, because its import takes a third of a second and 40 MB.
+ * @throws ArchiveError `name_invalid` for an address of another form
  */
 export async function openArchive(archiveUrl: string, workDir: string): Promise<Archive> {
   if (archiveUrl.startsWith('file:')) return new FolderArchive(fileURLToPath(archiveUrl));
@@ -19,7 +19,7 @@ export async function openArchive(archiveUrl: string, workDir: string): Promise<
   return new S3Archive(openS3Bucket(archiveUrl), new LocalCopies(join(folder, 'copies')), join(folder, 'incoming'));
 }
 
-/** The id→schema map of the archive at ARCHIVE_URL. */
+/** Opens the texts of the archive at ARCHIVE_URL. They are the schemas, each under its id in the schema registry. */
 export async function openTexts(archiveUrl: string): Promise<TextStore> {
   if (archiveUrl.startsWith('file:')) return new FolderTexts(join(fileURLToPath(archiveUrl), 'schemas'));
   const { openS3Bucket, S3Texts } = await import('./s3.ts');

@@ -23,7 +23,7 @@ import {
 } from './archive.ts';
 import { checkHash, IncomingFiles, type LocalCopies } from './local-copies.ts';
 
-/** An upload takes `partsInFlight` × `partBytes` of memory. The protocol allows at most 10,000 parts. */
+/** An upload takes `partsInFlight` × `partBytes` of memory. S3 allows at most 10,000 parts per upload. */
 const partBytes = 16 * 2 ** 20;
 const partsInFlight = 3;
 const limits = { connectTimeoutMs: 5_000, requestTimeoutMs: 60_000, attempts: 5 } as const;
@@ -32,7 +32,7 @@ interface S3Bucket extends S3Address {
   client: S3Client;
 }
 
-/** The client takes its credentials from the environment (AWS_ACCESS_KEY_ID, …). The address never holds any. */
+/** The address never holds credentials. The client takes them from the environment (AWS_ACCESS_KEY_ID, …). */
 export function openS3Bucket(archiveUrl: string): S3Bucket {
   const address = s3AddressOf(archiveUrl);
   const client = new S3Client({
@@ -45,9 +45,7 @@ export function openS3Bucket(archiveUrl: string): S3Bucket {
   return { ...address, client };
 }
 
-/**
- * The archive as a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. Unfinished files and copies are local.
- */
+/** An archive in a bucket: objects are `<prefix>/<register>/<kind>/<sha256>`. All other files are in local folders. */
 export class S3Archive extends IncomingFiles implements Archive {
   readonly #bucket: S3Bucket;
   readonly #copies: LocalCopies;
@@ -58,7 +56,7 @@ export class S3Archive extends IncomingFiles implements Archive {
     this.#copies = copies;
   }
 
-  /** Two processes that put the same name put the same bytes, so neither needs to be refused. */
+  /** Two processes may put the same name at once. Both put the same bytes, so neither of them is refused. */
   async put(name: ObjectName, file: string): Promise<'stored' | 'already_there'> {
     if ((await this.size(name)) !== null) {
       await rm(file, { force: true });
@@ -74,7 +72,8 @@ export class S3Archive extends IncomingFiles implements Archive {
         queueSize: partsInFlight,
       }).done(),
     );
-    // A bucket shows an object whole or not at all. A death here leaves the local file, which the repeat removes.
+    // An object appears in a bucket whole or not at all. If the process dies here, the local file is left, and a
+    // repeated `put` removes it.
     const { size } = await stat(file);
     const stored = await this.size(name);
     if (stored !== size) throw new ArchiveError('hash_mismatch', `${objectKey(name)} has ${stored} of ${size} bytes`);
@@ -115,7 +114,7 @@ export class S3Archive extends IncomingFiles implements Archive {
   }
 }
 
-/** The text store as a bucket: texts are objects `<prefix>/<root>/<folder>/<file>`. */
+/** Keeps the texts of a text store in a bucket, as objects `<prefix>/<root>/<folder>/<file>`. */
 export class S3Texts implements TextStore {
   readonly #bucket: S3Bucket;
   readonly #root: string;
@@ -126,7 +125,8 @@ export class S3Texts implements TextStore {
   }
 
   async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
-    // Two processes that put at once both write. Both have the id from one registry, so they write the same schema.
+    // If two processes put a text at once, both write it. Both got the id from the same registry, so they write the
+    // same schema.
     if ((await this.read(folder, file)) !== null) return 'already_there';
     const { client, bucket } = this.#bucket;
     const command = new PutObjectCommand({ Bucket: bucket, Key: this.#key(folder, file), Body: text });
@@ -161,10 +161,10 @@ export class S3Texts implements TextStore {
 
 interface S3Address {
   bucket: string;
-  /** Empty, or ends with a slash. */
+  /** The prefix is empty or ends with a slash. */
   prefix: string;
   region: string;
-  /** Address of a store that is not Amazon's. Null stands for Amazon's endpoint in the region. */
+  /** Address of a store that is not Amazon's. Null means Amazon's own endpoint in the region. */
   endpoint: string | null;
   /** Whether requests name the bucket in the path instead of the host name. */
   pathStyle: boolean;
@@ -173,7 +173,7 @@ interface S3Address {
 const parameters = ['region', 'endpoint', 'path_style'];
 
 /**
- * `s3://bucket/prefix?region=us-east-1&endpoint=https://host:port&path_style=1`.
+ * Parses `s3://bucket/prefix?region=us-east-1&endpoint=https://host:port&path_style=1`.
  * @throws ArchiveError `name_invalid`
  */
 export function s3AddressOf(archiveUrl: string): S3Address {
@@ -199,11 +199,11 @@ function wrong(what: string): ArchiveError {
   return new ArchiveError('name_invalid', `ARCHIVE_URL ${what}`);
 }
 
-/** A repeat does not change these answers: an operator has to check credentials, bucket and policy. */
+/** HTTP statuses that a repeated call would get again. An operator has to check credentials, bucket and policy. */
 const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
 
 /**
- * Runs a call of the client, which itself retries transient failures. Null when there is no such object.
+ * Runs a call of the S3 client, which retries transient failures itself. Returns null if the object does not exist.
  * @throws ArchiveError `refused`, `unavailable`
  */
 async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {
@@ -213,7 +213,7 @@ async function guard<Result>(what: string, call: () => Promise<Result>): Promise
     const { name, $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
     const status = $metadata?.httpStatusCode;
     if (name === 'NoSuchKey' || (name === 'NotFound' && status === 404)) return null;
-    // The client's error carries the signed request, so our error gets only its name and status, and no cause.
+    // The client's error contains the signed request. So our error keeps only its name and status, and has no `cause`.
     const answer = `the archive's store answered ${what} with ${status ?? 'nothing'} (${name ?? 'unknown'})`;
     const refused = name === 'NoSuchBucket' || name === 'CredentialsProviderError' || refusals.has(status ?? 0);
     if (refused) throw new ArchiveError('refused', `${answer}: check credentials, bucket and policy`);

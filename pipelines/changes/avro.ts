@@ -1,9 +1,9 @@
 import { UndecodableRecord } from './errors.ts';
 
 /**
- * Reads Avro's binary encoding (specification 1.11) in place, without making objects or strings. Past the end of
- * damaged bytes every byte reads as 0: a reader therefore compares `at` with `end` where its record ends. Our schemas
- * have no numbers above 2⁵³.
+ * Reads Avro's binary encoding (specification 1.11) in place. It makes no objects, and strings only in `string`. Beyond
+ * the end of the buffer every byte reads as 0, so a reader of damaged bytes gets no error there. It must compare `at`
+ * with `end` after each record. Our schemas have no numbers above 2⁵³.
  */
 export class AvroCursor {
   bytes: Buffer = Buffer.alloc(0);
@@ -16,14 +16,14 @@ export class AvroCursor {
     this.end = end;
   }
 
-  /** A zigzag long. @throws UndecodableRecord above 53 bits */
+  /** Reads a long in zigzag encoding. @throws UndecodableRecord if the long takes more than eight bytes */
   long(): number {
     const { bytes } = this;
     let byte = bytes[this.at++]!;
     if (byte < 0x80) return (byte >>> 1) ^ -(byte & 1);
     let low = byte & 0x7f;
     let scale = 128;
-    // Shifts wrap beyond 31 bits, so the groups of seven bits are multiplied; eight groups are 2⁵⁶.
+    // Bit shifts work on 32 bits only, so each group of seven bits is multiplied. Eight groups hold 56 bits.
     for (let groups = 1; groups < 8; groups += 1) {
       byte = bytes[this.at++]!;
       low += (byte & 0x7f) * scale;
@@ -33,14 +33,14 @@ export class AvroCursor {
     throw new UndecodableRecord('a number of more than 53 bits');
   }
 
-  /** The branch of a union of null and one type: false for null. */
+  /** Reads the branch of a union of null and one type. Returns false for null. */
   isThere(): boolean {
     const branch = this.long();
     if (branch !== 0 && branch !== 1) throw new UndecodableRecord('a union branch that does not exist');
     return branch === 1;
   }
 
-  /** Length of the string that begins here; the cursor then stands at the string's first byte. */
+  /** Reads the length of the next string and moves the cursor to the string's first byte. */
   stringLength(): number {
     const length = this.long();
     if (length < 0 || this.at + length > this.end) throw new UndecodableRecord('a string longer than its record');
@@ -58,15 +58,15 @@ export class AvroCursor {
     return this.bytes.toString('utf8', this.at - length, this.at);
   }
 
-  /** @throws UndecodableRecord where the bytes do not end here */
+  /** @throws UndecodableRecord if the cursor is not at the end of its bytes */
   finish(): void {
     if (this.at !== this.end) throw new UndecodableRecord('not as long as its schema says');
   }
 }
 
 /**
- * Writes a number from 0 to 2⁵² as Avro's long, which is Kafka's varint too: zigzag, seven bits a byte. Returns its
- * end.
+ * Writes a number from 0 to 2⁵² as an Avro long: zigzag, seven bits a byte. Kafka's varint has the same form. Returns
+ * the position after the number.
  */
 export function writeLong(to: Uint8Array, at: number, value: number): number {
   let end = at;
@@ -85,16 +85,16 @@ export function encodeLong(value: number): Buffer {
   return bytes.subarray(0, writeLong(bytes, 0, value));
 }
 
-/** Bytes that `writeLong` takes for a number below 2³⁰. */
+/** Number of bytes that `writeLong` writes for a number below 2³⁰. */
 export function sizeOfLong(value: number): number {
   return sizeOfVarint(value << 1);
 }
 
-/** Writes a number from 0 to 2³¹ as ClickHouse writes lengths: seven bits a byte, without zigzag. Returns its end. */
+/** Writes a number from 0 to 2³¹ like ClickHouse's lengths: seven bits a byte, no zigzag. Returns where it ends. */
 export function writeVarint(to: Uint8Array, at: number, value: number): number {
   let end = at;
   let rest = value;
-  // Shifts of whole numbers: the remainder of a floating-point division takes as long as the rest of a record.
+  // This loop shifts, because the remainder of a floating-point division takes as long as the rest of a record.
   for (; rest >= 0x80; rest >>>= 7) to[end++] = (rest & 0x7f) | 0x80;
   to[end++] = rest;
   return end;
@@ -104,21 +104,21 @@ export function sizeOfVarint(value: number): number {
   return value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x20_0000 ? 3 : value < 0x1000_0000 ? 4 : 5;
 }
 
-/** Where the varint that begins here ends. */
+/** Returns the position after the varint at `start`. */
 export function skipVarint(bytes: Uint8Array, start: number): number {
   let at = start;
   while (bytes[at]! >= 0x80) at += 1;
   return at + 1;
 }
 
-/** Writes these bytes of UTF-8 as an Avro string. Returns its end. */
+/** Writes `length` bytes of UTF-8 as an Avro string. Returns the position after the string. */
 export function writeString(to: Uint8Array, at: number, bytes: Uint8Array, start: number, length: number): number {
   const first = writeLong(to, at, length);
   for (let index = 0; index < length; index += 1) to[first + index] = bytes[start + index]!;
   return first + length;
 }
 
-/** The branch of a union of null and one type. */
+/** Writes the branch of a union of null and one type. Returns the position after the branch. */
 export function writeBranch(to: Uint8Array, at: number, isThere: boolean): number {
   to[at] = isThere ? 2 : 0;
   return at + 1;

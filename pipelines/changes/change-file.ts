@@ -10,7 +10,7 @@ export interface HashSeed {
   second: number;
 }
 
-/** What a change file says of itself, beside its records. */
+/** Facts about an edition that the header of its change file holds. */
 export interface EditionFacts {
   register: RegisterName;
   edition: number;
@@ -18,15 +18,15 @@ export interface EditionFacts {
   baseSha256: string;
   detectedAt: number;
   parserVersion: number;
-  /** Columns of its rows, in order. */
+  /** Names of the columns of a row, in order. */
   columns: readonly string[];
-  /** Every row of the register is in it: a first edition or a re-baseline. Folding may start here. */
+  /** The file holds every row of the register (first edition or re-baseline), so a rebuild may start with it. */
   isFull: boolean;
-  /** The edition that this one undoes, or null. */
+  /** Number of the edition that this edition undoes, or null. */
   corrects: number | null;
 }
 
-/** The facts of a large register, whose rows are hashed. */
+/** Facts about an edition of a large register. The seed is for the hashes of its rows. */
 export interface ChangeFileFacts extends EditionFacts {
   hashSeed: HashSeed;
 }
@@ -34,11 +34,11 @@ export interface ChangeFileFacts extends EditionFacts {
 export interface ChangeFileHeader extends Omit<EditionFacts, 'register'> {
   register: string;
   metadata: Record<string, string>;
-  /** Null where the rows are not hashed: in the small registers. */
+  /** Null for a small register, whose rows are not hashed. */
   hashSeed: HashSeed | null;
 }
 
-/** The facts as the container's metadata, in the order in which they are written. */
+/** Returns the facts as the container's metadata, in the order in which they are written. */
 export function metadataOf(facts: EditionFacts & { hashSeed?: HashSeed }): Record<string, string> {
   const { hashSeed, corrects } = facts;
   return {
@@ -73,11 +73,10 @@ function headerOf(metadata: Record<string, string>): ChangeFileHeader {
 
 export interface ChangeBlock {
   layout: ChangeLayout;
-  /** Records in the block. */
   count: number;
-  /** Their Avro encodings end to end; valid as long as the caller holds it. */
+  /** The Avro encodings of the records, end to end. Nothing writes to this buffer later, so a caller may keep it. */
   bytes: Buffer;
-  /** Where the next block begins in the file. */
+  /** Position of the next block in the file. */
   next: number;
 }
 
@@ -87,7 +86,7 @@ const syncBytes = 16;
 /** A block begins with two longs of at most ten bytes each. */
 const blockHeadBytes = 20;
 
-/** Opens a change file, or an overlay, as ContainerWriter wrote it. @throws CompareError `change_file_damaged` */
+/** Opens a change file or an overlay that ContainerWriter has written. @throws CompareError `change_file_damaged` */
 export async function openChangeFile(path: string): Promise<ChangeFile> {
   const file = await open(path, 'r');
   try {
@@ -126,19 +125,19 @@ export class ChangeFile {
     this.header = headerOf(metadata);
   }
 
-  /** The schema that the file carries, as parsed JSON. */
+  /** The schema in the file's header, as parsed JSON. */
   get schema(): unknown {
     return JSON.parse(this.header.metadata['avro.schema'] ?? '');
   }
 
-  /** The blocks in order, from `position` (a `next` of an earlier run) or the first on. */
+  /** Yields the blocks in order, from the first one or from `position`, which is the `next` of an earlier block. */
   async *blocks(position = this.#firstBlock): AsyncGenerator<ChangeBlock> {
     const layout = layoutOf(this.schema);
     for await (const block of this.#rawBlocks(position)) yield { layout, ...block };
   }
 
   /**
-   * The records of one block after another as plain values, decoded by the file's own schema. Not for millions of rows.
+   * Yields the records of each block as plain values, decoded by the file's own schema. Too slow for millions of rows.
    */
   async *decodedBlocks<T>(): AsyncGenerator<T[]> {
     const type = avro.Type.forSchema(this.schema as avro.Schema);
@@ -177,7 +176,11 @@ export class ChangeFile {
   }
 }
 
-/** The records of a block, one after another in the same cursor. @throws CompareError `change_file_damaged` */
+/**
+ * Yields one cursor for each record of a block in turn. It always is the same object, so a record is valid only until
+ * the next one.
+ * @throws CompareError `change_file_damaged`
+ */
 export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
   const cursor = new BlockCursor(block.layout);
   damagedWhere(() => cursor.open(block));
@@ -198,12 +201,12 @@ export interface DecodedChange {
   corrects: number | null;
 }
 
-/** All records of a change file, decoded. Not for millions of rows. @throws CompareError `change_file_damaged` */
+/** Yields all changes. Too slow for millions of rows. @throws CompareError `change_file_damaged` */
 export function decodeChanges(path: string): AsyncGenerator<DecodedChange> {
   return decodeRecords<DecodedChange>(path);
 }
 
-/** All records of a container, decoded by the schema that it carries. @throws CompareError `change_file_damaged` */
+/** Yields all records of a container, decoded by the container's schema. @throws CompareError `change_file_damaged` */
 export async function* decodeRecords<T>(path: string): AsyncGenerator<T> {
   const file = await openChangeFile(path);
   try {

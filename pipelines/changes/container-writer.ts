@@ -3,9 +3,9 @@ import { AttemptFile } from '../runtime/durable-files.ts';
 import { encodeLong } from './avro.ts';
 import { containerMagic } from './change-file.ts';
 
-/** Uncompressed bytes after which a block is closed. */
+/** The writer closes a block when its records have at least this many bytes. */
 const blockBytes = 256 * 1024;
-/** Longest record: two rows of 1,000 bytes, each byte three in UTF-8, and the numbers around them. */
+/** Limit of a record: two rows of 1,000 bytes (each byte takes up to three in UTF-8) and the numbers around them. */
 const maxRecordBytes = 8 * 1024;
 
 export interface ContainerFile {
@@ -15,8 +15,9 @@ export interface ContainerFile {
 }
 
 /**
- * Writes an Avro object container file (specification 1.11, "Object Container Files") without compression. Callers
- * encode records straight into `buffer` from `at` on; the file's hash is taken as it is written.
+ * Writes an Avro object container file (specification 1.11, "Object Container Files") without compression. A caller
+ * encodes a record into `buffer` at `at`, moves `at` to the record's end, and calls `endRecord`. The writer hashes the
+ * file while it writes.
  */
 export class ContainerWriter {
   readonly buffer = new Uint8Array(blockBytes + maxRecordBytes);
@@ -27,7 +28,8 @@ export class ContainerWriter {
   readonly #hash = createHash('sha256');
 
   /**
-   * `sync`: 16 bytes between blocks. Callers derive them from what the file holds, so that equal runs give equal bytes.
+   * `sync`: the 16 bytes after each block. Callers derive them from the file's content, so that equal runs give equal
+   * bytes.
    */
   constructor(folder: string, attempt: string, schema: unknown, metadata: Record<string, string>, sync: Uint8Array) {
     this.#sync = sync;
@@ -39,7 +41,7 @@ export class ContainerWriter {
     this.#write(Buffer.concat([magic, encodeLong(Object.keys(all).length), ...pairs, encodeLong(0), sync]));
   }
 
-  /** Adds a record that was encoded elsewhere, of any length. */
+  /** Adds a record of any length that was not encoded into `buffer`. */
   append(record: Uint8Array): void {
     if (record.length > this.buffer.length - this.at) this.#endBlock();
     if (record.length > this.buffer.length) {
@@ -51,15 +53,15 @@ export class ContainerWriter {
     this.endRecord();
   }
 
-  /** Call after each record; leaves room in `buffer` for the next. */
+  /** Callers call this after each record in `buffer`. Afterwards `buffer` has room for the next record. */
   endRecord(): void {
     this.#count += 1;
     if (this.at >= blockBytes) this.#endBlock();
   }
 
   /**
-   * Makes the file durable under a name made from its hash. Dying before the rename leaves an attempt that nobody
-   * reads.
+   * Makes the file durable under a name made from its hash. If the process dies before the rename, it leaves a
+   * temporary file that nobody reads.
    */
   finish(nameOf: (sha256: string) => string): ContainerFile {
     this.#endBlock();

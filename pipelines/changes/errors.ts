@@ -1,7 +1,4 @@
-/**
- * Codes of a failed comparison. The first group is the publication's fault: a retry would fail again, so an operator
- * decides. The second group is about our own files. Error texts never quote a row.
- */
+/** Codes of errors that the publication causes. A retry would fail again, so an operator decides. */
 const publicationFaults = [
   'zip_invalid',
   'zip_crc',
@@ -11,6 +8,7 @@ const publicationFaults = [
   'header_changed',
   'empty',
 ] as const;
+/** Codes of errors in our own files and processes. */
 const ownFaults = [
   /** The base's index or row store is not in WORK_DIR and must be rebuilt. */
   'index_missing',
@@ -22,9 +20,9 @@ const ownFaults = [
   'previous_unreadable',
   /** The edition cannot be undone, because it holds first rows or has other columns than the head. */
   'not_correctable',
-  /** The row store has outgrown its 32-bit offsets. A re-baseline begins it anew. */
+  /** The row store is full, because its positions have 32 bits. A re-baseline begins a new row store. */
   'row_store_full',
-  /** A change file cannot be read, or does not follow the one before it. */
+  /** A change file cannot be read, or does not follow the change file before it. */
   'change_file_damaged',
   /** The child process ended without an answer (killed, out of memory). */
   'compare_crashed',
@@ -32,6 +30,7 @@ const ownFaults = [
 
 export type CompareErrorCode = (typeof publicationFaults)[number] | (typeof ownFaults)[number];
 
+/** A comparison, correction or rebuild that failed. Its message never quotes a row. */
 export class CompareError extends Error {
   readonly code: CompareErrorCode;
   readonly retryable: boolean;
@@ -43,13 +42,16 @@ export class CompareError extends Error {
     this.retryable = code === 'compare_crashed';
   }
 
-  /** True when the publication is at fault, so that an operator decides and nothing is retried. */
+  /** True if the publication causes the error. Then nothing is retried, and an operator decides. */
   get isPublicationFault(): boolean {
     return (publicationFaults as readonly string[]).includes(this.code);
   }
 }
 
-/** Runs a reading of the head's publication, whose faults are not those of the new publication. */
+/**
+ * Runs `read` on the head's publication. That publication's errors become `previous_unreadable`, so that the new
+ * publication is not blamed.
+ */
 export async function readingPrevious<Result>(read: () => Promise<Result>): Promise<Result> {
   try {
     return await read();
@@ -64,14 +66,15 @@ export function isCompareErrorCode(code: unknown): code is CompareErrorCode {
 }
 
 /**
- * A record that our own code wrote and cannot read: a bug, so its partition stops. It never holds the record's bytes.
+ * A record that our own code wrote cannot be decoded. This is a bug, so the record's partition stops. The error never
+ * contains the record's bytes.
  */
 export class UndecodableRecord extends Error {
   override name = 'UndecodableRecord';
   readonly code = 'undecodable_record';
   readonly retryable = false;
   readonly #reason: string;
-  /** Offset in the partition. The consumer loop sets it where the decoder does not know it. */
+  /** Offset of the record in its partition. If the decoder does not know the offset, the consumer loop sets it. */
   offset: string | undefined;
 
   constructor(reason: string, offset?: string) {
@@ -80,7 +83,7 @@ export class UndecodableRecord extends Error {
     this.offset = offset;
   }
 
-  /** The same error for the record at this offset; one reason may hold for many records. */
+  /** Returns the same error for the record at this offset. One reason may hold for many records. */
   at(offset: string): UndecodableRecord {
     return new UndecodableRecord(this.#reason, offset);
   }

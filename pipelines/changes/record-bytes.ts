@@ -4,14 +4,14 @@ import { AvroCursor, encodeLong, writeBranch, writeLong, writeNullableLong, writ
 import { UndecodableRecord } from './errors.ts';
 
 /**
- * Fields of a change in the order of their bytes. ChangeCursor and ChangeEncoder below are the only code that knows it.
+ * Fields of a change, in the order of their bytes. Only ChangeCursor and ChangeEncoder (below) depend on this order.
  */
 export const changeFields = ['edition', 'op', 'seq', 'ruc', 'before', 'after', 'line', 'detected_at', 'corrects'];
 
 export const operations = ['r', 'c', 'u', 'd'] as const;
 export type Operation = (typeof operations)[number];
 
-/** Places in `operations`: the numbers that stand in a record's bytes. */
+/** Indexes in `operations`. A record's bytes hold these numbers. */
 export const baseline = 0;
 export const differs = 2;
 export const disappears = 3;
@@ -19,10 +19,10 @@ export const disappears = 3;
 const digitTwo = 0x32;
 const digitZero = 0x30;
 
-/** Reads one change in place. A caller reads the head, then the cells of `before` and `after` itself, then the tail. */
+/** Reads one change in place: a caller calls `readHead`, reads the cells of both rows itself, and calls `readTail`. */
 export class ChangeCursor extends AvroCursor {
   edition = 0;
-  /** Place in `operations`. */
+  /** Index in `operations`. */
   op = 0;
   /** The key is bytes[keyAt, keyEnd): a RUC, or a supplier's id. */
   keyAt = 0;
@@ -64,17 +64,17 @@ export class ChangeCursor extends AvroCursor {
   }
 }
 
-/** What a reader of whole records has to know of the schema that they were written with. */
+/** The part of a writer's schema that a reader needs to find the end of a record. */
 export interface ChangeLayout {
-  /** Cells of a row. */
+  /** Number of cells of a row. */
   columns: number;
-  /** Steps over the fields that a later release added after `corrects`. */
+  /** One function for each field that a later release added after `corrects`. It skips the field. */
   skipAdded: readonly Skip[];
 }
 
 type Skip = (cursor: AvroCursor) => void;
 
-/** @param schema the writer's, as parsed JSON; one whose fields are not those of a change is refused */
+/** @param schema the writer's schema as parsed JSON; the function throws if it is not a schema of changes */
 export function layoutOf(schema: unknown): ChangeLayout {
   const { fields } = schema as { fields: { name: string; type: unknown }[] };
   const names = fields.slice(0, changeFields.length).map(({ name }) => name);
@@ -97,11 +97,11 @@ function skipOf(type: unknown): Skip {
   throw new Error(`a changes schema has a type that is not read: ${JSON.stringify(type)}`);
 }
 
-/** Goes through the records of a change file's blocks. What it found of a record stands in its fields until `next`. */
+/** Goes through the records of a change file's blocks. Its fields describe one record until the next call of `next`. */
 export class BlockCursor extends ChangeCursor {
-  /** The record is bytes[start, at): its Avro encoding, ready to be a message's value. */
+  /** The record is bytes[start, at). These bytes are its Avro encoding, and the producer sends them as they are. */
   start = 0;
-  /** Where the cells of the row begin; -1 for null. */
+  /** Position of the first cell of `before`; -1 if `before` is null. `afterAt` is the same for `after`. */
   beforeAt = -1;
   afterAt = -1;
   readonly #layout: ChangeLayout;
@@ -119,8 +119,8 @@ export class BlockCursor extends ChangeCursor {
   }
 
   /**
-   * Reads the next record of the block; false after the last.
-   * @throws UndecodableRecord, also where the block does not end with its last record
+   * Reads the next record of the block. Returns false after the last record.
+   * @throws UndecodableRecord if a record cannot be read, or if the block does not end with its last record
    */
   next(): boolean {
     if (this.#left === 0) return false;
@@ -150,10 +150,10 @@ interface KeyedRow {
   start: number;
 }
 
-/** Writes the cells after the RUC at `at`, each as an Avro string; returns where they end. */
+/** Writes all cells of a row except the RUC to position `at`, as Avro strings. Returns the position after the cells. */
 type WriteCells<Row> = (to: Uint8Array, at: number, row: Row, isAfter: boolean) => number;
 
-/** Writes one edition's changes by hand: avsc makes an object for each row and is five times slower. */
+/** Encodes one edition's changes without avsc, which makes an object for each row and is five times slower. */
 export class ChangeEncoder<Row extends KeyedRow> {
   readonly #edition: Buffer;
   readonly #detectedAt: Buffer;
@@ -168,7 +168,7 @@ export class ChangeEncoder<Row extends KeyedRow> {
     this.#writeCells = writeCells;
   }
 
-  /** Returns where the record ends. */
+  /** Writes a change to `to` at position `start`. Returns the position after the change. */
   write(
     to: Uint8Array,
     start: number,

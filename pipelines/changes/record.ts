@@ -4,10 +4,10 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { UndecodableRecord } from './errors.ts';
 import { ChangeCursor, type Operation } from './record-bytes.ts';
 
-/** Cells by column name, with the register's own texts. */
+/** Cells by column name. Each text is as the register publishes it. */
 export type Row = Readonly<Record<string, string>>;
 
-/** One row's difference between two editions (schemas/avro). */
+/** The difference of one row between two editions. Its schemas are in schemas/avro. */
 export interface Change {
   edition: number;
   op: Operation;
@@ -22,7 +22,7 @@ export interface Change {
   corrects: number | null;
 }
 
-/** A Kafka value is a zero byte, the schema's registry id as a big-endian int32, and the Avro record. */
+/** Bytes before the Avro record in a Kafka value: a zero byte and the schema's registry id as a big-endian int32. */
 export const headerBytes = 5;
 
 export function schemaHeader(schemaId: number): Buffer {
@@ -31,7 +31,7 @@ export function schemaHeader(schemaId: number): Buffer {
   return header;
 }
 
-/** @throws UndecodableRecord where there is no header */
+/** @throws UndecodableRecord if the value has no header */
 export function schemaIdOf(value: Buffer): number {
   if (value.length < headerBytes || value[0] !== 0) throw new UndecodableRecord('no schema header');
   return value.readInt32BE(1);
@@ -39,18 +39,18 @@ export function schemaIdOf(value: Buffer): number {
 
 export type SchemaName = RegisterName | 'edition';
 
-/** The text of schemas/avro/<name>.avsc, which is registered as it is. */
+/** Returns the text of schemas/avro/<name>.avsc. The schema registry gets this text unchanged. */
 export function schemaText(name: SchemaName): string {
   return readFileSync(new URL(`../../schemas/avro/${name}.avsc`, import.meta.url), 'utf8');
 }
 
 const types = new Map<SchemaName, avsc.Type>();
 
-/** The avsc type of one of our schemas. It is made on first use, since avsc compiles code for it. */
+/** Returns the avsc type of one of our schemas. The type is made on first use, because avsc compiles code for it. */
 export function avroType(name: SchemaName): avsc.Type {
   let type = types.get(name);
   if (type === undefined) {
-    // Values of unions are not wrapped: all our unions are null or one type.
+    // All our unions are null or one type, so avsc does not need to wrap their values in objects.
     type = avsc.Type.forSchema(JSON.parse(schemaText(name)), { wrapUnions: false });
     types.set(name, type);
   }
@@ -63,7 +63,7 @@ interface ChangeRecord extends Omit<Change, 'detectedAt'> {
 
 /**
  * Decodes a value of a changes topic with the current schema. Callers check the schema id first, as the consumer loop
- * does: bytes of another schema could be misread instead of refused.
+ * does: this function could read wrong values from the bytes of another schema without an error.
  * @throws UndecodableRecord
  */
 export function decodeChange(value: Buffer, register: RegisterName): Change {
@@ -89,14 +89,14 @@ export function decodeChange(value: Buffer, register: RegisterName): Change {
   };
 }
 
-/** Encodes one change, for tests. The producer takes the bytes of the change file as they are. */
+/** Encodes one change, for tests. The producer does not encode: it sends the bytes of the change file. */
 export function encodeChange(change: Change, schemaId: number, register: RegisterName): Buffer {
   const { detectedAt, ...rest } = change;
   const record = { ...rest, detected_at: detectedAt.getTime() };
   return Buffer.concat([schemaHeader(schemaId), avroType(register).toBuffer(record)]);
 }
 
-/** The first fields of a change, for readers that need no row of most records. */
+/** The first fields of a change, for readers that do not need the rows of most records. */
 export interface ChangePeek {
   edition: number;
   op: Operation;
@@ -107,8 +107,8 @@ export interface ChangePeek {
 const peeking = new ChangeCursor();
 
 /**
- * Reads the first fields and decodes nothing else: a first edition is millions of baselines, and nine of ten taxpayers
- * are no company. @throws UndecodableRecord
+ * Reads only the first fields. Most records need no more: a first edition is millions of baselines, and nine of ten
+ * taxpayers are not companies. @throws UndecodableRecord
  */
 export function peekChange(value: Buffer): ChangePeek {
   peeking.reset(value, headerBytes, value.length);

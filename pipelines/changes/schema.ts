@@ -8,7 +8,7 @@ interface AvroRecord {
   fields: AvroField[];
 }
 
-/** The schema of a register's changes. Throws when ChangeEncoder would write other fields. */
+/** Returns the schema of a register's changes. Throws if ChangeEncoder would write other fields than the schema has. */
 export function changeSchema(register: RegisterName): AvroRecord {
   const path = new URL(`../../schemas/avro/${register}.avsc`, import.meta.url);
   const schema = JSON.parse(readFileSync(path, 'utf8')) as AvroRecord;
@@ -31,7 +31,8 @@ export const overlayReasons = ['bad_line', 'empty_cell', 'correction'] as const;
 export type OverlayReason = (typeof overlayReasons)[number];
 
 /**
- * The schema of an overlay: rows in which a state differs from its publication, and why. A null row is missing there.
+ * Returns the schema of an overlay. An overlay lists the rows in which an edition's state differs from its publication,
+ * each with a reason. If `row` is null, the state does not have this RUC.
  */
 export function overlaySchema(register: RegisterName): unknown {
   return {
@@ -47,12 +48,11 @@ export function overlaySchema(register: RegisterName): unknown {
   };
 }
 
-/** The type of a nullable row, with its columns. */
 function beforeOf(schema: AvroRecord): unknown {
   return schema.fields.find(({ name }) => name === 'before')!.type;
 }
 
-/** Bytes made from a thing's names by a hash, so that every run makes the same bytes for it. */
+/** Returns the first `length` bytes of a hash of `names`, so that every run gets the same bytes for the same names. */
 export function namedBytes(length: number, ...names: (string | number)[]): Buffer {
   return createHash('sha256').update(JSON.stringify(names)).digest().subarray(0, length);
 }

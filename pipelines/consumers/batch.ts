@@ -8,14 +8,14 @@ import type { RecordSchemas } from '../stream/writer-schemas.ts';
 
 export interface ChangeMessage {
   offset: string;
-  /** In the register's current schema. Only its rows may have other columns; `columns` is then their number. */
+  /** A record in the register's current schema. If its rows have other columns, `columns` is set. */
   value: Buffer;
-  /** Number of columns of the rows, if another release wrote the record (RowColumns `as_written`). */
+  /** Number of columns of the rows. It is set if another release wrote the record and RowColumns is `as_written`. */
   columns?: number;
   headers?: Readonly<Record<string, unknown>>;
 }
 
-/** Records of one partition, in order and of one fetch. */
+/** Records of one partition from one fetch, in order. */
 export interface ChangeBatch {
   register: RegisterName;
   topic: string;
@@ -24,23 +24,24 @@ export interface ChangeBatch {
   lastOffset: string;
   messages: readonly ChangeMessage[];
   /**
-   * The loop sends heartbeats by itself. A handler that waits calls this too, to show that it is not stuck. It throws
-   * if the partition was taken away or the process stops; the handler lets that error pass.
+   * The loop sends heartbeats by itself. A handler that waits also calls this, to show that it is not stuck. It throws
+   * if the partition was taken away or the process stops, and the handler must not catch that error.
    */
   heartbeat(): Promise<void>;
-  /** True if another consumer may have the partition by now. Nothing of this batch is committed then. */
+  /** True if another consumer may have the partition by now. Then nothing of this batch is committed. */
   isStale(): boolean;
 }
 
 /**
- * Does the work of one batch. The loop commits after it resolves, so a batch may be repeated, and so must the work.
- * @throws UndecodableRecord to stop the partition there; a retryable error makes the loop try again
+ * Does the work of one batch. The loop commits the batch when the promise resolves. If the process dies before the
+ * commit, the batch comes again, so a handler must be able to repeat its work.
+ * @throws UndecodableRecord to stop the partition at that record; a retryable error makes the loop try again
  */
 export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
 
 export interface LoopLimits {
   maxBytesPerPartition: number;
-  /** Bytes of one fetch. The process needs some 20 bytes of memory for each byte of records. */
+  /** Limit for the bytes of one fetch. The process needs some 20 bytes of memory for each byte of records. */
   maxBytesPerFetch: number;
   minBytes: number;
   maxWaitMs: number;
@@ -67,7 +68,7 @@ export interface LoopOptions {
   limits?: Partial<LoopLimits>;
 }
 
-/** The span of a batch, with the attributes that OpenTelemetry's messaging conventions name. */
+/** Returns options for the span of a batch. The attributes follow OpenTelemetry's messaging conventions. */
 export function spanOptions(group: string, { register, topic, partition, ...batch }: ChangeBatch): SpanOptions {
   return {
     kind: SpanKind.CONSUMER,
@@ -86,7 +87,7 @@ export function spanOptions(group: string, { register, topic, partition, ...batc
   };
 }
 
-/** The editions of a batch, for its span. They stand one after another in a partition. */
+/** Returns the first and last edition of a batch as span attributes. A partition holds its editions in order. */
 export function editionsOf({ messages }: ChangeBatch): Attributes {
   try {
     const [first, last] = [peekChange(messages[0]!.value).edition, peekChange(messages.at(-1)!.value).edition];
@@ -100,7 +101,7 @@ export function editionsOf({ messages }: ChangeBatch): Attributes {
 
 export type LoopMetrics = ReturnType<typeof makeLoopMetrics>;
 
-/** Metrics of all loops of a process. */
+/** Makes the metrics that all loops of a process share. */
 export function makeLoopMetrics(registry: Registry) {
   const registers = [registry];
   return {

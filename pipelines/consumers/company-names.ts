@@ -24,13 +24,13 @@ export const wordColumns = ['word'] as const;
 
 /** The number of cells in SearchedCells. */
 const searchedCells = 4;
-/** Enough bytes for everything of a row but its texts. */
+/** Enough bytes for all cells of a row that are not texts. */
 const fixedBytes = 32;
 export const longestLength = 255;
-/** How many stored words this process remembers. The words of many names come first. */
+/** Limit for the stored words that this process remembers. Words of many names come early and are remembered. */
 const maxKnownWords = 200_000;
 
-/** The cells of the daily register that a search compares or shows: its first ones in every release so far. */
+/** The cells of the daily register that a search compares or shows. In every release they are its first cells. */
 export interface SearchedCells {
   nombre: string;
   estado: string;
@@ -39,10 +39,10 @@ export interface SearchedCells {
 }
 
 /**
- * Makes the rows of `ranked_name` and `company_word` from changes of the daily register. Natural persons are skipped by
- * the first two digits of their RUC, and their names are never read. Rows are versioned by edition like the state. If
- * an edition takes a name from a company, or changes its place in the order of searches, it marks the old key as
- * deleted. So any order of repeats and replays ends with the same rows.
+ * Makes the rows of `ranked_name` and `company_word` from changes of the daily register. Natural persons are recognised
+ * by the first two digits of their RUC and skipped; their names are never read. The version of a row is its edition, as
+ * in the state. If an edition changes a company's name or its place in the order of searches, the row with the old key
+ * is marked as deleted. So any order of repeats and replays ends with the same rows.
  */
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
@@ -51,7 +51,7 @@ export class CompanyNames {
   readonly #known = new Set<string>();
   #fresh = new Set<string>();
 
-  /** Replaces the rows by those of the batch. Other registers have no names. */
+  /** Replaces the rows by the rows of the batch. Only the daily register has names, so other registers give no rows. */
   fill(register: RegisterName, messages: ChangeBatch['messages']): void {
     this.names.clear();
     this.words.clear();
@@ -84,9 +84,9 @@ export class CompanyNames {
   }
 
   /**
-   * Writes the company again even if nothing of its name changed. `before` is what today's parser reads, and the stored
-   * row may come from an earlier parser. So each company has its row of the last edition that wrote every row, or of a
-   * later one.
+   * Writes the company even if its name did not change. `before` is what today's parser reads, but the stored row may
+   * come from an earlier parser. So each company has a row from the last edition that wrote every row, or from a later
+   * edition.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);
@@ -138,12 +138,12 @@ export class CompanyNames {
   }
 }
 
-/** Reads the searched cells; the cursor stands at the first cell of a row. */
+/** Reads the searched cells. The cursor must be at the first cell of a row. */
 export function readSearchedCells(cursor: AvroCursor): SearchedCells {
   return { nombre: cursor.string(), estado: cursor.string(), condicion: cursor.string(), ubigeo: cursor.string() };
 }
 
-/** The rank among equal names: active companies that were found at their address come first. */
+/** Returns the rank among equal names: active companies that were found at their address have rank 0 and come first. */
 export function standingOf({ estado, condicion }: Pick<SearchedCells, 'estado' | 'condicion'>): number {
   if (estado !== 'ACTIVO') return 2;
   return condicion === 'HABIDO' ? 0 : 1;

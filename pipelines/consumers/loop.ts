@@ -19,9 +19,9 @@ export const loopLimits: LoopLimits = {
 };
 
 export interface RunningLoop {
-  /** null while consuming; otherwise what it waits for. */
+  /** Returns null while the loop consumes, otherwise a text that says what it waits for. */
   ready(): string | null;
-  /** topic/partition of those that stand still at a record that cannot be decoded. */
+  /** Returns the partitions (`topic/partition`) that have stopped at a record that cannot be decoded. */
   stoppedPartitions(): readonly string[];
   /** Lets running batches finish and commit, then leaves the group. */
   stop(): Promise<void>;
@@ -32,7 +32,7 @@ class StuckPartition extends Error {
   readonly code = 'partition_stuck';
 }
 
-/** Starts consuming the topics in the group. Resolves when the client has started; it may have no partitions yet. */
+/** Starts to consume the topics. Resolves when the client has started, even if it has no partitions yet. */
 export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
   const { kafka, group, topics, log, metrics } = options;
   const limits = { ...loopLimits, ...options.limits };
@@ -46,8 +46,8 @@ export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
     if (!stopping) options.onFailure(error);
   };
   consumer.on(consumer.events.CRASH, ({ payload }) => {
-    // With `restart` the client begins again by itself, for example after a broker went away. Without it, it stays
-    // silent.
+    // If `restart` is true, the client begins again by itself, for example after a broker went away. If it is false,
+    // the client stops for good.
     if (!payload.restart) fail(payload.error);
   });
   await consumer.connect();

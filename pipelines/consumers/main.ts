@@ -42,7 +42,7 @@ const consumersConfiguration = processBlock
   .extend(tracingBlock.shape)
   .extend({
     ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL,
-    /** The groups that this process hosts, separated by commas. */
+    /** The outputs that this process runs, separated by commas. Each output is a consumer group of its own. */
     CONSUMERS: z
       .string()
       .default(outputs.join(','))
@@ -123,7 +123,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
           offsets,
           materializeGroup(prefix),
         ),
-        // It makes no large inserts, so small fetches are enough.
+        // `watch` makes no large inserts, so small fetches are enough.
         limits: { maxBytesPerPartition: 4 * 1024 * 1024, maxBytesPerFetch: 4 * 1024 * 1024 },
       };
     },

@@ -12,8 +12,8 @@ interface BatchRows {
 }
 
 /**
- * Keeps history, names and state up to date: insert history, insert names, insert state; then the loop commits. The
- * README of this folder says what is left if the process dies at each of these steps.
+ * Makes the handler that keeps history, names and state up to date. It inserts history, then names, then state, and the
+ * loop commits afterwards. The README of this folder says what is left if the process dies between these steps.
  */
 export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Registry): BatchHandler {
   const seconds = new Histogram({
@@ -25,8 +25,8 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   });
   const free: BatchRows[] = [];
   return async (batch) => {
-    // Batches of several partitions run at once. Each borrows a set of buffers, so there are only as many sets as
-    // batches run at once.
+    // Batches of several partitions run at once. Each batch borrows a set of buffers and gives it back, so there are
+    // never more sets than batches that run at once.
     const rows = free.pop() ?? { taxpayers: new TaxpayerRows(), companies: new CompanyNames() };
     const { taxpayers, companies } = rows;
     try {
@@ -34,16 +34,16 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
       companies.fill(batch.register, batch.messages);
       // If the process dies before the first insert, nothing has happened, and the batch is read again.
       await insert('history', 'register_change', taxpayers.history);
-      // If it dies here, history has rows without their state. Nobody reads them until the edition is materialised, and
-      // the repeated batch replaces them by their keys.
+      // If it dies here, history has rows without their state. Nobody reads these rows until the edition is
+      // materialised, and the repeated batch replaces them, because its rows have the same keys.
       await insert('words', 'company_word', companies.words);
       companies.wordsAreStored();
       // If it dies here, there are words without a name. A search for them finds nothing.
       await insert('names', 'ranked_name', companies.names);
       // If it dies here, there are names without their state. A search does not show them.
       await insert('state', 'taxpayer', taxpayers.state);
-      // If it dies here, before the commit, the same rows are inserted again with the same versions, and readers take
-      // one.
+      // If it dies here, before the commit, the same rows are inserted again with the same versions. Readers take only
+      // one row of each version.
     } finally {
       free.push(rows);
     }
@@ -60,7 +60,7 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   }
 }
 
-/** ClickHouse did not accept an insert. It may have stored the rows or not; a repeat does no harm. */
+/** ClickHouse did not accept an insert. It may have stored the rows or not, and a repeat does no harm. */
 export class InsertFailed extends Error {
   override name = 'InsertFailed';
   readonly code = 'insert_failed';
@@ -75,7 +75,8 @@ export class InsertFailed extends Error {
   }
 }
 
-// Unknown table, database, column or setting; syntax error; type mismatch; cannot parse.
+// Codes of ClickHouse errors that are bugs of ours: unknown table, database, column or setting; syntax error; type
+// mismatch; input that cannot be parsed.
 const bugCodes = new Set(['60', '81', '16', '47', '115', '62', '53', '27', '33', '6']);
 
 const columnsOf = {
@@ -88,9 +89,9 @@ const columnsOf = {
 type RowKind = keyof typeof columnsOf;
 
 /**
- * Inserts rows of one kind into a table that has its columns.
- * @param table a name of ours, since it becomes part of the statement
- * @throws InsertFailed, and then it is not known whether the rows were stored
+ * Inserts rows of one kind into a table that has the columns of that kind.
+ * @param table a name from our own code, because it becomes part of the SQL statement
+ * @throws InsertFailed; then it is not known whether the rows were stored
  */
 export async function insertRows(
   clickhouse: ClickHouseClient,
@@ -105,7 +106,7 @@ export async function insertRows(
       values: Readable.from([rows.written()], { objectMode: false }),
       clickhouse_settings: bulkInsertSettings,
     });
-    // Read the answer to its end, or the connection is never free again.
+    // The answer must be read to its end, or its connection never becomes free again.
     for await (const _ of stream) void _;
   } catch (error) {
     throw new InsertFailed(table, error);

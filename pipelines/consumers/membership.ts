@@ -3,8 +3,8 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { LoopMetrics } from './batch.ts';
 
 /**
- * The partitions that this consumer holds, and an epoch that grows whenever they may have changed. After a rebalance
- * the client goes on with batches that it fetched before; a batch of an older epoch must not commit.
+ * Knows which partitions this consumer holds. Its epoch grows whenever they may have changed. After a rebalance the
+ * client goes on with batches that it fetched before, and a batch of an older epoch must not commit.
  */
 export class Membership {
   #epoch = 0;
@@ -20,7 +20,7 @@ export class Membership {
     }
   }
 
-  /** Called when a heartbeat or a commit was refused. The client notices only after all running batches are done. */
+  /** Call this when a heartbeat was refused: the client notices the refusal only after all running batches are done. */
   lose(): void {
     this.#epoch += 1;
     this.#assignment = undefined;
@@ -46,30 +46,31 @@ export interface LagWatchOptions {
   metrics: LoopMetrics;
   intervalMs: number;
   /**
-   * A partition with lag is stuck if it neither commits nor starts a batch for so long. While other partitions of this
-   * process move it takes five times as long: a fetch takes partitions in random order and may be full with the first.
+   * A partition with lag is stuck if it commits nothing and starts no batch for this time. While other partitions of
+   * this process move, the limit is five times as long: a fetch takes the partitions in random order, and the first
+   * partition may fill it.
    */
   noProgressMs: number;
   /** Partitions of the topic that this process holds now. */
   assigned: (topic: string) => readonly number[];
   /** When a batch of the partition was last started or tried again; undefined means never. */
   lastActivity: (topic: string, partition: number) => number | undefined;
-  /** Whether the partition stands still on purpose. */
+  /** Whether the loop has stopped the partition on purpose. */
   isStopped: (topic: string, partition: number) => boolean;
   onStuck: (topic: string, partition: number, lag: number) => void;
 }
 
 /**
- * Measures the lag by the broker's own offsets. The client is known to stop consuming without an error after a
- * rebalance or a loss of metadata, so its own state cannot be trusted.
+ * Measures the lag by the offsets that the broker reports. The client is known to stop consuming without an error after
+ * a rebalance or a loss of metadata, so its own state cannot be trusted.
  */
 export class LagWatch {
   readonly #options: LagWatchOptions;
-  /** By topic/partition: the last committed offset, and when it last moved or had no lag. */
+  /** For each topic/partition: its last committed offset, and the last time when that offset moved or the lag was 0. */
   readonly #seen = new Map<string, { committed: number; at: number }>();
   readonly #timer: NodeJS.Timeout;
   #busy = false;
-  /** When any partition of this process last moved. */
+  /** The last time when any partition of this process moved its committed offset. */
   #movedAt = 0;
 
   constructor(options: LagWatchOptions) {
@@ -87,7 +88,7 @@ export class LagWatch {
     try {
       for (const topic of this.#options.topics) await this.#measure(topic);
     } catch {
-      // Without the broker's answer no partition can be called stuck, so all times start anew.
+      // If the broker does not answer, no partition can be called stuck, so all times start again.
       this.#seen.clear();
     } finally {
       this.#busy = false;

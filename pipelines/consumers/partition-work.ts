@@ -20,7 +20,7 @@ interface WorkOptions extends LoopOptions {
   limits: LoopLimits;
 }
 
-/** Handles the batches of a loop: it checks them, handles them (again while an engine is away), and commits. */
+/** Handles the batches of a loop: checks each batch, runs the handler (again while an engine is away), and commits. */
 export class PartitionWork {
   readonly #options: WorkOptions;
   readonly #membership: Membership;
@@ -47,23 +47,25 @@ export class PartitionWork {
   stopped(): readonly string[] {
     return [...this.#stopped];
   }
-  /** Why a partition cannot be committed just now; null if all can. */
+  /** Returns why the batches of a partition fail at present; null if no partition fails. */
   problem(): string | null {
     return this.#failing.values().next().value ?? null;
   }
-  /** Ends the waits between two tries and in handlers, whose heartbeat then throws. A running try may finish. */
+  /**
+   * Ends the waits between two tries, and waits in handlers, because their heartbeat throws. A running try may finish.
+   */
   stop(): void {
     this.#ending.abort();
   }
 
-  /** Handles one batch that the client fetched. Whatever it throws makes the client join the group again. */
+  /** Handles one batch that the client fetched. Any error that it throws makes the client join the group again. */
   async take(payload: EachBatchPayload, fail: (error: Error) => void): Promise<void> {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
     if (messages.length === 0 || this.isStopped(topic, partition)) return;
-    // After a failed heartbeat the client still runs batches that it had fetched; they are not begun. It joins the
-    // group again only on a protocol error. If a broken connection ate the heartbeat, it gets none and would fetch the
-    // same batches for ever.
+    // After a failed heartbeat the client still runs batches that it fetched before, and they must not be begun. The
+    // client joins the group again only after a protocol error. If a broken connection lost the heartbeat, the client
+    // gets no such error and would fetch the same batches for ever. So we throw one.
     if (!membership.joined()) throw new JoinAgain();
     const epoch = membership.epoch();
     let refused: unknown;
@@ -81,8 +83,9 @@ export class PartitionWork {
       await this.#work(payload, {
         heartbeat: async () => {
           if (this.#ending.signal.aborted) throw new LoopEnding();
-          // A handler that waits on purpose shows it by its own heartbeats; those of the loop, above, prove nothing.
-          // The client fetches nothing until all handlers are done, so the partitions of all of them count as waiting.
+          // A handler that waits on purpose calls this heartbeat. The timer's heartbeats (above) do not show that a
+          // handler waits. The client fetches nothing until all handlers are done, so one waiting handler counts for
+          // all partitions.
           this.#waitedAt = Date.now();
           return heartbeat();
         },
@@ -94,7 +97,8 @@ export class PartitionWork {
     } finally {
       clearInterval(timer);
     }
-    // The member was evicted, or the group rebalances. The client's own error makes it join again.
+    // A heartbeat was refused: the member was evicted, or the group rebalances. The client's own error, thrown again
+    // here, makes it join again.
     if (refused !== undefined) throw refused;
   }
 
@@ -116,7 +120,7 @@ export class PartitionWork {
       const outcome = await this.#handleAndCommit(payload, batch);
       if (outcome === 'left') return;
       if (outcome === 'handled') break;
-      // The records before the bad one are handled and committed; then the partition stands still.
+      // The next round handles and commits only the records before the bad one. Then the partition stands still.
       stopAt = outcome;
     }
     if (stopAt !== undefined) this.#standStill(payload, stopAt);
@@ -135,7 +139,10 @@ export class PartitionWork {
     });
   }
 
-  /** Tries until the batch is handled. `left`: the partition was taken away or the process stops, so do not commit. */
+  /**
+   * Tries until the batch is handled. Returns `left` if the batch must not be committed: the partition was taken away
+   * or the process stops.
+   */
   async #handle(batch: ChangeBatch): Promise<Outcome> {
     const { group, handle, limits, log, metrics } = this.#options;
     const key = keyOf(batch.topic, batch.partition);
@@ -165,7 +172,7 @@ export class PartitionWork {
     }
   }
 
-  /** If the process dies before the commit, the batch is repeated. Committing before the work would lose it. */
+  /** If the process dies before this commit, the batch is repeated. A commit before the work could lose the batch. */
   async #commit(payload: EachBatchPayload, batch: ChangeBatch, began: number): Promise<void> {
     const { group, log, metrics } = this.#options;
     const { register, topic, partition, firstOffset, lastOffset, messages } = batch;
@@ -193,13 +200,13 @@ export class PartitionWork {
     );
   }
 
-  /** Returns the list as it is if all records are in the current schema, which is nearly always so. */
+  /** Returns the records in the current schema. If all have it, as nearly always, the list is returned unchanged. */
   async #inCurrentSchema({ register, messages }: ChangeBatch): Promise<Messages> {
     const { schemas } = this.#options;
     let read: ChangeMessage[] | undefined;
     for (const [index, message] of messages.entries()) {
       const { offset, value } = message;
-      // A tombstone has no value. This product writes none.
+      // A tombstone is a record without a value. This product writes no tombstones.
       if (value === null) throw new UndecodableRecord('no value', offset);
       try {
         const current = schemas.current(register, value);
@@ -214,7 +221,7 @@ export class PartitionWork {
     return read ?? messages;
   }
 
-  /** Stops the partition. A skipped record would leave a wrong state that no later edition repairs. Others go on. */
+  /** Stops this partition only. A skipped record would leave a wrong state that no later edition repairs. */
   #standStill(payload: EachBatchPayload, error: UndecodableRecord): void {
     const { group, log, metrics } = this.#options;
     const { topic, partition } = payload.batch;
@@ -228,7 +235,7 @@ export class PartitionWork {
   }
 }
 
-/** Makes the client join the group again. Only its own protocol errors do that. */
+/** Makes the client join the group again. The client does so only for its own protocol errors. */
 class JoinAgain extends kafkajs.KafkaJSProtocolError {
   override readonly type = 'REBALANCE_IN_PROGRESS';
   constructor() {
@@ -236,7 +243,7 @@ class JoinAgain extends kafkajs.KafkaJSProtocolError {
   }
 }
 
-/** Thrown by a handler's heartbeat when the process stops. The batch is left and will be read again. */
+/** A handler's heartbeat throws this when the process stops. The batch is not committed and will be read again. */
 class LoopEnding extends Error {
   override name = 'LoopEnding';
 }
@@ -248,7 +255,7 @@ function keyOf(topic: string, partition: number): string {
 function before(messages: Messages, bad: UndecodableRecord | undefined): Messages {
   if (bad === undefined) return messages;
   const index = messages.findIndex(({ offset }) => offset === bad.offset);
-  // If the decoder does not say which record was bad, none of them may be committed.
+  // If the error has no offset, it is not known which record is bad, so no record may be committed.
   return messages.slice(0, Math.max(0, index));
 }
 
@@ -256,8 +263,8 @@ function isClientError(error: unknown): boolean {
   return error instanceof Error && error.name.startsWith('KafkaJS');
 }
 
-// Connections refused, reset or timed out; PostgreSQL shutting down, starting, out of connections, or asking for a
-// repeat.
+// Codes of errors that pass by themselves: a connection was refused, reset or timed out, or PostgreSQL is shutting
+// down, starting, out of connections, or asks for a repeat of the transaction.
 const passing = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -278,15 +285,15 @@ const passing = new Set([
 ]);
 
 /**
- * Whether an engine's failure passes by itself, so the same batch is tried again. Anything else is a bug and ends the
- * process. A typed error says so itself (`retryable`).
+ * Whether an engine's failure passes by itself, so that the same batch is tried again. Any other error is a bug and
+ * ends the process. If an error has the field `retryable`, this field decides.
  */
 function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { retryable, code, cause } = error as Error & { retryable?: unknown; code?: unknown };
   if (typeof retryable === 'boolean') return retryable;
   if (typeof code === 'string' && passing.has(code)) return true;
-  // pg gives no code when the server goes away between two statements or does not answer.
+  // pg's error has no code if the server goes away between two statements or does not answer, so its text is checked.
   const wording = /Connection terminated|timeout exceeded when trying to connect|Query read timeout|socket hang up/i;
   if (wording.test(error.message)) return true;
   return cause !== undefined && isRetryable(cause);

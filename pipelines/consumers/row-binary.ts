@@ -4,7 +4,7 @@ import { UndecodableRecord } from '../changes/errors.ts';
 const quote = 0x22;
 const backslash = 0x5c;
 const hexadecimal = Buffer.from('0123456789abcdef');
-/** The character after the backslash for a control byte, as JSON.stringify writes it; 0 stands for the form \u00XX. */
+/** For each control byte: the character that JSON.stringify writes after the backslash, or 0 for the form \u00XX. */
 const shortEscapes = new Uint8Array(32);
 for (const [byte, letter] of [
   [8, 'b'],
@@ -15,20 +15,21 @@ for (const [byte, letter] of [
 ] as const) {
   shortEscapes[byte] = letter.charCodeAt(0);
 }
-/** 1 for a byte that needs no escape in a JSON string. */
+/** For each byte: 1 if it needs no escape in a JSON string, else 0. */
 const plain = new Uint8Array(256).fill(1);
 plain.fill(0, 0, 32);
 plain[quote] = 0;
 plain[backslash] = 0;
 
 const mostPerByte = 6;
-/** One UTF-16 code unit takes at most so many UTF-8 bytes. */
+/** Most UTF-8 bytes that one UTF-16 code unit can take. */
 const mostBytesPerUnit = 3;
-/** A cell has two quotes and a comma besides its text; the brackets and a length of up to five bytes come on top. */
+/** A cell of a JSON array has two quotes and a comma besides its text. */
 const mostPerCell = 3;
+/** A JSON array has two brackets and a length of up to five bytes besides its cells. */
 const mostAround = 8;
 
-/** Writes rows in ClickHouse's RowBinary format into one buffer, which grows and is used again. */
+/** Writes rows in ClickHouse's RowBinary format into one buffer. The buffer grows when needed and is used again. */
 export class RowBinaryWriter {
   #bytes: Buffer;
   #at = 0;
@@ -43,7 +44,7 @@ export class RowBinaryWriter {
     this.rows = 0;
   }
 
-  /** A view of what was written. It is valid until the next write or clear. */
+  /** Returns the written bytes without a copy. They are valid until the next write or clear. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.#at);
   }
@@ -52,12 +53,12 @@ export class RowBinaryWriter {
     return this.#at;
   }
 
-  /** Copies what another writer wrote from a position on. */
+  /** Appends what another writer has written from `position` on. */
   copy(other: RowBinaryWriter, position: number): void {
     this.#at += other.#bytes.copy(this.#bytes, this.#at, position, other.#at);
   }
 
-  /** Makes room for more bytes. Call it before any of the writes below, unless they make their own room. */
+  /** Makes room for more bytes. Call it before each write below; only `text` and `jsonArray` make their own room. */
   reserve(bytes: number): void {
     if (this.#at + bytes <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(this.#bytes.length * 2, this.#at + bytes));
@@ -69,7 +70,7 @@ export class RowBinaryWriter {
     this.#bytes[this.#at++] = value;
   }
 
-  /** Writes UInt64 up to 2^53; also fits Int64 of positive values. */
+  /** Writes a UInt64 up to 2^53. The bytes of a positive Int64 are the same. */
   uint64(value: number): void {
     this.#at = this.#bytes.writeUInt32LE(value % 0x1_0000_0000, this.#at);
     this.#at = this.#bytes.writeUInt32LE(Math.floor(value / 0x1_0000_0000), this.#at);
@@ -79,7 +80,7 @@ export class RowBinaryWriter {
     this.#bytes[this.#at++] = 0;
   }
 
-  /** Writes a String and makes its own room. @throws UndecodableRecord above 2 MB */
+  /** Writes a String and makes its own room. @throws UndecodableRecord for a string above 2 MB */
   text(value: string): void {
     this.reserve(value.length * mostBytesPerUnit + mostAround);
     const lengthAt = this.#at;
@@ -88,14 +89,16 @@ export class RowBinaryWriter {
   }
 
   /**
-   * Writes a String: the `cells` Avro strings at the cursor as a JSON array, byte for byte as JSON.stringify would.
+   * Reads `cells` Avro strings at the cursor and writes them as one String. The String is a JSON array, byte for byte
+   * as JSON.stringify would write it.
    * @throws UndecodableRecord
    */
   jsonArray(cursor: AvroCursor, cells: number): void {
     this.reserve((cursor.end - cursor.at) * mostPerByte + cells * mostPerCell + mostAround);
     const target = this.#bytes;
     const source = cursor.bytes;
-    // The length comes first but is known last. Room is left for two bytes, which fit most rows (128 bytes to 16 kB).
+    // The length stands before the text but is known only after it. Two bytes are kept free for the length, which is
+    // right for most rows (128 bytes to 16 kB).
     const lengthAt = this.#at;
     let at = lengthAt + 2;
     target[at++] = 0x5b;

@@ -6,9 +6,9 @@ import { baseline, ChangeCursor, differs, disappears } from '../changes/record-b
 import type { ChangeBatch } from './batch.ts';
 import { RowBinaryWriter } from './row-binary.ts';
 
-/** ClickHouse's Enum8 number of an operation, by its index in `operations`. */
+/** The number of each operation in ClickHouse's Enum8, in the order of `operations`. */
 export const opNumbers = [4, 1, 2, 3] as const;
-/** Enough bytes for everything of a row but its two texts. */
+/** Enough bytes for all cells of a row that are not texts. */
 const fixedBytes = 64;
 
 export const stateColumns = ['ruc', 'register', 'version', 'is_deleted', 'row'] as const;
@@ -23,7 +23,7 @@ export const historyColumns = [
   'corrects',
 ] as const;
 
-/** Makes ClickHouse rows straight from Avro bytes: objects or strings per row would be most of a first load's cost. */
+/** Makes ClickHouse rows directly from Avro bytes. Objects for each row would be most of the cost of a first load. */
 export class TaxpayerRows {
   /** One row per record. */
   readonly state = new RowBinaryWriter(1024 * 1024);
@@ -33,7 +33,7 @@ export class TaxpayerRows {
   #columns = 0;
 
   /**
-   * Replaces the rows by those of the batch. After an error none of them may be used.
+   * Replaces the rows by the rows of the batch. After an error the rows must not be used.
    * @throws UndecodableRecord with the record's offset
    */
   fill(register: RegisterName, messages: ChangeBatch['messages']): void {
@@ -59,7 +59,7 @@ export class TaxpayerRows {
     cursor.readHead();
     const { edition, op } = cursor;
     const key = stateKeyAt(cursor, this.#register.key);
-    // A baseline is no history, since nothing changed on the day when a register was loaded for the first time.
+    // A baseline is not history, because nothing changed on the day when a register was loaded for the first time.
     const kept = op !== baseline;
     history.reserve(fixedBytes);
     if (kept) this.#historyStart(key, edition, opNumbers[op]!);
@@ -118,7 +118,7 @@ export class TaxpayerRows {
   }
 }
 
-/** The key of a row as a number (schemas/ruc.ts); eleven digits are read without making a string. */
+/** Returns a row's key as a number, like `stateKeyOf`, but reads eleven digits without making a string. */
 function stateKeyAt(cursor: ChangeCursor, kind: Register['key']): number {
   const { bytes, keyAt, keyEnd } = cursor;
   const length = keyEnd - keyAt;

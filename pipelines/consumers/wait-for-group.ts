@@ -3,18 +3,19 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 export interface WaitLimits {
-  /** Lag of the other group in records at which this one waits; a daily edition has far fewer. */
+  /** This group waits while the other group lags by more than this number of records. A daily edition has far fewer. */
   maxLagRows: number;
   pollMs: number;
-  /** This group goes on if the other one makes no progress for so long. */
+  /** This group goes on if the other group makes no progress for this time. */
   patienceMs: number;
 }
 
 const defaultWaitLimits: WaitLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
 
 /**
- * Handles a batch only when the lag of another group is small enough. A first edition is millions of baselines:
- * look-ups need them materialised, while the watch makes no event of them, so materialize gets the machine first.
+ * Makes a handler that handles a batch only when the lag of another group is small enough. A first edition is millions
+ * of baselines. Look-ups need them materialised, while watch makes no events of them, so materialize gets the machine
+ * first.
  */
 export function waitForGroup(
   handle: BatchHandler,
@@ -46,7 +47,7 @@ export function waitForGroup(
 
 /**
  * Waits until another group has committed past an offset of the batch's partition, or the batch is stale.
- * @returns false if the time was over before
+ * @returns false if `waitMs` passed first
  */
 export async function waitForOffset(
   batch: ChangeBatch,

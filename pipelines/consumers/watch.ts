@@ -20,8 +20,8 @@ import type { BatchHandler, ChangeBatch } from './batch.ts';
 import { waitForOffset } from './wait-for-group.ts';
 
 /**
- * Turns changes of watched companies into events and deliveries. All rows it writes are keyed by the change, so a
- * repeated batch writes nothing and only sends the wake-ups again.
+ * Makes the handler that turns changes of watched companies into events and deliveries. The keys of all rows it writes
+ * are made from the change, so a repeated batch writes nothing and only sends the wake-ups again.
  */
 export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler {
   const ensuredDays = new Set<string>();
@@ -34,7 +34,8 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
     const editions = await readEditions(dependencies.pool, register.name, numbers);
     for (const number of numbers) {
       const edition = editions.get(number);
-      // The catalogue has an edition's row before its first record is produced. Without the row its date is not known.
+      // The catalogue gets an edition's row before the edition's first record is produced. The edition's date stands
+      // only in that row.
       if (edition === undefined) throw new Error(`edition ${number} of ${register.name} is not in the catalogue`);
       if (edition.announced) continue;
       const changes = candidates.filter(({ change }) => change.edition === number);
@@ -44,8 +45,8 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
 }
 
 /**
- * The changes of companies in the order of the partition, without baselines. Other records are not decoded. A replayed
- * record is skipped: the original stands earlier in the partition and was handled there.
+ * Returns the changes of companies, without baselines, in the order of the partition. It decodes no other records. It
+ * skips a replayed record, because the original stands earlier in the partition and was handled there.
  */
 function candidatesOf(batch: ChangeBatch): WatchedChange[] {
   const found: WatchedChange[] = [];
@@ -69,7 +70,7 @@ export interface WatchDependencies {
 }
 
 export interface WatchLimits {
-  /** How long a batch is held at most until look-ups show its changes. */
+  /** A batch waits at most this time until look-ups show its changes. */
   holdMs: number;
   holdPollMs: number;
 }
@@ -84,8 +85,8 @@ interface WatchedChange {
 }
 
 /**
- * Writes the events and deliveries of one edition's changes in one batch. A correction also takes back what the edition
- * that it corrects has not sent yet, even for companies that nobody watches any more.
+ * Writes the events and deliveries of one edition's changes in one batch. If the edition corrects another edition, it
+ * also takes back what that edition has not sent yet, even for companies that nobody watches any more.
  */
 async function announce(
   dependencies: WatchDependencies,
@@ -107,14 +108,14 @@ async function announce(
     if (batch.isStale()) return; // Another consumer has the partition and handles this batch.
   }
   const day = limaDay(edition.detectedAt);
-  // This is a transaction of its own, because others who need the same day wait for its end. It is repeatable.
+  // This statement has its own transaction, because others who need the same day wait for its end. It can be repeated.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
   const wrong =
     edition.corrects === null ? null : { register: register.name, rucs, by: edition.number, ...edition.corrects };
   const outcome = await write(pool, day, edition.detectedAt, events, wrong);
-  // If the process dies here, the batch is read again, writes nothing and sends the wake-ups; or the sweeper sends
-  // them.
+  // If the process dies here, the batch is read again: it writes nothing and sends the wake-ups. The sweeper may send
+  // them earlier.
   await wakeIdle(dependencies, outcome.idle);
   report(dependencies, batch, edition, events.length, outcome);
 }
@@ -138,7 +139,7 @@ async function eventsOfWatched(
 
 async function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): Promise<void> {
   await wake(idle).catch((error: unknown) => {
-    // Events and deliveries are stored, and the sweeper finds them. Failing here would only delay the stream.
+    // The events and deliveries are stored, and the sweeper finds them. An error here would only delay the stream.
     metrics.wakesLost.inc();
     log.warn({ err: error, webhooks: idle.length }, 'wake-ups lost; the sweeper will make up for them');
   });
@@ -196,11 +197,11 @@ function accountEvents(
 
 interface Outcome {
   written: Written;
-  /** Webhooks that nobody works on; they need a wake-up. */
+  /** Ids of webhooks that nobody works on. They need a wake-up. */
   idle: string[];
 }
 
-/** Writes events, deliveries, cancellations and the raised work in one transaction: all of it or nothing. */
+/** Writes events, deliveries and cancellations and records the new work of webhooks, all in one transaction. */
 function write(
   pool: Pool,
   day: string,
@@ -214,7 +215,7 @@ function write(
   });
 }
 
-/** A receiver may look the company up at once, and must see the new state. Holds the batch until materialize has it. */
+/** Waits until materialize has the change, at most `holdMs`. A receiver's look-up should show the new state. */
 async function waitUntilServed(dependencies: WatchDependencies, batch: ChangeBatch, offset: number): Promise<void> {
   const { materialisedOffset, limits, metrics, log } = dependencies;
   if (await waitForOffset(batch, offset, materialisedOffset, { waitMs: limits.holdMs, pollMs: limits.holdPollMs }))

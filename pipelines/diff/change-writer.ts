@@ -17,14 +17,14 @@ export class ChangeWriter {
   readonly #container: ContainerWriter;
   readonly #encoder: ChangeEncoder<RowAt>;
   #seq = 0;
-  /** Counts of empty cells: each row written as `after` adds to them, each `before` takes off. */
+  /** Counts of empty cells by column: an `after` row adds its empty cells, a `before` row subtracts its own. */
   readonly empty: EmptyCells;
 
   constructor(folder: string, attempt: string, facts: ChangeFileFacts, emptyMarkers: readonly string[]) {
     const sync = namedBytes(16, 'sync', facts.register, facts.edition, facts.baseSha256, facts.detectedAt);
     this.#container = new ContainerWriter(folder, attempt, changeSchema(facts.register), metadataOf(facts), sync);
     const empty = new EmptyCells(facts.columns.length, emptyMarkers);
-    // A full edition counts its empty cells from nothing, so its befores take nothing off.
+    // A full edition counts its empty cells from zero, so its `before` rows subtract nothing.
     const beforeSign = facts.isFull ? 0 : -1;
     this.#encoder = new ChangeEncoder(facts, (to, at, row, isAfter) =>
       encodeRow(to, at, row.bytes, row.start, empty, isAfter ? 1 : beforeSign),
@@ -52,7 +52,7 @@ export class ChangeWriter {
   }
 }
 
-/** Writes the rows in which the state differs from the publication. Without such rows there is no file. */
+/** Writes an overlay: the rows in which the state differs from the publication. Without such rows it makes no file. */
 export class OverlayWriter {
   readonly #make: () => ContainerWriter;
   readonly #uncounted: EmptyCells;
@@ -65,7 +65,7 @@ export class OverlayWriter {
     this.#uncounted = new EmptyCells(facts.columns.length, []);
   }
 
-  /** Writes the state's row of a RUC. Rows come in RUC order. */
+  /** Writes the row that the state has for a RUC. Callers give rows in RUC order. */
   write(row: RowAt, reason: OverlayReason, line: number | null): void {
     const container = this.#begin(row, reason, line);
     const at = writeBranch(container.buffer, container.at, true);
@@ -73,7 +73,7 @@ export class OverlayWriter {
     container.endRecord();
   }
 
-  /** Writes that the publication has the RUC of this row and the state does not. */
+  /** Writes that the state does not have this row's RUC, although the publication has it. */
   writeAbsent(row: RowAt, reason: OverlayReason, line: number | null): void {
     const container = this.#begin(row, reason, line);
     container.at = writeBranch(container.buffer, container.at, false);

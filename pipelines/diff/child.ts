@@ -11,7 +11,7 @@ import type {
   Rebuilt,
 } from './types.ts';
 
-/** Usage of the process since its last job. The peak of a process that is kept covers all of its jobs. */
+/** CPU time since the end of the previous job, and peak memory over all jobs of the process. */
 export interface ChildUsage {
   cpuSeconds: number;
   peakRssBytes: number;
@@ -22,14 +22,14 @@ type Answer<R> =
   | { kind: 'error'; code?: string; message: string; stack?: string };
 
 /**
- * Look-ups read the index at random, and with memory pages of 4 KB a third of that time goes into finding pages. This
- * variable makes glibc ask for large pages; other C libraries ignore it.
+ * Look-ups read the index at random positions. With memory pages of 4 KB, they spend a third of their time on finding
+ * pages. This variable makes glibc ask for large pages; other C libraries ignore it.
  */
 const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
 /**
- * The heap holds the rows of a small register, twice in a re-baseline. An index of 18 million rows lies outside the
- * heap.
+ * The limit of the heap fits the rows of a small register, which a re-baseline holds twice. An index of 18 million rows
+ * lies outside the heap.
  */
 export const differenceProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),
@@ -41,7 +41,7 @@ const ownProcess = inOwnProcess(differenceProgram);
 type Report<P> = (progress: P) => void;
 type Used<R> = Promise<R & { usage: ChildUsage }>;
 
-/** Runs a comparison in another process. @throws CompareError the engine's errors, and `compare_crashed` */
+/** Runs a comparison in another process. @throws CompareError as the engine does, or `compare_crashed` */
 export function compareInChild(
   input: CompareInput,
   report: Report<Progress>,

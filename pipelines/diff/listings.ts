@@ -11,8 +11,8 @@ export interface Listing {
 const entriesPerWrite = 1000;
 
 /**
- * Writes entries for an operator, one JSON object per line, and how many more there were. The file gets its name only
- * when it is whole. Null when there is nothing to list.
+ * Writes a file for an operator: one JSON object per line for each entry, then one with the number of omitted entries.
+ * The file gets its name only when it is whole. Returns null when there is nothing to list.
  */
 function writeListing(
   folder: string,
@@ -34,7 +34,7 @@ function* textsOf(entries: readonly object[], omitted: number): Generator<string
   if (omitted > 0) yield `${JSON.stringify({ omitted })}\n`;
 }
 
-/** A text has one character for each byte of the line. Characters that could steer a terminal are escaped. */
+/** Escapes control characters: they could control a terminal. `raw` has one character per byte of its line. */
 function toJson(entry: object): string {
   return JSON.stringify(entry).replace(
     /[\u007f-\u009f]/g,
@@ -45,9 +45,9 @@ function toJson(entry: object): string {
 export type RejectReason = LineProblem | ListedReason;
 
 export interface RejectLimits {
-  /** At most so many lines are listed; all are counted. */
+  /** Most lines that are listed. Further lines are only counted. */
   maxRejectLines: number;
-  /** Bytes of each line that are kept. */
+  /** Most bytes of a listed line that are kept. */
   maxRejectBytes: number;
 }
 
@@ -58,8 +58,8 @@ interface RejectedLine {
 }
 
 /**
- * Lists lines that are no rows, lines that became rows by a repair, and repeats of a RUC (its last line counts). Only
- * operators may read the file: it holds rows of natural persons and never goes to a log.
+ * Lists lines that are not rows, lines that became rows by a repair, and repeated lines of a RUC (its last line
+ * counts). Only operators may read the file. It holds rows of natural persons, so it never goes to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};
@@ -79,12 +79,12 @@ export class RejectList {
     this.#listed.push({ line, reason, raw: printable(bytes.subarray(start, cut)) });
   }
 
-  /** Lines that were no rows. */
+  /** Number of lines that are not rows. */
   get rejected(): number {
     return this.#total - this.duplicates - this.repaired;
   }
 
-  /** Listed lines that count as rows after their repair. */
+  /** Number of listed lines that still count as rows (`keptReasons`). */
   get repaired(): number {
     return [...keptReasons].reduce((sum, reason) => sum + (this.counts[reason as ListedReason] ?? 0), 0);
   }
@@ -93,7 +93,7 @@ export class RejectList {
     return this.counts.duplicate ?? 0;
   }
 
-  /** One JSON object per line, in line order; null when there is nothing to list. */
+  /** Writes the listed lines in line order. Returns null when there is nothing to list. */
   write(folder: string, attempt: string, name: string): Listing | null {
     const listed = this.#listed.sort((one, other) => one.line - other.line);
     return writeListing(folder, attempt, name, listed, this.#total - listed.length);
@@ -104,17 +104,18 @@ function printable(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 }
 
-/** A RUC that a correction leaves as it is. */
+/** A RUC that the corrected edition changed and that the correction leaves as it is. */
 export interface Conflict {
-  /** The edition that was to be undone. */
+  /** Number of the edition that the correction undoes. */
   edition: number;
   ruc: string;
-  /** The row has changed since; or the RUC has left the state since; or it had left and is back. */
+  /** What happened after that edition: another change, the end of the RUC, or the return of an ended RUC. */
   reason: 'changed_again' | 'gone' | 'came_back';
 }
 
 /**
- * RUCs that a correction leaves as they are. Only operators may read it: RUCs name natural persons, so no log gets it.
+ * Lists the conflicts of a correction. Only operators may read the file. A RUC can name a natural person, so the file
+ * never goes to a log.
  */
 export class ConflictList {
   readonly #edition: number;
@@ -122,7 +123,7 @@ export class ConflictList {
   readonly #listed: Conflict[] = [];
   count = 0;
 
-  /** `edition` is the one to undo. At most `maxListed` conflicts are written; all are counted. */
+  /** `edition` is the edition to undo. At most `maxListed` conflicts are written, but all are counted. */
   constructor(edition: number, maxListed: number) {
     this.#edition = edition;
     this.#maxListed = maxListed;

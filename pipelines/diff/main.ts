@@ -5,7 +5,7 @@ import { CompareError } from '../changes/errors.ts';
 import { engineOf } from './engine.ts';
 
 // This process runs comparisons, corrections and rebuilds for its parent (pipelines/runtime/job-process.ts). The parent
-// sends the next job once it has the answer to the last. When standard input closes, the running job is aborted and the
+// sends one job at a time and waits for its answer. When standard input closes, the running job is aborted and the
 // process ends.
 
 const path = z.string().min(1);
@@ -54,7 +54,8 @@ lines.on('line', async (line) => {
     const result = await run(jobSchema.parse(JSON.parse(line)));
     say({ kind: 'result', result, usage: usageSinceLast() });
   } catch (error) {
-    // The message of an unexpected error could quote a person's row, so the answer has only the places of its stack.
+    // The message of an unexpected error could quote a person's row. So the answer has only the lines of its stack that
+    // name places in the code.
     const known = error instanceof CompareError;
     const message = known ? error.message : 'the comparison failed unexpectedly';
     const code = known ? error.code : (error as NodeJS.ErrnoException).code;

@@ -4,16 +4,16 @@ import { encodeWindows1252 } from '../registers/windows-1252.ts';
 import type { StoredRow } from './large/row-store.ts';
 import { slackBytes } from './large/scan.ts';
 
-/** A RUC whose row in the state is not the publication's. With no row, the state does not have the RUC. */
+/** A RUC whose row in the state differs from its row in the publication. `row` is null when the state lacks the RUC. */
 export interface OverlayEntry {
   ruc: string;
   reason: OverlayReason;
   line: number | null;
-  /** Cells by column, in the columns of the edition that wrote them. */
+  /** Cells by column name. The columns are those of the edition that wrote the entry. */
   row: Readonly<Record<string, string>> | null;
 }
 
-/** Reads an overlay in RUC order, in step with a caller that goes through other rows in that order. */
+/** Reads an overlay in RUC order, for a caller that goes through other rows in the same order. */
 export class OverlayReader {
   readonly #entries: AsyncGenerator<OverlayEntry> | null;
   #next: OverlayEntry | null = null;
@@ -23,7 +23,8 @@ export class OverlayReader {
   }
 
   /**
-   * `path` is null for an edition without overlay. `close` must be called. @throws CompareError `change_file_damaged`
+   * `path` is null for an edition without an overlay. The caller must call `close`.
+   * @throws CompareError `change_file_damaged`
    */
   static async open(path: string | null): Promise<OverlayReader> {
     const reader = new OverlayReader(path);
@@ -31,19 +32,17 @@ export class OverlayReader {
     return reader;
   }
 
-  /** Whether the next entry stands before this RUC. */
+  /** Whether the RUC of the next entry is lower than `ruc`. */
   hasBelow(ruc: string): boolean {
     return this.#next !== null && this.#next.ruc < ruc;
   }
 
-  /** Returns the next entry and moves on. */
   async take(): Promise<OverlayEntry> {
     const entry = this.#next!;
     await this.#advance();
     return entry;
   }
 
-  /** Whether the next entry is about this RUC. */
   isAt(ruc: string): boolean {
     return this.#next?.ruc === ruc;
   }
@@ -58,7 +57,7 @@ export class OverlayReader {
   }
 }
 
-/** Makes a row of these cells in the form of the row store. */
+/** Makes a row from these cells, in the form of the row store. */
 export function rowOfCells(ruc: string, cells: readonly string[]): StoredRow {
   const text = encodeWindows1252(`${[ruc, ...cells].join('|')}|`);
   const bytes = new Uint8Array(text.length + slackBytes);

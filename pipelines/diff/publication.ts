@@ -7,7 +7,7 @@ import { checkHeader } from './large/pages.ts';
 import { openPlainText, openZipEntry, type PublicationLimits, type PublishedText } from './zip.ts';
 
 /**
- * Opens a publication's text. A zip is never unpacked to the disk, so the names of its entries cannot harm.
+ * Opens a publication's text. A zip is never unpacked to the disk, so a harmful path in an entry's name has no effect.
  * @throws CompareError `zip_invalid`, `zip_entry`, `zip_size`, `zip_crc`, `text_invalid`, `empty`
  */
 export async function openPublication(
@@ -21,18 +21,18 @@ export async function openPublication(
 }
 
 /**
- * The largest text of a small register has 4 MB and 51,000 lines. A far larger one is another file, and its rows would
- * not fit into the heap of the comparing process, which would die at each try.
+ * Limits for the text of a small register. The largest real text has 4 MB and 51,000 lines, so a far larger one is
+ * another file. Its rows would not fit into the heap of the comparing process, and that process would die at each try.
  */
 const maxSmallTextBytes = 16 * 2 ** 20;
 const maxSmallLines = 200_000;
-/** The part of a small register's text that `checkPublication` reads as rows. */
+/** Number of bytes at the start of a small register's text that `checkPublication` parses. */
 const headBytes = 64 * 1024;
 
 /**
- * Reads all of a small register's text. A text in UTF-8 is refused, since its cells would be read as other letters.
- * @throws CompareError as `openPublication`, also when size or CRC are not as declared; `text_invalid` for UTF-8 or too
- *   many lines
+ * Reads the whole text of a small register. A text in UTF-8 is refused: its accents would be read as other letters.
+ * @throws CompareError with the codes of `openPublication`, also when size or CRC are not as declared; `text_invalid`
+ *   when the text is UTF-8 or has too many lines
  */
 export async function readPublication(path: string, container: Container, limits: PublicationLimits): Promise<Buffer> {
   const maxTextBytes = Math.min(limits.maxTextBytes, maxSmallTextBytes);
@@ -56,9 +56,9 @@ function countOfLineEnds(text: Buffer): number {
 }
 
 /**
- * Finds what is wrong with a publication before it is compared, by its container and its header. A small register's
- * text is read whole, and its first lines are parsed.
- * @throws CompareError as `openPublication` and `readPublication`, and `header_changed`
+ * Checks a publication's container and header before it is compared. A small register's text is read whole, and its
+ * first lines are parsed.
+ * @throws CompareError with the codes of `openPublication` and `readPublication`; `header_changed`
  */
 export async function checkPublication(register: RegisterName, path: string, limits: PublicationLimits): Promise<void> {
   const { source, format } = registerModules[register];

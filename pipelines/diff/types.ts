@@ -3,15 +3,13 @@ import type { RejectReason } from './listings.ts';
 import type { PublicationLimits } from './zip.ts';
 
 export interface CompareLimits extends PublicationLimits {
-  /**
-   * Texts of at least so many bytes are inflated by a thread of their own. For shorter ones starting it takes longer.
-   */
+  /** Smallest text that a separate thread inflates. For a shorter text, starting a thread costs more than it saves. */
   minThreadTextBytes: number;
-  /** At most so many lines are listed in the reject file; all are counted. */
+  /** Most lines that the reject file lists. Further lines are only counted. */
   maxRejectLines: number;
-  /** Bytes of each rejected line that are kept. */
+  /** Most bytes of a rejected line that are kept. */
   maxRejectBytes: number;
-  /** Bytes of rows in one bucket of keys. Real buckets are far smaller, so only a file that repeats itself fails. */
+  /** Most bytes of rows in one bucket (range of keys). Real buckets are far smaller unless a file repeats itself. */
   maxBucketBytes: number;
   /** Age after which a dead attempt's working files are removed. */
   maxAttemptAgeMs: number;
@@ -29,37 +27,37 @@ export const compareLimits: CompareLimits = {
 
 export interface CompareInput {
   register: RegisterName;
-  /** A local file in the register's container. */
+  /** Path of a local file in the register's container (a zip or plain text). */
   publicationPath: string;
   /** Folder of indexes and row stores, which can be rebuilt. */
   workDir: string;
   /** The register's head, or null for a first edition. */
   base: { edition: number; changeFileSha256: string } | null;
-  /** base.edition + 1, or 1. */
+  /** base.edition + 1, or 1 for a first edition. */
   edition: number;
   /** Milliseconds since 1970. */
   detectedAt: number;
   /** Folder that receives the change file, the overlay and the reject file. */
   outputDir: string;
   /**
-   * Makes a re-baseline: the head's publication and overlay, given when the head has another parser version or other
-   * columns. Today's parser reads them again, and the new publication is compared with that reading. Every row is
-   * written: `u` where a column that the head had differs, `c` and `d` as always, `r` for all others.
+   * The head's publication and overlay, given when the head has another parser version or other columns. The edition is
+   * then a re-baseline: today's parser reads them again, and the new publication is compared with that reading. Every
+   * row is written: as `u` when a column that the head had differs, as `c` or `d` like in any edition, else as `r`.
    */
   previous?: { publicationPath: string; overlayPath: string | null; knownColumns: readonly string[] } | null;
   limits?: Partial<CompareLimits>;
 }
 
-/** Undoes an edition: a RUC that still has that edition's row gets its earlier row back; any other is a conflict. */
+/** Undoes an edition. A RUC that still has the edition's row gets its earlier row back. Other RUCs are conflicts. */
 export interface CorrectInput {
   register: RegisterName;
   workDir: string;
   /** The register's head. */
   base: { edition: number; changeFileSha256: string };
-  /** base.edition + 1. */
+  /** Must be base.edition + 1. */
   edition: number;
   detectedAt: number;
-  /** Number of the edition to undo. Its change file comes next. */
+  /** Number of the edition to undo. `correctedFile` is its change file. */
   corrects: number;
   correctedFile: string;
   /** The head's overlay. Its entries stay in the new overlay, except for RUCs that this correction rewrites. */
@@ -68,13 +66,13 @@ export interface CorrectInput {
   limits?: Partial<CompareLimits>;
 }
 
-/** `conflicts` counts all of them. `conflictFile` lists them, one JSON object (`Conflict`) on each line. */
+/** `conflicts` is the number of all conflicts. `conflictFile` lists them: each line is a JSON object (`Conflict`). */
 export interface CorrectResult extends CompareResult {
   conflicts: number;
   conflictFile: { path: string; bytes: number } | null;
 }
 
-/** Change files to fold, oldest first, from edition 1 or from the last re-baseline, which wrote every row. */
+/** `changeFiles` are oldest first. The first is edition 1 or the last re-baseline, which contains every row. */
 export interface RebuildInput {
   register: RegisterName;
   workDir: string;
@@ -82,7 +80,7 @@ export interface RebuildInput {
   maxAttemptAgeMs: number;
 }
 
-/** What a rebuild made. `indexName` means the same as in CompareResult. */
+/** The result of a rebuild. `indexName` means the same as in CompareResult. */
 export interface Rebuilt {
   edition: number;
   indexName: string;
@@ -95,7 +93,7 @@ export interface RebuildProgress {
   records: number;
 }
 
-/** Large registers have an engine with index and row store, small ones an engine that holds all rows in memory. */
+/** Large registers have an engine with index and row store. Small registers have one that holds all rows in memory. */
 export interface DifferenceEngine {
   compare(input: CompareInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CompareResult>;
   correct(input: CorrectInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CorrectResult>;
@@ -133,7 +131,8 @@ export interface CompareResult {
   rejected: number;
   rejectedByReason: Partial<Record<RejectReason, number>>;
   /**
-   * Rows whose line needed a repair, such as a control byte. They count in `rows` and are listed with rejected lines.
+   * Rows whose line needed a repair, for example because of a control byte. They count in `rows`, and the reject file
+   * lists them too.
    */
   repaired: number;
   duplicates: number;
@@ -142,9 +141,9 @@ export interface CompareResult {
   inserted: number;
   updated: number;
   deleted: number;
-  /** Rows of a first edition. */
+  /** Rows written as `r`: all rows of a first edition, or those of a re-baseline that are no event. */
   baseline: number;
-  /** Known RUCs whose only lines were bad. Their row stays. */
+  /** Known rows that stay because of a bad line. */
   kept: number;
   /** Rows in which an empty cell kept its previous value. */
   keptCells: number;

@@ -4,8 +4,9 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { AttemptFile } from '../runtime/durable-files.ts';
 
 /**
- * The working files of WORK_DIR, `<register>.<hash of the change file>.index` and `.rows`, can be rebuilt. Each attempt
- * writes under a name of its own. The final name appears only when the bytes are on the disk, so such a file is whole.
+ * WORK_DIR contains two kinds of working files, `<register>.<hash of the change file>.index` and `.rows`, which can be
+ * rebuilt. Each attempt writes under its own temporary name. A file gets its final name only when its bytes are on the
+ * disk, so a file with a final name is whole.
  */
 export type WorkFileKind = 'index' | 'rows';
 
@@ -17,7 +18,7 @@ export function attemptName(register: RegisterName, attempt: string, kind: strin
   return `${register}.attempt-${attempt}.${kind}`;
 }
 
-/** Writes these pieces as one file: whole, durable and under its name, or not at all. Returns the file's bytes. */
+/** Writes the pieces as one file: whole, durable and under its name, or not at all. Returns its size in bytes. */
 export function writeWhole(
   folder: string,
   attempt: string,
@@ -35,8 +36,8 @@ export function writeWhole(
 }
 
 /**
- * Removes files that dead attempts left, once they are older than `maxAttemptAgeMs`, and this register's finished
- * working files that are not in `keep`. With null, no finished file is removed.
+ * Removes this register's attempt files that are older than `maxAttemptAgeMs`, because their attempts are dead. Also
+ * removes its finished working files that are not in `keep`. When `keep` is null, all finished files stay.
  */
 export function sweepWorkFiles(
   folder: string,

@@ -8,26 +8,26 @@ import { CompareError } from '../changes/errors.ts';
 export interface PublicationLimits {
   /** Largest text that a publication may declare or inflate to. */
   maxTextBytes: number;
-  /** Most entries of a zip. */
+  /** Most entries that a zip may have. */
   maxEntries: number;
 }
 
-/** The text of a publication in its container. */
+/** A publication's text, still in its container. */
 export interface PublishedText {
   textBytes: number;
   crc32: number;
-  /** Gives the text in pieces of at most `chunkBytes`. @throws CompareError when size or CRC are not as declared */
+  /** Gives pieces of at most `chunkBytes`. @throws CompareError when size or CRC differ from the declared ones */
   chunks(): AsyncGenerator<Buffer>;
 }
 
-/** With zlib's default of 16 KB, inflating takes three times as long. */
+/** Most bytes in a piece of text. With zlib's default of 16 KB, inflating takes three times as long. */
 export const chunkBytes = 2 << 20;
 
 const readBytes = 1 << 20;
 const stored = 0;
 const deflated = 8;
 
-/** Opens the one entry of a zip whose name matches. @throws CompareError */
+/** Opens the entry of a zip whose name matches. @throws CompareError, also when no entry or several entries match */
 export async function openZipEntry(path: string, name: RegExp, limits: PublicationLimits): Promise<PublishedText> {
   const zip = await openZip(path);
   try {
@@ -101,9 +101,9 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
   const file = createReadStream(path, { start, end: start + entry.compressedSize - 1, highWaterMark: readBytes });
   let text: Readable = file;
   if (entry.compressionMethod === deflated) {
-    // The stream reads one piece ahead, because it would join several by copying them. A thread of libuv's pool
-    // inflates it while the caller works on the piece before. An error of either stream destroys both and reaches the
-    // loop below, and leaving that loop early destroys both too.
+    // The stream buffers only one piece ahead, because it would join several pieces by copying them. A thread of
+    // libuv's pool inflates that piece while the caller works on the piece before. An error of either stream destroys
+    // both and is thrown in the loop below. Leaving that loop early destroys both too.
     const options: ZlibOptions & TransformOptions = {
       chunkSize: chunkBytes,
       readableHighWaterMark: chunkBytes,
@@ -118,7 +118,7 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
       bytes += piece.length;
       if (bytes > entry.uncompressedSize) throw wrongSize('more than', entry);
       sum = crc32(piece, sum);
-      // The stream may have joined pieces.
+      // The stream may have joined several pieces into one.
       for (let from = 0; from < piece.length; from += chunkBytes) yield piece.subarray(from, from + chunkBytes);
     }
   } catch (error) {
@@ -150,8 +150,8 @@ function messageOf(error: unknown): string {
 const longestStartBytes = 64;
 
 /**
- * Opens a publication that is plain text. It declares no checksum, so the file is read once to take one, and reading it
- * again must give the same.
+ * Opens a publication that is plain text. Such a file declares no checksum, so it is read once to compute the checksum.
+ * Reading it again must give the same checksum.
  */
 export async function openPlainText(path: string, limits: PublicationLimits): Promise<PublishedText> {
   const { size } = await stat(path);
@@ -179,7 +179,8 @@ function problemOfStart(start: string): string | null {
 }
 
 /**
- * Opens the file only when the first piece is asked for. Nobody would handle the error of a stream that is not read.
+ * Reads the file again and checks its checksum. The file is opened only when the first piece is asked for, because
+ * nobody would handle an error of a stream that is not read.
  */
 async function* unchanged(read: () => AsyncIterable<Buffer>, expected: number): AsyncGenerator<Buffer> {
   let sum = 0;

@@ -16,12 +16,12 @@ export interface Correction {
   state_reason: string | null;
   state_at: Date;
   compare_result: Record<string, unknown> | null;
-  /** The edition it became. */
+  /** The edition that this order became. Null before that. */
   edition: number | null;
 }
 
 /**
- * Records the order. It becomes the register's next edition once no other edition is in progress.
+ * Records an operator's order. It becomes the register's next edition when no other edition is in progress.
  * @throws DecisionError `edition_unknown`, `already_corrected`, `not_correctable`
  */
 export async function requestCorrection(
@@ -36,7 +36,7 @@ export async function requestCorrection(
     const why = 'it wrote rows that nothing stood before, so there is nothing to go back to';
     throw new DecisionError('not_correctable', `edition ${number} of ${register} cannot be undone: ${why}`);
   }
-  // When two operators order it at once, the second INSERT waits for the first one's commit and then does nothing.
+  // When two operators order this at once, the second INSERT waits for the first one's commit and does nothing.
   const { rows } = await client.query<Correction>(
     `INSERT INTO correction (register, corrects, requested_by, reason) VALUES ($1, $2, $3, $4)
      ON CONFLICT (register, corrects) WHERE state <> 'rechazada' DO NOTHING RETURNING *`,
@@ -51,7 +51,7 @@ export async function findCorrection(database: Queryable, id: number): Promise<C
   return rows[0] ?? null;
 }
 
-/** The order to undo this edition: the one in force, else the last refused one. Null when there was none. */
+/** Order to undo this edition: the one that is not refused, else the last refused one. Null if there is none. */
 export async function correctionOf(
   database: Queryable,
   register: RegisterName,
@@ -64,7 +64,7 @@ export async function correctionOf(
   return rows[0] ?? null;
 }
 
-/** The oldest order that has not become an edition yet. */
+/** Id of the oldest order that is still to become an edition. */
 export async function nextCorrection(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM correction WHERE register = $1 AND state IN ('pedida', 'comparada') ORDER BY id LIMIT 1`,
@@ -95,8 +95,8 @@ export async function refuseCorrection(database: Queryable, id: number, reason: 
 }
 
 /**
- * Whether an operator has undone the edition that these bytes became, and the bytes have not come back since: the
- * correction was not undone itself, and the bytes did not become a later edition.
+ * Whether a correction of these bytes still holds: it undid the edition that they became, no later correction undid
+ * that correction, and the bytes did not become an edition again after it.
  */
 export async function isReverted(database: Queryable, register: RegisterName, sha256: string): Promise<boolean> {
   const { rows } = await database.query<{ found: boolean }>(

@@ -12,7 +12,7 @@ type DecisionErrorCode =
   | 'already_corrected'
   | 'not_correctable';
 
-/** The current state does not allow an operator's decision. */
+/** Thrown when the current state does not allow an operator's decision. */
 export class DecisionError extends Error {
   override name = 'DecisionError';
   readonly code: DecisionErrorCode;
@@ -30,7 +30,7 @@ interface Decision {
 }
 
 /**
- * Takes a publication out of quarantine. It is verified again and compared with today's head; its gates are recorded
+ * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates are recorded
  * but no longer stop it. `fechaDato` dates a publication that came without a date.
  * @throws DecisionError
  */
@@ -67,9 +67,9 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 }
 
 /**
- * Requests that an edition be produced once more because some of its rows did not arrive in the state. Without its end
- * offsets it counts as lost (`editionsBeyond`), and readers take its repeated rows as one. Only an edition that waits
- * to be materialised qualifies: no later edition exists yet. Repeatable.
+ * Requests that an edition be produced again because some of its rows did not arrive in the state. It deletes the
+ * edition's end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows once. Only an
+ * edition that waits to be materialised is allowed, because it has no later edition yet. A repeat does no harm.
  * @throws DecisionError `edition_unknown`, `state_forbids`
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {

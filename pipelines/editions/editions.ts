@@ -21,7 +21,7 @@ export interface Edition {
   avisada_at: Date | null;
 }
 
-/** Newest first. */
+/** Ordered by register, and for each register newest first. */
 export async function listEditions(
   database: Queryable,
   filter: { register: RegisterName | null; maxRows: number },
@@ -45,7 +45,7 @@ export async function findEdition(
   return rows[0] ?? null;
 }
 
-/** The oldest edition that is not yet published, materialised and notified. */
+/** Number of the oldest edition that is still to be published, materialised or notified. */
 export async function oldestUnfinishedEdition(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ number: number }>(
     'SELECT number FROM edition WHERE register = $1 AND avisada_at IS NULL ORDER BY number LIMIT 1',
@@ -55,8 +55,8 @@ export async function oldestUnfinishedEdition(database: Queryable, register: Reg
 }
 
 /**
- * The change files of the editions up to `last`, from the last full edition on. A full edition (the first one, or a
- * re-baseline) wrote every row of the register, so these files folded in order are the state.
+ * The change files from the last full edition up to edition `last`, in order. A full edition (the first one or a
+ * re-baseline) wrote every row of the register, so applying these files in order gives the state.
  */
 export async function changeFilesFromLastFull(
   database: Queryable,
@@ -73,7 +73,7 @@ export async function changeFilesFromLastFull(
   return rows;
 }
 
-/** The publication under an edition's state: its own, or for a correction the last one before it. */
+/** The publication from which an edition was made. A correction has none, so it gets the last one before it. */
 export async function publicationUnder(
   database: Queryable,
   register: RegisterName,
@@ -94,7 +94,7 @@ export async function recentCounts(
   maxEditions: number,
 ): Promise<Record<string, unknown>[]> {
   const { rows } = await database.query<{ counts: Record<string, unknown> }>(
-    // Full editions write every row, and corrections have no publication: neither shows what a normal day brings.
+    // Full editions write every row, and corrections have no publication. Neither shows a normal day.
     `SELECT counts FROM edition WHERE register = $1 AND number > 1 AND corrects IS NULL
        AND COALESCE((counts->>'baseline')::bigint, 0) = 0 ORDER BY number DESC LIMIT $2`,
     [register, maxEditions],
@@ -102,7 +102,7 @@ export async function recentCounts(
   return rows.map((row) => row.counts);
 }
 
-/** Records that Kafka has every change; the publication, or the correction, becomes `publicada` too. Repeatable. */
+/** Records that Kafka has every change. The publication or correction becomes `publicada`. A repeat changes nothing. */
 export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
   await client.query(
     'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
@@ -121,7 +121,7 @@ export async function recordPublished(client: PoolClient, register: RegisterName
   );
 }
 
-/** Records that the state in ClickHouse is this edition's. Set once; repeatable. */
+/** Records that the state in ClickHouse is this edition's. A repeat changes nothing. */
 export async function recordMaterialised(database: Queryable, register: RegisterName, number: number): Promise<void> {
   await database.query(
     `UPDATE edition SET materializada_at = now()
@@ -130,7 +130,7 @@ export async function recordMaterialised(database: Queryable, register: Register
   );
 }
 
-/** Records that every event of this edition is written. Set once: from then on nobody is notified of it again. */
+/** Records that every event of this edition is written. From then on, nobody is notified of this edition again. */
 export async function recordNotified(database: Queryable, register: RegisterName, number: number): Promise<void> {
   await database.query(
     `UPDATE edition SET avisada_at = now()
@@ -139,21 +139,21 @@ export async function recordNotified(database: Queryable, register: RegisterName
   );
 }
 
-/** What a reader of stored rows needs to know about the edition that wrote them. None of it ever changes. */
+/** Facts that a reader of stored rows needs about the edition that wrote them. They never change. */
 export interface EditionFacts {
   register: RegisterName;
   number: number;
-  /** YYYY-MM-DD: the date of its publication's data, or of the head that it corrected. */
+  /** Date of the data, YYYY-MM-DD. A correction has the date of the head that it was made from. */
   fechaDato: string;
-  /** The number of the edition that it undoes. */
+  /** Number of the edition that this one undoes, or null. */
   corrects: number | null;
-  /** The columns of its rows' cells, in order. A later release may have others. */
+  /** The columns of the cells, in order. Editions of a later release may have others. */
   columns: readonly string[];
-  /** Whether it wrote every row of the register. Unchanged rows of such an edition are not in the history. */
+  /** Whether this edition wrote every row of the register. The history lacks the unchanged rows of such an edition. */
   isFull: boolean;
 }
 
-/** Facts in any order. Editions that do not exist are left out. */
+/** Returns facts in any order. Editions that do not exist are left out. */
 export async function editionFacts(
   pool: Pool,
   wanted: readonly { register: RegisterName; number: number }[],
@@ -177,7 +177,7 @@ export interface EditionPartition {
   end_offset: number;
 }
 
-/** The ends in order of partition. Empty until the edition has been produced. */
+/** The edition's ends in order of partition. Empty until the edition has been produced. */
 export async function editionPartitions(
   database: Queryable,
   register: RegisterName,
@@ -191,7 +191,7 @@ export async function editionPartitions(
   return rows;
 }
 
-/** Records where an edition ends. A repeat only raises the offsets: a reader may already wait for the recorded ones. */
+/** Records where an edition ends. A repeat never lowers an offset, because a reader may already wait for it. */
 export async function recordEditionPartitions(
   database: Queryable,
   register: RegisterName,
@@ -214,8 +214,9 @@ export async function recordEditionPartitions(
 }
 
 /**
- * Published editions whose end the log has lost, oldest first, which is the order to produce them again. An edition is
- * lost when a log end lies below its recorded end, or when its recorded ends were deleted (`forgetEditionsFrom`).
+ * Numbers of published editions that the log has lost, oldest first. They must be produced again in this order. An
+ * edition is lost when a partition of the log ends before the edition's recorded end, or when its recorded ends were
+ * deleted (`forgetEditionsFrom`).
  */
 export async function editionsBeyond(
   database: Queryable,
@@ -236,8 +237,9 @@ export async function editionsBeyond(
 }
 
 /**
- * Deletes the recorded ends of this edition and of all later ones, because a log that lost this one lost them all. Call
- * it before the first of them is produced again: the log then grows, and its end no longer shows what is missing.
+ * Deletes the recorded ends of this edition and of all later ones, because a log that lost this edition lost them too.
+ * Call it before the first of them is produced again. Producing makes the log longer, and then its end no longer shows
+ * what is missing.
  */
 export async function forgetEditionsFrom(database: Queryable, register: RegisterName, edition: number): Promise<void> {
   await database.query('DELETE FROM edition_partition WHERE register = $1 AND edition >= $2', [register, edition]);

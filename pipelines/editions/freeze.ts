@@ -7,12 +7,12 @@ import { findPublication, type Publication } from './publications.ts';
 /** The result of a comparison: the base that it compared with, and the files that it left in the archive. */
 export interface FrozenDifference {
   baseEdition: number;
-  /** The number in every record of the change file: baseEdition + 1. */
+  /** Edition number in every record of the change file. It is baseEdition + 1. */
   edition: number;
   detectedAt: Date;
   changeFileSha256: string;
   overlaySha256: string | null;
-  /** Parser and columns of the change file, whichever release freezes it. */
+  /** Parser version and columns of the change file. The release that freezes the edition may have others. */
   parserVersion: number;
   columns: readonly string[];
   changes: number;
@@ -25,17 +25,17 @@ type FreezeResult =
   | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
 /**
- * Moves a publication from `comparada` to `publicando`, the point of no return, in one transaction. The head is locked;
- * it must be materialised and the base of the difference. Then the edition gets its number and its change file for
- * good, and the head moves. From here on, publishing reads only that change file. A death before the commit leaves the
- * publication `comparada`; after the commit, a repeat finds the edition and returns it.
+ * Moves a publication from `comparada` to `publicando`, the point of no return, in one transaction. It locks the head,
+ * which must be materialised and be the base of the difference. It inserts the edition with its final number and change
+ * file, and moves the head to it. From then on, publishing reads only that change file. If the process dies before the
+ * commit, the publication stays `comparada`. If it dies after the commit, a repeat finds the edition and returns it.
  */
 export function freezeEdition(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
     const found = await findPublication(client, id);
     if (found === null) return { outcome: 'not_compared', edition: null };
     const head = await readHead(client, found.register, true);
-    // Read again under the lock, because another attempt may have frozen it while this one waited.
+    // The publication is read again under the lock, because another attempt may have frozen it while this one waited.
     const publication = await findPublication(client, id);
     if (publication?.edition != null) return { outcome: 'frozen', edition: publication.edition };
     if (publication?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
@@ -52,9 +52,9 @@ export function freezeEdition(pool: Pool, id: number, difference: FrozenDifferen
 }
 
 /**
- * Does the same for an operator's correction. A correction has no publication: it takes the head's dates, and the head
- * keeps naming its publication. A pause does not stop it, because registers are often paused in order to undo an
- * edition.
+ * Does the same as `freezeEdition` for an operator's correction. A correction has no publication, so it takes the
+ * head's dates, and the head keeps its publication. A pause does not stop a correction, because registers are often
+ * paused in order to undo an edition.
  */
 export function freezeCorrection(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
@@ -82,7 +82,7 @@ export function freezeCorrection(pool: Pool, id: number, difference: FrozenDiffe
   });
 }
 
-/** What an edition is made from: a publication, or the edition that it undoes. */
+/** What an edition is made from: a publication, or the edition that a correction undoes. */
 interface Origin {
   /** The publication's id; null for a correction. */
   id: number | null;

@@ -5,7 +5,8 @@ import { isReverted } from './corrections.ts';
 import type { PublicationState } from './publications.ts';
 
 /**
- * When a register counts as late, in hours and days of the clock, not business days. A missing limit does not apply.
+ * Limits beyond which a register is late. Hours and days are those of the clock, not business days. A missing limit
+ * does not apply.
  */
 interface LatenessLimits {
   /** Hours since the official site last answered. */
@@ -24,7 +25,7 @@ interface LatenessLimits {
 const list: LatenessLimits = { maxProbeAgeHours: 24, maxOpenHours: 6, maxDataAgeDays: 45 };
 
 export const latenessByRegister: Readonly<Record<RegisterName, LatenessLimits>> = {
-  // Published at about 02:40 every day and probed until 08:30: late when a whole morning brought nothing.
+  // SUNAT publishes at about 02:40 and we probe until 08:30, so after 36 hours a whole morning brought nothing.
   padron_reducido: { maxProbeAgeHours: 24, maxOpenHours: 6, maxPublicationAgeHours: 36 },
   padron_mensual: { maxProbeAgeHours: 24, maxOpenHours: 6, maxDaysAfterMonth: 45 },
   agentes_retencion: list,
@@ -39,7 +40,7 @@ export type DatedHead = Pick<RegisterFreshness, 'fecha_dato' | 'published_at' | 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** Why a register is late, for an operator. Empty while it is not. */
+/** The reasons why a register is late, for an operator. Empty when it is not late. */
 export function lateness(head: DatedHead, limits: LatenessLimits, now: Date): string[] {
   const reasons: string[] = [];
   const add = (what: string, value: number, limit: number | undefined, unit: string) => {
@@ -51,7 +52,7 @@ export function lateness(head: DatedHead, limits: LatenessLimits, now: Date): st
   if (head.fecha_dato === null) reasons.push('it has no edition yet');
   if (head.probed_at === null) reasons.push('its official site has never answered');
   else add('its official site last answered', hoursSince(head.probed_at), limits.maxProbeAgeHours, 'h');
-  // A step that fails again and again never reaches a final state. This limit reports that the work does not advance.
+  // A step that fails again and again never reaches a final state. This limit shows that the work does not advance.
   if (head.open_since !== null) {
     add('what is on its way began', hoursSince(head.open_since), limits.maxOpenHours, 'h');
   }
@@ -85,21 +86,21 @@ export interface RegisterFreshness {
   paused_at: Date | null;
   paused_by: string | null;
   paused_reason: string | null;
-  /** Rows of the head's state. */
+  /** Number of rows in the head's state. */
   rows: number | null;
-  /** The oldest edition that is not yet published, materialised and notified. */
+  /** Number of the oldest edition that is still to be published, materialised or notified. */
   on_its_way: number | null;
-  /** When the oldest unfinished publication, correction or edition began that no operator holds back. */
+  /** Start of the oldest unfinished publication (unless the register is paused), correction or edition. */
   open_since: Date | null;
-  /** Publications that wait for an operator. */
+  /** Number of publications that wait for an operator. */
   quarantined: number;
   last_publication: { id: number; state: PublicationState; fecha_dato: string | null } | null;
   last_reconciliation: { edition: number; checked_at: string; equal: boolean; differences: number } | null;
-  /** Why it is late. Empty while it is not. */
+  /** The reasons why the register is late. Empty when it is not late. */
   late: string[];
 }
 
-/** All registers in their fixed order, including those without any row. */
+/** All registers in their fixed order, also registers that have no row in the database. */
 export async function readFreshness(database: Queryable, now: Date = new Date()): Promise<RegisterFreshness[]> {
   const { rows } = await database.query<Omit<RegisterFreshness, 'late'>>(
     `SELECT wanted.register, COALESCE(head.edition, 0) AS edition, head.fecha_dato, head.published_at, head.probed_at,
@@ -126,8 +127,9 @@ export async function readFreshness(database: Queryable, now: Date = new Date())
 
 /**
  * Call this when the site still has the bytes `sha256` and now dates them `fechaDato`. If they are the head's bytes,
- * the register's date moves forward, and so does the publication's, which look-ups read. No edition is made, and the
- * time of publication stays. Bytes that an operator has undone confirm nothing. True if the date moved.
+ * the register's date moves forward, and so does the date of their publication, which look-ups read. No edition is
+ * made, and the time of publication stays. Nothing moves for bytes that an operator has undone. Returns whether the
+ * date moved.
  */
 export async function confirmDate(
   database: Queryable,
@@ -155,7 +157,7 @@ interface Reconciliation {
   register: RegisterName;
   edition: number;
   equal: boolean;
-  /** Rows of the state. */
+  /** Number of rows in the state. */
   rows: number;
   differences: number;
   /** Counts by kind of check, and the first differences, with natural persons masked. */

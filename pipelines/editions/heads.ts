@@ -2,7 +2,7 @@ import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { PoolClient, Queryable } from '../runtime/postgres.ts';
 import type { Publication } from './publications.ts';
 
-/** A register's current edition, the only base of a difference. Edition 0: the register has none yet. */
+/** A register's newest edition, the base of every comparison. `edition` is 0 when the register has no edition yet. */
 export interface Head {
   register: RegisterName;
   edition: number;
@@ -15,14 +15,14 @@ export interface Head {
   paused_at: Date | null;
   paused_by: string | null;
   paused_reason: string | null;
-  /** Change file of the head's edition, which also names the index and the row store. Null for edition 0. */
+  /** Hash of the head's change file. It is also in the names of the index and the row store. Null for edition 0. */
   change_file_sha256: string | null;
   /** When the head's edition was made; null for edition 0. */
   detected_at: Date | null;
   materialised: boolean;
 }
 
-/** Inserts the register's row if it is missing. Repeatable. */
+/** Inserts the register's row if it is missing. */
 export async function ensureHead(database: Queryable, register: RegisterName): Promise<void> {
   await database.query(
     'INSERT INTO register_head (register, partitions) VALUES ($1, $2) ON CONFLICT (register) DO NOTHING',
@@ -31,7 +31,7 @@ export async function ensureHead(database: Queryable, register: RegisterName): P
 }
 
 export async function readHead(database: Queryable, register: RegisterName, lock = false): Promise<Head> {
-  // A statement of its own takes the lock, so that the next one reads what was committed while this one waited.
+  // A separate statement takes the lock. The next statement then reads what was committed while this one waited.
   if (lock) await database.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
   const { rows } = await database.query<Head>(
     `SELECT head.register, head.edition, head.fecha_dato, head.published_at, head.publication_sha256, head.partitions,
@@ -48,8 +48,8 @@ export async function readHead(database: Queryable, register: RegisterName, lock
 }
 
 /**
- * Holds new editions back. Downloads continue, and an edition in progress is finished. When the register is paused
- * already, the first pause's time and reason stay and the result is false.
+ * Holds new editions back. Downloads continue, and an edition in progress is finished. When the register is already
+ * paused, the time and reason of the first pause stay, and the result is false.
  */
 export async function pauseRegister(
   database: Queryable,
@@ -64,7 +64,7 @@ export async function pauseRegister(
   return rowCount === 1;
 }
 
-/** False when the register was not paused. */
+/** Returns false when the register was not paused. */
 export async function resumeRegister(database: Queryable, register: RegisterName): Promise<boolean> {
   const { rowCount } = await database.query(
     `UPDATE register_head SET paused_at = NULL, paused_by = NULL, paused_reason = NULL
@@ -79,8 +79,9 @@ export async function recordProbe(database: Queryable, register: RegisterName): 
 }
 
 /**
- * Moves the register's date forward, without an edition, when the site published the head's bytes again. Call it in the
- * transaction that makes the publication `repetida`, so that the date never moves for one that becomes an edition.
+ * Moves the register's date forward, without an edition, because the site published the head's bytes again. Call it in
+ * the transaction that makes the publication `repetida`, so that the date never moves for a publication that becomes an
+ * edition.
  */
 export async function moveDateForward(client: PoolClient, publication: Publication): Promise<void> {
   await client.query(

@@ -23,7 +23,7 @@ export interface Publication {
   fecha_dato: string | null;
   published_at: Date | null;
   validators: { etag?: string | null; last_modified?: string | null };
-  /** The address that it came from. Null in rows older than this column. */
+  /** Address of the download. Null in rows older than this column. */
   url: string | null;
   bytes: number | null;
   rows: number | null;
@@ -36,7 +36,7 @@ export interface Publication {
   compare_result: Record<string, unknown> | null;
   detected_at: Date;
   downloaded_at: Date | null;
-  /** When the retention removed its bytes from the archive. Null: they are there, or never were. */
+  /** When retention removed its bytes from the archive. Null when the bytes are there or never were. */
   removed_at: Date | null;
   state_at: Date;
   edition: number | null;
@@ -45,7 +45,7 @@ export interface Publication {
   avisada_at: Date | null;
 }
 
-/** Whether an operator has approved it. The gates of an approved publication are recorded but do not stop it. */
+/** Whether an operator has approved the publication. Its gates are then recorded but do not stop it. */
 export function isApproved(publication: Publication): boolean {
   return publication.decided_by !== null && publication.state !== 'rechazada';
 }
@@ -59,7 +59,7 @@ export async function findPublication(database: Queryable, id: number): Promise<
   return rows[0] ?? null;
 }
 
-/** Newest first. */
+/** Publications, newest first. */
 export async function listPublications(
   database: Queryable,
   filter: { register: RegisterName | null; state: PublicationState | null; maxRows: number },
@@ -74,9 +74,9 @@ export async function listPublications(
 }
 
 /**
- * Finds the row of the version that a probe has just seen at `url`, or inserts one in state `detectada`. `isNew` means
- * that its bytes are still to be downloaded. A file at another address is another version, whatever its validators. A
- * detected version that the site replaced before we downloaded it becomes `sustituida`.
+ * Finds the row of the version that a probe has just seen at `url`, or inserts a row in state `detectada`. `isNew`
+ * means that its bytes are still to be downloaded. A file at another address is another version, even with equal
+ * validators. A detected version that the site replaced before we downloaded it becomes `sustituida`.
  */
 export async function detectPublication(
   client: PoolClient,
@@ -84,12 +84,13 @@ export async function detectPublication(
   version: Validators,
   url: string,
 ): Promise<{ id: number; isNew: boolean; sha256: string | null }> {
-  // One probe of a register at a time: two at once would both insert.
+  // The lock lets one probe of a register run at a time. Two at once would both insert a row.
   await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
   const rows = await lastVersions(client, register, knownVersions);
   const isThere = (row: VersionRow) => row.url === null || row.url === url;
   const isVersion = (row: VersionRow) => isThere(row) && sameVersion(row, version);
-  // A waiting version is resumed when the site still has it, or when no validator distinguishes it from this one.
+  // A version that waits for its download is resumed when the site still has it. If it has no validators and the site
+  // sends no ETag, nothing distinguishes the two, and it is resumed too.
   const waiting = rows.find(
     (row) =>
       row.state === 'detectada' &&
@@ -112,7 +113,7 @@ export async function detectPublication(
   return { id: inserted.rows[0]!.id, isNew: true, sha256: null };
 }
 
-/** How many of the last versions a probe recognises. A site goes back by a few days at most. */
+/** Number of last versions that a probe recognises. A site goes back to a version a few days old at most. */
 const knownVersions = 60;
 
 interface VersionRow extends Validators {
@@ -122,7 +123,7 @@ interface VersionRow extends Validators {
   url: string | null;
 }
 
-/** Newest first. */
+/** Versions, newest first. */
 async function lastVersions(database: Queryable, register: RegisterName, count: number): Promise<VersionRow[]> {
   const { rows } = await database.query<VersionRow>(
     `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS "lastModified"
@@ -133,15 +134,15 @@ async function lastVersions(database: Queryable, register: RegisterName, count: 
 }
 
 export interface KnownVersion {
-  /** The address that it came from. Null in rows older than this column. */
+  /** Address of the download. Null in rows older than this column. */
   url: string | null;
-  /** Null until it is downloaded. */
+  /** Null until the version is downloaded. */
   sha256: string | null;
-  /** What a conditional probe sends. Null while it is not downloaded: the probe must then find it again. */
+  /** What a conditional probe sends. Null until the download, because the probe must find the version again. */
   validators: Validators | null;
 }
 
-/** The version that was detected last; null when none was. */
+/** The version that was detected last, or null when there is none. */
 export async function lastKnownVersion(database: Queryable, register: RegisterName): Promise<KnownVersion | null> {
   const [row] = await lastVersions(database, register, 1);
   if (row === undefined) return null;
@@ -157,9 +158,9 @@ interface DownloadedFacts {
 }
 
 /**
- * Moves a publication from `detectada` to `descargada`, or with a `problem` to `en_cuarentena`, once the archive holds
- * its bytes. If a row with these bytes and this date exists, the detected row is deleted and that one takes the new
- * validators, so that one publication is one row.
+ * Call this when the archive has a publication's bytes. It moves the publication from `detectada` to `descargada`, or
+ * with a `problem` to `en_cuarentena`. If another row has the same bytes and date, this row is deleted and the other
+ * row gets the new validators, so that one publication is one row.
  */
 export async function recordDownload(
   client: PoolClient,
@@ -220,9 +221,7 @@ export async function recordGates(database: Queryable, id: number, gates: readon
   await database.query('UPDATE publication SET gates = $2 WHERE id = $1', [id, JSON.stringify(gates)]);
 }
 
-/**
- * Moves a publication from one of the states `from` to `to`. False when it is in another state: nothing changes then.
- */
+/** Moves a publication from one of the states `from` to `to`. Returns false when it is in another state. */
 export async function movePublication(
   database: Queryable,
   id: number,
@@ -235,7 +234,7 @@ export async function movePublication(
   return rowCount === 1;
 }
 
-/** The oldest archived publication in progress: publications become editions in order of their own time. */
+/** Id of the next publication to become an edition: the oldest one (`published_at`) in progress and archived. */
 export async function nextPublication(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM publication WHERE register = $1 AND state IN ('descargada', 'verificada', 'comparada')
@@ -245,7 +244,7 @@ export async function nextPublication(database: Queryable, register: RegisterNam
   return rows[0]?.id ?? null;
 }
 
-/** Whether a version was detected this long ago and is still not downloaded: its `fetch` died or gave up. */
+/** Whether a version was detected over `olderThanMs` ago and is not downloaded: its `fetch` died or gave up. */
 export async function hasAbandonedDownload(
   database: Queryable,
   register: RegisterName,

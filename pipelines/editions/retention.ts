@@ -3,13 +3,14 @@ import type { Archive } from '../archive/archive.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { openStates } from './publications.ts';
 
-/** Objects removed in one transaction, which holds the register's lock. */
+/** Most objects that one transaction removes while it holds the register's lock. */
 const maxRemovals = 50;
 
 /**
- * Removes raw publications that were downloaded more than `days` ago from the archive, and records it. It keeps the
- * bytes under the register's head, which verification and a re-baseline read, and those of publications that are not
- * decided yet. Resolves with the number of removed objects; call it again until that is 0.
+ * Removes publications that were downloaded more than `days` ago from the archive, and records it. It keeps the bytes
+ * of the register's head, which verification and a re-baseline read, and publications in quarantine. It removes nothing
+ * while a publication of the register is in progress. Resolves with the number of removed objects. Call it again until
+ * that number is 0.
  */
 export function removeOldPublications(
   pool: Pool,
@@ -18,11 +19,11 @@ export function removeOldPublications(
   days: number,
 ): Promise<number> {
   return inTransaction(pool, async (client) => {
-    // A fetch inserts its row under this lock before it archives bytes, so none can come back while we remove them.
+    // A fetch inserts its row under this lock before it archives bytes, so it cannot bring back the bytes removed here.
     await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
     const hashes = await removable(client, register, days);
     for (const sha256 of hashes) await archive.remove({ register, kind: 'publications', sha256 });
-    // A death before the commit leaves the catalogue naming removed bytes. The repeat then only records the removal.
+    // If the process dies before the commit, the catalogue still names removed bytes. A repeat records the removal.
     await client.query('UPDATE publication SET removed_at = now() WHERE register = $1 AND sha256 = ANY ($2)', [
       register,
       hashes,

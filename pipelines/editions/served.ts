@@ -4,25 +4,26 @@ import type { Pool } from '../runtime/postgres.ts';
 /** The edition that look-ups show: the highest one that is complete in ClickHouse, now or as of a past day. */
 export interface ServedEdition {
   number: number;
-  /** YYYY-MM-DD. Moves forward when the same bytes are published again; as of a past day, no further than that day. */
+  /** Date of the data, YYYY-MM-DD. A repeated publication moves it forward, but never beyond the requested day. */
   fechaDato: string;
   publishedAt: Date;
-  /** Null while its rows are still being written. */
+  /** Null while the edition's rows are still being written. */
   materialisedAt: Date | null;
   /** Hash of the publication. Null for a correction, which has none. */
   sha256: string | null;
 }
 
 /**
- * The served edition of each register that has one. One statement reads them all, so that an answer about several
- * registers shows one moment. When the same bytes are published again, they make a publication (`repetida`) but no
- * edition, and the newest of them gives the edition's dates. A correction keeps its head's publication, so a repeated
- * one moves the correction's dates too. When the source only confirms its bytes, `confirmDate` has moved the
- * publication's own date.
+ * Returns the served edition of each register that has one. One statement reads them all, so that an answer about
+ * several registers shows one moment. When the same bytes are published again, they become a publication in state
+ * `repetida` but no edition. The edition then has the dates of the newest such publication. A correction has its head's
+ * publication, so its dates move in the same way. When the source only confirms its bytes, `confirmDate` has already
+ * moved the date of the publication itself.
  *
- * With `day` (YYYY-MM-DD) these are the editions as of that day: the highest number dated that day or before, with its
- * last date up to then. A correction has its head's date: it counts from that day on, and earlier days keep their
- * answers. Between an edition's own date and its last confirmation, past days show its own date.
+ * With `day` (YYYY-MM-DD), it returns the editions as of that day: the highest number with a date on or before `day`,
+ * with its last date up to `day`. A correction has its head's date, so it counts from that date on, and earlier days
+ * keep their answers. Only the last confirmed date is stored. For a day between an edition's own date and that date,
+ * the edition has its own date.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (
@@ -47,7 +48,7 @@ export async function firstServedDay(pool: Pool, register: RegisterName): Promis
   return rows[0]!.day;
 }
 
-/** One edition, materialised or not. Null when there is no such number. */
+/** One edition, materialised or not. Null when the register has no edition with this number. */
 export async function editionOf(pool: Pool, register: RegisterName, number: number): Promise<ServedEdition | null> {
   const one = 'SELECT * FROM edition WHERE register = $1 AND number = $2';
   const query = { name: 'edition-of', text: describeEditions(one, `'${endOfTime}'::date`), values: [register, number] };

@@ -6,21 +6,21 @@ import { readPage, type SiteAccess } from './site.ts';
 export interface FetchedFile {
   /** `Last-Modified` of the answer that carried the bytes. */
   lastModified: string | null;
-  /** The beginning of its text; null when the text cannot be read. */
+  /** The beginning of the file's text. Null when the text cannot be read. */
   textStart: Buffer | null;
 }
 
-/** A date, or the reason why there is none; an operator then has to supply one. */
+/** A date, or the reason why there is none. An operator must then supply the date. */
 export type Dating = SourceDate | { undated: string };
 
-/** Landing pages are a few kilobytes. */
+/** Most bytes that are read of a landing page. Real pages have a few kilobytes. */
 const maxPageBytes = 1_000_000;
 
 /**
- * When a fetched file was published, and the day of its data, by its register's rule. The time of publication orders
- * versions. It is `Last-Modified` where the file has one, else the start of the data's day in Lima. Files that are
- * dated by a page follow this rule too: if the page's day ordered them, an old copy would pass for new once the page
- * moves on.
+ * Finds when a fetched file was published and the day of its data, by its register's rule. The time of publication
+ * orders versions. It is `Last-Modified` if the file has it, else the start of the data's day in Lima. A file that is
+ * dated by a page follows the same rule. With the page's day as its time, an old copy would count as new when the page
+ * shows a later day.
  * @throws SourceError retryable, when the page is needed and its site does not answer
  */
 export async function dateOf(
@@ -74,7 +74,7 @@ export function writtenDay(text: string): string | null {
   return !Number.isNaN(at.getTime()) && at.toISOString().slice(0, 10) === iso ? iso : null;
 }
 
-/** The sources write no date as an empty cell, a dash or zeros (`00000000`, `00/00/0000`). */
+/** Whether a cell has no date: the sources write nothing, a dash or zeros (`00000000`, `00/00/0000`). */
 export function isNoDate(text: string): boolean {
   return /^[0/ -]*$/.test(text);
 }

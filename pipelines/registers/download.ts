@@ -14,11 +14,11 @@ import {
 } from './site.ts';
 
 export interface DownloadLimits {
-  /** A file that declares or sends more is refused: it cannot be the expected one. */
+  /** A file that declares or sends more bytes is refused, because it cannot be the expected file. */
   maxBytes: number;
   /** The connection is given up after this time without a byte. */
   stallTimeoutMs: number;
-  /** Failures in a row without progress before the download is given up. */
+  /** Most failures in a row without progress. After one more, the download is given up. */
   maxFailuresWithoutProgress: number;
   /** This many new bytes count as progress and reset the count of failures. */
   progressBytes: number;
@@ -35,7 +35,7 @@ export interface DownloadProgress {
   failures: number;
 }
 
-/** A finished file at the temporary path. */
+/** The note of a finished download. Its file is at the temporary path. */
 export type Downloaded = PartNote & { finished: NonNullable<PartNote['finished']> };
 
 interface Run {
@@ -48,9 +48,9 @@ interface Run {
 }
 
 /**
- * Downloads `url` to `file` and resumes where an earlier call stopped. It sends Range with If-Range, so a file that has
- * changed meanwhile starts over. A lost connection is retried after a growing pause, and progress resets the count of
- * failures. Repeatable: a finished file is not downloaded again.
+ * Downloads `url` to `file` and resumes where an earlier call stopped. It sends Range with If-Range, so the download
+ * starts over if the site's file has changed meanwhile. A lost connection is retried after a growing pause, and
+ * progress resets the count of failures. A finished file is not downloaded again.
  * @throws SourceError
  */
 export async function download(options: {
@@ -89,8 +89,8 @@ async function attempt(run: Run): Promise<Downloaded> {
   const { part, progress } = run;
   const note = await part.readNote();
   if (note !== null && isFinished(note) && note.url === run.url) return note;
-  // If the process died after the last byte but before noting that, ask for the last byte again: an empty range is an
-  // error.
+  // The process may have died after the last byte and before the note of it. The last byte is then requested again,
+  // because a request for an empty range is an error.
   const whole = note?.declaredBytes ?? Number.MAX_SAFE_INTEGER;
   const have = note?.url === run.url ? Math.min(await part.size(), Math.max(0, whole - 1)) : 0;
   const version = note === null ? null : rangeValidator(note);
@@ -124,7 +124,7 @@ async function receive(
 ): Promise<Downloaded> {
   const { part, progress, limits } = run;
   if (answer.status === 416) {
-    // Our bytes are not a beginning of the site's file, so start over.
+    // Our bytes are not the beginning of the site's file, so the download starts over.
     await part.discard();
     throw unavailable('the site refused the range of a resumed download');
   }
@@ -138,8 +138,8 @@ async function receive(
   const current: PartNote = resumed && note !== null ? note : noteOf(run.url, answer);
   progress.declaredBytes = current.declaredBytes;
   await checkRoom(run, current.declaredBytes, start);
-  // Write the note before the first byte: bytes without a note of their version are never resumed. A resumed file has
-  // one.
+  // The note is written before the first byte, because bytes without a note of their version are never resumed. A
+  // resumed download already has its note.
   if (!resumed) {
     await part.discard();
     await part.writeNote(current);
@@ -170,7 +170,7 @@ async function receive(
   return finished;
 }
 
-/** Aborts when no byte arrives within the time limit, which every byte restarts, or when the caller gives up. */
+/** Aborts `signal` when no byte arrives for `timeoutMs`, or when the caller aborts. Each byte restarts the time. */
 class Watchdog {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -215,13 +215,13 @@ function noteOf(url: string, answer: GuardedAnswer): PartNote {
   };
 }
 
-/** If-Range takes a strong entity tag or a time (RFC 9110 13.1.5); a weak tag promises nothing about bytes. */
+/** The value of If-Range: a strong entity tag or a time (RFC 9110 13.1.5). A weak tag does not promise equal bytes. */
 function rangeValidator(note: PartNote): string | null {
   if (note.etag !== null && !note.etag.startsWith('W/')) return note.etag;
   return note.lastModified;
 }
 
-/** Whether a 206 continues exactly where we stopped, in the same version and size of the file. */
+/** Whether an answer 206 continues exactly where we stopped, in a file of the same version and size. */
 function continues(answer: GuardedAnswer, note: PartNote, from: number): boolean {
   const range = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(String(answer.headers['content-range'] ?? ''));
   if (range === null || Number(range[1]) !== from || from === 0) return false;

@@ -2,8 +2,8 @@ import { CompareError } from '../changes/errors.ts';
 import { cellsOf, type TextLine } from './windows-1252.ts';
 
 /**
- * Finds which of the known headers the first line of a text is, cell by cell.
- * @throws CompareError `empty` when there is no line, `header_changed` when no header matches. Its text never quotes
+ * Returns the known header that equals the first line of a text, cell by cell.
+ * @throws CompareError `empty` when there is no line, `header_changed` when no header matches. The message never quotes
  *   the line, which may be a person's row.
  */
 export function knownHeader<Layout extends { names: readonly string[] }>(

@@ -1,7 +1,7 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 
-/** All that the pipeline knows of one register: where it is published and how to read its bytes. */
+/** All that the pipeline knows about one register: where it is published and how to read its bytes. */
 export interface RegisterModule {
   register: RegisterName;
   source: RegisterSource;
@@ -20,39 +20,40 @@ export interface RegisterSource {
 /** A zip with exactly one entry whose name matches, or the text itself. */
 export type Container = { kind: 'zip'; entry: RegExp } | { kind: 'plain' };
 
-/** Where the date of the data comes from. The time of publication is `Last-Modified` where the source sends one. */
+/** Where the date of the data comes from. The time of publication is `Last-Modified` if the source sends it. */
 export type SourceDating =
-  /** `Last-Modified` of the GET that gave the bytes, or the page's date when it is missing. */
+  /** The date is `Last-Modified` of the GET that gave the bytes, or the page's date when that is missing. */
   | { from: 'last_modified'; orPage(html: string): SourceDate | null }
   /**
-   * Always the page's date: the file's own header says when a server copied it. `read` returns a text when there is
-   * none.
+   * The date is always the page's, because `Last-Modified` only says when a server copied the file. `read` returns a
+   * text that says why when the page has no date.
    */
   | { from: 'page'; read(html: string): SourceDate | string }
-  /** The text itself: `read` gets its first 64 KB and returns YYYY-MM-DD, or null when they hold no date. */
+  /** The date is in the text. `read` gets its first 64 KB and returns YYYY-MM-DD, or null when they contain no date. */
   | { from: 'text'; read(start: Buffer): string | null };
 
-/** A register of millions of rows, read as bytes, row by row, into the index and row store of pipelines/diff. */
+/** A register of millions of rows. Its bytes are read row by row into the index and row store of pipelines/diff. */
 export interface LargeFormat {
   size: 'large';
-  /** Number of cells in a row. The RUC is the first, and a pipe ends each cell. */
+  /** Number of cells in a row. The RUC is the first cell, and a pipe ends each cell. */
   cells: number;
   /**
-   * Texts that mean an empty cell in this register. They are stored as written; only the counts of empty cells use
-   * this.
+   * Texts that mean an empty cell in this register. Only the counts of empty cells use them: cells are stored as
+   * written.
    */
   emptyMarkers: readonly string[];
-  /** Null when the first line is the known header, else what is wrong with it, without quoting the line. */
+  /** Returns null when the first line is the known header, else what is wrong. That text never quotes the line. */
   problemOfHeader(line: Uint8Array): string | null;
   /**
-   * Turns the published text into the form that the scanner reads: a header line, then one line per row, cells ended by
-   * pipes, LF, Windows-1252. Line n stays line n. A line that is not a row passes unchanged, so that it is rejected
-   * with its own bytes. Absent when the register is published in that form.
+   * Turns the published text into the form that the scanner reads: a header line, then one line per row. Cells end with
+   * a pipe, lines end with LF, and the encoding is Windows-1252. Each line keeps its number. A line that is not a row
+   * stays unchanged, so that it is rejected with its own bytes. A register that is published in this form has no
+   * `canonical`.
    */
   canonical?(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
 }
 
-/** A register of at most 200,000 lines, read whole and compared in memory. */
+/** A register of at most 200,000 lines, which is read whole and compared in memory. */
 export interface SmallFormat {
   size: 'small';
   /** @throws CompareError `header_changed` */
@@ -60,10 +61,10 @@ export interface SmallFormat {
 }
 
 /**
- * Why a line of a small register is listed for operators. Lines that are rejected: `cell_count`, `ruc_format`,
- * `ruc_prefix`, `ruc_check_digit`, `id_format` (a supplier's id is missing or too long). Lines that still count as
- * rows: `control_byte` (replaced by a space), `other_cut` (its cut-off date differs from the file's). `duplicate`: only
- * one of the repeats counts.
+ * Why a line of a small register is listed for operators. A line is rejected for `cell_count`, `ruc_format`,
+ * `ruc_prefix`, `ruc_check_digit` or `id_format` (a supplier's id is missing or too long). A line still counts as a row
+ * with `control_byte` (replaced by a space) or `other_cut` (its cut-off date differs from the file's). `duplicate`
+ * means that only one of the repeated lines counts.
  */
 export type ListedReason =
   | 'cell_count'
@@ -80,13 +81,13 @@ export const keptReasons: ReadonlySet<string> = new Set<ListedReason>(['control_
 
 export interface SmallText {
   /**
-   * Rows by key (a RUC or a supplier's id) in any order. The last of repeats wins. Cells are in the order of the
-   * columns.
+   * Rows by key (a RUC or a supplier's id), in any order. The last of repeated lines counts. Cells are in the order of
+   * the columns.
    */
   rows: Map<string, { cells: readonly string[]; line: number }>;
   /** Number of data lines, including bad and repeated ones. */
   lines: number;
-  /** Lines for operators. `key` is set when a rejected line still names a row; that row then keeps its known value. */
+  /** Lines for operators. `key` is set when a rejected line still names a row. That row keeps its known value. */
   listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];
 }
 
@@ -96,11 +97,11 @@ export interface SourceDate {
   fechaDato: string;
 }
 
-/** How far a site's clock may run ahead of ours; a date further ahead is not believed. */
+/** Milliseconds that a site's clock may run ahead of ours. A date further ahead is not accepted. */
 export const clockToleranceMs = 24 * 60 * 60 * 1000;
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** The date of an HTTP `Last-Modified` (RFC 9110 5.6.7). Null when absent, malformed or in the future. */
+/** The date in an HTTP header `Last-Modified` (RFC 9110 5.6.7). Null when it is absent, malformed or in the future. */
 export function dateFromLastModified(lastModified: string | null, now: Date): SourceDate | null {
   if (lastModified === null || !httpDate.test(lastModified)) return null;
   const publishedAt = new Date(lastModified);

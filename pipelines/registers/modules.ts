@@ -12,9 +12,7 @@ import {
 } from './supplier-bars.ts';
 import { pageDate, taxpayerListFormat } from './taxpayer-list.ts';
 
-/**
- * One of SUNAT's lists of taxpayers: a zip in the site's folder for lists, and a page that says when it was updated.
- */
+/** One of SUNAT's lists of taxpayers: a zip in the site's folder for lists, and a page with the day of its update. */
 function taxpayerList(
   register: 'agentes_retencion' | 'buenos_contribuyentes',
   { file, page, entry }: { file: string; page: string; entry: RegExp },
@@ -46,7 +44,6 @@ function supplierBars(register: RegisterName, path: string, layouts: readonly Ba
   };
 }
 
-/** Every register of the product. */
 export const registerModules: Readonly<Record<RegisterName, RegisterModule>> = {
   padron_reducido: padronReducidoModule,
   padron_mensual: padronMensualModule,
@@ -66,7 +63,7 @@ export const registerModules: Readonly<Record<RegisterName, RegisterModule>> = {
     'inhabilitaciones/inhabilitaciones_judiciales.csv',
     [judicialLayout, judicialExportLayout],
   ),
-  // We have never seen this file, so it may have any header we know; any other header goes to an operator.
+  // We have never seen this file, so it may have any known header. An operator gets a file with another header.
   inhabilitaciones_administrativas: supplierBars(
     'inhabilitaciones_administrativas',
     'inhabilitaciones/inhabilitaciones_administrativas.csv',

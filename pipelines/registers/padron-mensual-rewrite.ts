@@ -22,19 +22,19 @@ export const columnNames = [
   'Distrito',
   'PERIODO_PUBLICACION',
 ] as const;
-/** Cells that are kept: all but the last, which dates the whole file. */
+/** Number of cells that are kept of a row. The last cell is left out, because it dates the whole file. */
 export const cellsPerRow = columnNames.length - 1;
 
 export type Delimiter = '|' | ',';
 const byteOrderMark = /^\u00ef\u00bb\u00bf/;
 const comparedNames = columnNames.map(comparedName);
 
-/** Similar files were seen with a space before a name or other capitals, so neither counts. */
+/** Similar files had a space before a name or other capitals, so spaces around a name and capitals are ignored. */
 function comparedName(name: string): string {
   return name.trim().toLowerCase();
 }
 
-/** The delimiter, or what is wrong with the header. The problem never quotes the line, which may be a person's row. */
+/** Returns the delimiter or a problem. The problem's text never quotes the line, which may be a person's row. */
 export function readHeader(line: Uint8Array): { delimiter: Delimiter } | { problem: string } {
   const text = latin1(line).replace(byteOrderMark, '');
   if (/^\d{11}[|,]/.test(text)) return { problem: 'the first line is a row' };
@@ -49,7 +49,7 @@ export function readHeader(line: Uint8Array): { delimiter: Delimiter } | { probl
 
 const period = /^\d{4}(0[1-9]|1[0-2])$/;
 
-/** AAAAMM from the last cell of a whole row, else null. The first row that has one gives the period of the file. */
+/** The period (AAAAMM) in a whole row's last cell, else null. The first row that has one gives the file's period. */
 export function periodOf(line: Uint8Array, delimiter: Delimiter): string | null {
   const cells = latin1(line).split(delimiter);
   const last = cells.at(-1)!;
@@ -65,19 +65,17 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const pipe = 0x7c;
 const periodBytes = 6;
-/** A longer line is never a row. It passes in pieces, so that memory stays bounded. */
+/** A longer line is never a row. It is passed on in pieces, so that memory stays bounded. */
 const maxLineBytes = 64 * 1024;
 
-/**
- * What a byte means while a line is read: keep it, end a cell, end the line, reject the line, or decode a character.
- */
+/** What a byte means while a line is read. */
 const Meaning = { keep: 0, endCell: 1, endLine: 2, reject: 3, decode: 4 } as const;
 
 /**
- * Rewrites the text, line by line, into the form that the scanner reads: cells ended by pipes, no period, Windows-1252,
- * LF. The header and every line that is not a row of this file (wrong cells, another period, a pipe inside a cell) pass
- * unchanged, and the scanner rejects them. The result does not depend on how the input is cut into chunks, and memory
- * stays at a few chunks.
+ * Rewrites the text, line by line, into the form that the scanner reads: cells end with a pipe, lines end with LF, the
+ * period is left out, and the encoding is Windows-1252. The header stays unchanged. Every line that is not a row of
+ * this file (wrong cells, another period, a pipe inside a cell) stays unchanged too, and the scanner rejects it. The
+ * result does not depend on how the input is cut into chunks. Memory stays at a few chunks.
  */
 export async function* rewriteLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const text = new MonthlyText();
@@ -100,15 +98,15 @@ export async function* rewriteLines(chunks: AsyncIterable<Buffer>): AsyncGenerat
     kept = kept.subarray(kept.length);
     overlong = true;
   }
-  // A last line without a line end counts.
+  // A last line without a line end is also a line.
   if (kept.length > 0) yield text.rewrite(Buffer.concat([kept, Buffer.of(lineFeed)]));
 }
 
-/** Learns a file's delimiter, encoding and period from its first lines, and rewrites lines by them. */
+/** Finds a file's delimiter, encoding and period in its first lines, and rewrites the lines with them. */
 class MonthlyText {
-  /** Null before the header was read. Without a known header nothing is rewritten. */
+  /** Null until the header is read. Without a known header, no line is rewritten. */
   #header: ReturnType<typeof readHeader> | null = null;
-  /** The period of the first row. */
+  /** The period of the first row that has one. */
   #period: Buffer | null = null;
   #encodingKnown = false;
   readonly #meanings = new Uint8Array(256);
@@ -126,7 +124,7 @@ class MonthlyText {
       else this.#readHeader(lines.subarray(0, endWithoutReturn(lines, 0, from - 1)));
     }
     if (this.#header === null || 'problem' in this.#header) return lines;
-    // A rejected line may grow by one byte, but only one of at least sixteen bytes does.
+    // A rejected line may grow by one byte (`copyRejected`), but only if it has at least sixteen bytes.
     const out = Buffer.allocUnsafeSlow(lines.length + (lines.length >> 4));
     lines.copy(out, 0, 0, from);
     return out.subarray(0, this.#rewriteRows(lines, from, out, from));
@@ -136,7 +134,7 @@ class MonthlyText {
     this.#header = readHeader(line);
     if ('problem' in this.#header) return;
     const meanings = this.#meanings;
-    // The first byte past ASCII decides the encoding of the file. In Windows-1252 none of them needs decoding after
+    // The first byte above 0x7f decides the encoding of the file. If it is Windows-1252, no byte needs decoding after
     // that.
     meanings.fill(Meaning.decode, 0x80);
     meanings[pipe] = Meaning.reject;
@@ -144,7 +142,7 @@ class MonthlyText {
     meanings[this.#header.delimiter.charCodeAt(0)] = Meaning.endCell;
   }
 
-  /** Rewrites the lines of `bytes` from `from` on into `out` from `to` on, and returns where the output ends. */
+  /** Rewrites lines: reads `bytes` from `from` on and writes `out` from `to` on. Returns the end of the output. */
   #rewriteRows(bytes: Buffer, from: number, out: Buffer, to: number): number {
     const meanings = this.#meanings;
     let written = to;
@@ -187,15 +185,16 @@ class MonthlyText {
   }
 
   /**
-   * Length in bytes of the UTF-8 character here; 0 when the byte is Windows-1252. The first byte past ASCII decides for
-   * the file, since in Windows-1252 the byte after an accented letter cannot continue a UTF-8 character. An invalid
-   * byte in a UTF-8 file is read as Windows-1252, which loses least whichever of the two was the exception.
+   * Returns the length in bytes of the UTF-8 character at `at`, or 0 when the byte is Windows-1252. The first byte
+   * above 0x7f decides for the file, because in Windows-1252 the byte after an accented letter cannot continue a UTF-8
+   * character. An invalid byte in a UTF-8 file is read as Windows-1252. That loses least, both when this byte is the
+   * exception and when the character that decided was the exception.
    */
   #lengthOfCharacter(bytes: Buffer, start: number, at: number): number {
     const length = characterLength(bytes, at);
     if (!this.#encodingKnown) {
-      // A line over the limit never decides: when it passes in pieces it is not examined, and the result must not
-      // differ.
+      // A line longer than `maxLineBytes` never decides. If it passes in pieces it is not examined at all, and the
+      // result must be the same in both cases.
       if (bytes.indexOf(lineFeed, at) - start > maxLineBytes) return 0;
       this.#encodingKnown = true;
       if (length === 0) this.#meanings.fill(Meaning.keep, 0x80);
@@ -242,8 +241,8 @@ function isClosedRow(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * Length in bytes of the UTF-8 character that begins at `at`, or 0 when there is none (RFC 3629: no overlong form, no
- * surrogate). The last of `bytes` must not be a UTF-8 continuation byte, so that reading never runs past the end.
+ * Returns the length in bytes of the UTF-8 character at `at`, or 0 when there is none (RFC 3629: no overlong form, no
+ * surrogate). The last byte of `bytes` must not be a UTF-8 continuation byte, so that reading never passes the end.
  */
 function characterLength(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;

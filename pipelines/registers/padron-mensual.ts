@@ -13,9 +13,7 @@ export const padronMensualFormat: LargeFormat = {
   canonical: rewriteLines,
 };
 
-/**
- * First day of the month in PERIODO_PUBLICACION, read from the first whole row of the text's beginning that has one.
- */
+/** The first day of the month in PERIODO_PUBLICACION, from the first whole row that has a period. */
 function dateOfText(start: Buffer): string | null {
   const lines = start.toString('latin1').split(/\r?\n/).slice(0, -1);
   const [first, ...rows] = lines.map((line) => Buffer.from(line, 'latin1'));
@@ -28,15 +26,13 @@ function dateOfText(start: Buffer): string | null {
   return null;
 }
 
-/**
- * SUNAT's monthly open data on the national portal: part of the taxpayers, with columns that the daily register lacks.
- */
+/** SUNAT's monthly open data on the national portal: some taxpayers, with columns that the daily register lacks. */
 export const padronMensualModule: RegisterModule = {
   register: 'padron_mensual',
   source: {
     url: 'https://www.datosabiertos.gob.pe/sites/default/files/PadronRUC_{AAAAMM}.zip',
     pageUrl: null,
-    // The portal labels it csv, but its bytes are a zip.
+    // The portal labels the file csv, but its bytes are a zip.
     container: { kind: 'zip', entry: /\.csv$/i },
     date: { from: 'text', read: dateOfText },
   },

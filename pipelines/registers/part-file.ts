@@ -6,9 +6,10 @@ import { z } from 'zod';
 import { writeWholeFile } from '../runtime/durable-files.ts';
 
 /**
- * A download in progress on disk: the bytes under a temporary name, and beside them a note of the version of the site's
- * file, so that a later process can resume. The note stays until the catalogue names the publication: if the process
- * dies between the archive and the catalogue, the next one finds the finished note and downloads nothing twice.
+ * A download in progress has two files on disk: its bytes under a temporary name, and a note of the version that the
+ * site declared. With the note, a later process can resume the download. The note stays until the catalogue names the
+ * publication. If the process dies between the archive and the catalogue, the next one finds the finished note and
+ * downloads nothing twice.
  */
 const noteSchema = z.object({
   url: z.string(),
@@ -17,7 +18,7 @@ const noteSchema = z.object({
   contentType: z.string().nullable(),
   /** The size that the site declared, or null. */
   declaredBytes: z.number().int().nullable(),
-  /** Set once every byte is on disk. */
+  /** Null until every byte is on disk. */
   finished: z.object({ sha256: z.string(), bytes: z.number().int() }).nullable(),
 });
 export type PartNote = z.output<typeof noteSchema>;
@@ -31,7 +32,7 @@ export class PartFile {
     this.#notePath = `${path}.json`;
   }
 
-  /** Null when nothing was begun, or when the note is damaged; the download then starts over. */
+  /** Returns null when there is no note or the note is damaged. The download then starts over. */
   async readNote(): Promise<PartNote | null> {
     try {
       return noteSchema.parse(JSON.parse(await readFile(this.#notePath, 'utf8')));
@@ -50,7 +51,7 @@ export class PartFile {
     return (await stat(this.path).catch(() => null))?.size ?? 0;
   }
 
-  /** Opens the file to continue at `from`: cuts off what follows and returns the hash of what precedes. */
+  /** Opens the file to continue at `from`. Cuts off the bytes after it and returns the hash of the bytes before. */
   async openAt(from: number): Promise<{ handle: FileHandle; hash: Hash }> {
     const handle = await open(this.path, from === 0 ? 'w' : 'r+');
     const hash = createHash('sha256');

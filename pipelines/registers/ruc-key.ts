@@ -1,19 +1,20 @@
 import { checkDigit, rucPrefixes } from '../../schemas/ruc.ts';
 
 /**
- * A RUC's key is a number: the index of its prefix × 10⁸ + its eight digits. The check digit follows from them. Keys
- * sort as the RUCs do and lie below `keyLimit`, so a bitmap with one bit per possible RUC takes 62.5 MB.
+ * A RUC's key is the index of its prefix × 10⁸ + the eight digits after the prefix. The check digit can be computed
+ * from them. Keys have the order of the RUCs and are below `keyLimit`, so a bitmap with one bit per possible RUC takes
+ * 62.5 MB.
  */
 export const keyLimit = rucPrefixes.length * 100_000_000;
 export const noKey = 0xffffffff;
 
-/** Two digits → first key of that prefix, or -1. */
+/** Maps two digits to the first key of that prefix, or to -1 when no RUC begins with them. */
 export const keyOfPrefix = Int32Array.from({ length: 100 }, (_, prefix) => {
   const index = (rucPrefixes as readonly string[]).indexOf(String(prefix).padStart(2, '0'));
   return index < 0 ? -1 : index * 100_000_000;
 });
 
-/** Weighted digit sum (≤ 369) → check digit. */
+/** Maps a weighted digit sum (at most 369) to its check digit. */
 export const checkDigitOfSum = Uint8Array.from({ length: 370 }, (_, sum) => (11 - (sum % 11)) % 10);
 
 export function rucOfKey(key: number): string {
@@ -21,9 +22,7 @@ export function rucOfKey(key: number): string {
   return ten + checkDigit(ten);
 }
 
-/**
- * The key of the eleven digits at `start`, without checking the check digit; `noKey` when they cannot name a taxpayer.
- */
+/** The key of the eleven digits at `start`, or `noKey` if they name no taxpayer. The check digit is not checked. */
 export function keyAt(bytes: Uint8Array, start: number, end: number): number {
   if (end - start < 11) return noKey;
   let digits = 0;

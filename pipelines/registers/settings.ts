@@ -16,12 +16,10 @@ const urlSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}
 const pageSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}_PAGE_URL` as keyof PageSettings;
 const address = (official: string) => z.url({ protocol: /^https?$/ }).default(official);
 
-/** Some official sites answer 403 or 418 unless the user agent begins like a browser's. This one does and names us. */
+/** Some official sites refuse (403, 418) a user agent unless it begins like a browser's. This one also names us. */
 const defaultUserAgent = 'Mozilla/5.0 (compatible; Padron/1.0)';
 
-/**
- * SOURCE_<REGISTER>_URL, in which `{AAAAMM}` stands for a month, and SOURCE_<REGISTER>_PAGE_URL where there is a page.
- */
+/** SOURCE_<REGISTER>_URL (`{AAAAMM}` stands for a month), and SOURCE_<REGISTER>_PAGE_URL for a register with a page. */
 export const sourceBlock = z.object({
   ...(Object.fromEntries(
     Object.values(registerModules).flatMap(({ register, source }) => [
@@ -46,11 +44,12 @@ export function sourcesOf(settings: SourceSettings): Sources {
 
 /** The placeholder for the month in an address that changes each month. */
 const monthMark = '{AAAAMM}';
-/** A monthly file may be published late: this many earlier months are tried too. */
+/** A monthly file may be published late, so this many earlier months are tried too. */
 const monthsBack = 3;
 
 /**
- * Where the newest version may be, newest first: the one address, or those of this month (in Lima) and some before it.
+ * Addresses where the newest version may be, newest first: only `url` when it names no month, else the addresses of
+ * this month (in Lima) and of the `monthsBack` months before.
  */
 export function addressesOf(url: string, now: Date): string[] {
   if (!url.includes(monthMark)) return [url];

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { EgressPolicy } from '../runtime/egress/policy.ts';
 import { EgressFailed, type GuardedAnswer, guardedRequest, readCapped } from '../runtime/egress/request.ts';
 
-/** What distinguishes one version of a site's file from another, as the site writes it. */
+/** The headers that distinguish one version of a site's file from another, as the site writes them. */
 export interface Validators {
   etag: string | null;
   lastModified: string | null;
@@ -84,7 +84,7 @@ export function cancelled(): SourceError {
   return new SourceError('cancelled', 'the download was cancelled', { retryable: true });
 }
 
-/** An answer of no use. Some sites answer 403 or 418 to a user agent that they refuse. */
+/** The error for an answer that is not usable. Some sites answer 403 or 418 to a user agent that they refuse. */
 export function unexpectedAnswer(status: number): SourceError {
   const hint = status === 403 || status === 418 ? ': it may refuse SOURCE_USER_AGENT' : '';
   return new SourceError('source_unavailable', `the site answered ${status}${hint}`, { retryable: true });
@@ -102,9 +102,7 @@ export function validatorsOf(headers: GuardedAnswer['headers']): Validators {
   return { etag: headers.etag ?? null, lastModified: lastModified ?? null };
 }
 
-/**
- * Whether both are the same version, by the entity tag where both have one, else by the time; false when both lack one.
- */
+/** Compares the entity tags if both have one, else the times. Returns false if either time is missing. */
 export function sameVersion(one: Validators, other: Validators): boolean {
   if (one.etag !== null && other.etag !== null) return one.etag === other.etag;
   return one.lastModified !== null && one.lastModified === other.lastModified;
@@ -121,10 +119,10 @@ export type ProbeResult =
   | { found: 'absent' };
 
 /**
- * Asks which version of a file the site has now, without downloading it. It sends a conditional HEAD; where the site
- * does not support HEAD, a conditional GET whose body is dropped. `isPage` is set when the answer calls itself HTML, as
- * error pages with status 200 do.
- * @throws SourceError retryable, for any other answer
+ * Asks which version of a file the site has now, without downloading it. It sends a conditional HEAD. If the site does
+ * not support HEAD, it sends a conditional GET and drops the body. `isPage` is true when the content type is HTML, as
+ * in error pages with status 200.
+ * @throws SourceError retryable, when the status is not 200, 304, 404 or 410
  */
 export async function probeSite(
   access: SiteAccess,
@@ -149,9 +147,9 @@ export async function probeSite(
 }
 
 /**
- * A small page of the site as text, or null when there is none (404, 410). The bytes are read as Latin-1, because the
- * words we look for are the same in UTF-8.
- * @throws SourceError retryable, for any other answer and for none
+ * Returns a small page of the site as text, or null when there is none (404, 410). The bytes are read as Latin-1,
+ * because the words we look for are the same in UTF-8.
+ * @throws SourceError retryable, when the site gives another error status or no answer
  */
 export async function readPage(
   access: SiteAccess,

@@ -38,7 +38,6 @@ export const tribunalLayout: BarLayout = {
   }),
 };
 
-/** A judge's bars. */
 export const judicialLayout: BarLayout = {
   names:
     'FECHA_CORTE|RUC_DNI|NOMBRE_RAZONODENOMINACIONSOCIAL|ORGANO_JURISDICCIONAL|NUMERO_RESOLUCION|FECHA_INICIO|FECHA_FIN'.split(
@@ -85,10 +84,10 @@ export function cutDate(start: Buffer, now: Date): string | null {
 const maxIdBytes = 40;
 
 /**
- * The procurement agency's files of bars (CONOSCE): a header line, then one line per sanction, cells separated by
- * pipes, CR LF, Windows-1252, no quoting. The files list past sanctions too, not only those in force. All sanctions of
- * a supplier become one row, whose cell `sanciones` lists them sorted, so that the order of lines in the file does not
- * matter.
+ * The procurement agency's files of bars (CONOSCE) have a header line, then one line per sanction. Pipes separate
+ * cells, lines end with CR LF, the encoding is Windows-1252, and there is no quoting. The files list sanctions in force
+ * and past ones. All sanctions of a supplier become one row. Its cell `sanciones` lists them sorted, so that the order
+ * of lines in the file does not matter.
  */
 export function supplierBarsFormat(layouts: readonly BarLayout[]): SmallFormat {
   return { size: 'small', read: (text) => readBars(text, layouts) };
@@ -97,7 +96,7 @@ export function supplierBarsFormat(layouts: readonly BarLayout[]): SmallFormat {
 interface Supplier {
   /** Line number of the supplier's last sanction. */
   line: number;
-  /** Keyed by the sanction's JSON, so that a repeated line counts once. */
+  /** Sanctions by their JSON, so that a repeated line counts once. */
   sanctions: Map<string, Sanction>;
 }
 
@@ -131,14 +130,13 @@ function readBars(text: Buffer, layouts: readonly BarLayout[]): SmallText {
   return { rows, lines: read, listed };
 }
 
-/** Drops padding around a cell; no-break spaces, which some texts contain, count as spaces. */
+/** Removes spaces around a cell. No-break spaces, which some texts contain, become spaces. */
 function trimmed(cell: string): string {
   return cell.replaceAll('\u00a0', ' ').trim();
 }
 
 /**
- * Returns false when the supplier already has an identical sanction. One that differs only in its motive is not
- * identical.
+ * Returns false when the supplier already has an identical sanction. A sanction with another motive is not identical.
  */
 function addSanction(suppliers: Map<string, Supplier>, id: string, line: number, sanction: Sanction): boolean {
   const supplier = suppliers.get(id) ?? { line, sanctions: new Map<string, Sanction>() };

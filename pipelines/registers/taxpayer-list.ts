@@ -38,7 +38,7 @@ function readTaxpayerList(text: Buffer): SmallText {
   return { rows, lines: read, listed };
 }
 
-/** Why a line is not a row, in the words of the daily register's reject file; null when it is one. */
+/** Why a line is not a row, with the reasons of the daily register's reject file. Null when the line is a row. */
 function problemOfLine(cells: readonly string[]): ListedReason | null {
   const check = checkRuc(cells[0]!);
   if (!check.ok)
@@ -46,19 +46,19 @@ function problemOfLine(cells: readonly string[]): ListedReason | null {
   return cells.length === listLayout.names.length && cells.at(-1) === '' ? null : 'cell_count';
 }
 
-/** Ten digits name a RUC even when the eleventh is wrong: its row is then kept rather than reported as removed. */
+/** The RUC that a bad line names, even with a wrong check digit. Its row stays and is not reported as removed. */
 function namedRuc(text: string): string | null {
   const ten = text.slice(0, 10);
   if (!/^\d{11}$/.test(text) || !(rucPrefixes as readonly string[]).includes(text.slice(0, 2))) return null;
   return `${ten}${checkDigit(ten)}`;
 }
 
-/** YYYY-MM-DD, which may lie after the publication; '' when there is no date; any other text as written. */
+/** YYYY-MM-DD (may be after the publication), '' when there is no date, else the text as written. */
 function startDay(text: string): string {
   return isNoDate(text) ? '' : (writtenDay(text) ?? text);
 }
 
-/** Words that only one list's page uses. They avoid accents, because a page may come in either encoding. */
+/** For each list, words that only its own page uses. They have no accents, because a page may be in either encoding. */
 const ownWords = {
   agentes_retencion: /agentes? de retenci/,
   buenos_contribuyentes: /buenos? contribuyentes?/,
@@ -67,8 +67,8 @@ const updated = /actualizado\s+al\s*:?\s*(\d{2}\/\d{2}\/\d{4})/;
 
 /**
  * The day that a list's own page gives as its last update ("Actualizado al : dd/mm/yyyy"), or a text that says why
- * there is none. A page that names only the other list is refused: the two addresses have been swapped before, and a
- * list with the other's date would look fresh when it is not.
+ * there is none. A page that names only the other list is refused, because the two addresses have been swapped before.
+ * A list with the other list's date would look fresh when it is not.
  */
 export function pageDate(html: string, list: keyof typeof ownWords, now: Date): SourceDate | string {
   const text = html

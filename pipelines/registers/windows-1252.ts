@@ -1,6 +1,6 @@
 /**
- * Windows-1252, byte by byte. The WHATWG decoder of this name is not used: it turns the five undefined bytes into
- * invisible control characters, while U+FFFD shows a person that something was unreadable.
+ * Code points of the bytes 0x80 to 0x9f. The WHATWG decoder of Windows-1252 is not used, because it turns the five
+ * undefined bytes into invisible control characters. U+FFFD shows a person that something was unreadable.
  */
 const upperHalf = [
   0x20ac, 0xfffd, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0xfffd,
@@ -8,18 +8,17 @@ const upperHalf = [
   0x0153, 0xfffd, 0x017e, 0x0178,
 ];
 
-/** The byte that stands for U+FFFD when text goes back to bytes: the first of the five undefined ones. */
+/** The byte that stands for U+FFFD when text becomes bytes again. It is the first of the five undefined bytes. */
 export const unreadableByte = 0x81;
 
-/** byte → Unicode code point. */
 export const codePointOf = Uint16Array.from({ length: 256 }, (_, byte) => upperHalf[byte - 0x80] ?? byte);
 
-/** byte → 1 where the byte is undefined and is not already the one that stands for U+FFFD. */
+/** Maps a byte to 1 when it is undefined and is not `unreadableByte`, else to 0. */
 export const isStrayByte = Uint8Array.from({ length: 256 }, (_, byte) =>
   codePointOf[byte] === 0xfffd && byte !== unreadableByte ? 1 : 0,
 );
 
-/** byte → its UTF-8 form: `utf8Length[byte]` bytes from `utf8Bytes[3 × byte]` on. */
+/** UTF-8 form of each byte: `utf8Length[byte]` bytes, from `utf8Bytes[3 × byte]` on. */
 export const utf8Length = new Uint8Array(256);
 export const utf8Bytes = new Uint8Array(256 * 3);
 const byteOf = new Map<number, number>();
@@ -32,21 +31,21 @@ for (let byte = 255; byte >= 0; byte -= 1) {
 
 const undefinedOrPunctuation = /[\u0080-\u009f]/g;
 
-/** Text of the bytes `[start, end)`. Every byte gives one character. */
+/** Decodes the bytes `[start, end)`. Each byte gives one character. */
 export function decodeWindows1252(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)
     .toString('latin1')
     .replace(undefinedOrPunctuation, (character) => String.fromCharCode(codePointOf[character.charCodeAt(0)]!));
 }
 
-/** @throws RangeError for a character that Windows-1252 lacks: only text that was decoded here may come back */
+/** Encodes text that was decoded here. @throws RangeError for a character that Windows-1252 lacks */
 export function encodeWindows1252(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at += 1) bytes[at] = byteOfCodePoint(text.charCodeAt(at));
   return bytes;
 }
 
-/** Byte of one character; U+FFFD is `unreadableByte`. */
+/** Returns the byte of one character, and `unreadableByte` for U+FFFD. */
 export function byteOfCodePoint(codePoint: number): number {
   const byte = byteOf.get(codePoint);
   if (byte === undefined) throw new RangeError(`no Windows-1252 byte for U+${codePoint.toString(16)}`);
@@ -58,15 +57,15 @@ const lineFeed = 0x0a;
 const space = 0x20;
 
 export interface TextLine {
-  /** From 1. */
+  /** Line number, from 1. */
   line: number;
-  /** Without the line end. */
+  /** The line without its line end. */
   bytes: Buffer;
 }
 
 /**
- * Lines of a small text. CR, CR LF and LF each end a line, since SUNAT writes its lists with CR alone. A last line
- * without an end counts. Empty lines are left out, but they count in the line numbers that follow.
+ * Lines of a small text. CR, CR LF and LF each end a line, because SUNAT writes its lists with CR alone. A last line
+ * without a line end is also a line. Empty lines are left out, but they count in the line numbers.
  */
 export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   let line = 1;
@@ -83,9 +82,7 @@ export function* linesOf(text: Buffer): Generator<TextLine, undefined> {
   return undefined;
 }
 
-/**
- * Cells separated by pipes, decoded as Windows-1252; quotes are data. A control byte (a TAB, a NUL) becomes a space.
- */
+/** Splits a line at its pipes and decodes Windows-1252. Quotes are data. A control byte (TAB, NUL) becomes a space. */
 export function cellsOf(bytes: Buffer): { cells: string[]; hadControls: boolean } {
   const hadControls = bytes.some(isControl);
   const readable = hadControls ? bytes.map((byte) => (isControl(byte) ? space : byte)) : bytes;

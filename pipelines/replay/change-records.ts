@@ -7,15 +7,15 @@ import { BlockCursor, layoutOf } from '../changes/record-bytes.ts';
 import { type EditionFile, ReplayError } from './types.ts';
 
 /**
- * Reads the records of one change file in order, without an object per record. `nextBlock` moves to the next block,
- * `step` to the next record of the block; the record's values are in the fields until the next step.
+ * Reads the records of one change file in order, without an object per record. `nextBlock` moves to the next block, and
+ * `step` moves to the next record of that block. The fields hold the record's values until the next `step`.
  */
 export class ChangeRecords extends BlockCursor {
   /** The columns of a row in this file's own schema. */
   readonly columns: readonly string[];
   /** The row's key in ClickHouse. */
   stateKey = 0;
-  /** The file's sort key: a RUC as a number, or a supplier's id as a string with one character per byte. */
+  /** The key by which the file is sorted: a RUC as a number, or a supplier's id as text with one character per byte. */
   order: number | string = -1;
   records = 0;
   readonly #edition: number;
@@ -34,7 +34,7 @@ export class ChangeRecords extends BlockCursor {
     this.edition = this.#edition;
   }
 
-  /** `text`: the file's keys are sorted as text, not as numbers. @throws ReplayError `change_file_damaged` */
+  /** @param text whether the keys are sorted as text, not as numbers @throws ReplayError `change_file_damaged` */
   static async open({ path, edition }: EditionFile, text: boolean): Promise<ChangeRecords> {
     const file = await damagedAs(edition, () => openChangeFile(path));
     try {
@@ -46,13 +46,13 @@ export class ChangeRecords extends BlockCursor {
     }
   }
 
-  /** A cursor at the cells of the record's `before` or `after`. Each call moves the same cursor. */
+  /** Returns a cursor at the cells at `position` (`beforeAt` or `afterAt`). Each call moves the same cursor. */
   cellsAt(position: number): AvroCursor {
     this.#cells.reset(this.bytes, position, this.at);
     return this.#cells;
   }
 
-  /** False at the end of the file. */
+  /** Moves to the next block that has records. Returns false at the end of the file. */
   async nextBlock(): Promise<boolean> {
     for (;;) {
       const { done, value } = await damagedAs(this.#edition, () => this.#blocks.next());
@@ -63,7 +63,7 @@ export class ChangeRecords extends BlockCursor {
     }
   }
 
-  /** Reads the next record of the block. False at the block's end. @throws ReplayError `change_file_damaged` */
+  /** Reads the next record of the block. Returns false at the block's end. @throws ReplayError `change_file_damaged` */
   step(): boolean {
     try {
       if (!this.next()) return false;
@@ -92,12 +92,12 @@ export class ChangeRecords extends BlockCursor {
       this.order = ruc;
       this.stateKey = ruc;
     }
-    // A repeated key is refused too: a fold could take either of the two rows.
+    // A key that occurs twice is refused too, because a fold could take either of its two rows.
     if (previous !== -1 && !(previous < this.order)) throw damaged(this.#edition, 'is not in the order of its keys');
   }
 }
 
-/** The eleven digits at a position as a number; -1 when they are not digits. */
+/** Reads the eleven digits at a position as a number. Returns -1 when a byte there is not a digit. */
 function digitsAt(bytes: Uint8Array, at: number): number {
   let number = 0;
   for (let digit = 0; digit < rucLength; digit += 1) {

@@ -12,7 +12,7 @@ export type VerifyMessage =
   | { kind: 'result'; report: VerifyReport }
   | { kind: 'error'; code: string; message: string; retryable: boolean };
 
-// The heap limit is low because the buffers of blocks and ranges are outside the heap.
+// The heap limit can be low, because the buffers of blocks and ranges are not in the JavaScript heap.
 const runVerification = inOwnProcess({
   url: new URL('./main.ts', import.meta.url),
   maxHeapMb: 384,
@@ -20,8 +20,8 @@ const runVerification = inOwnProcess({
 });
 
 /**
- * Runs `verify` in a child process. When the signal aborts, the child is killed and its end awaited.
- * @throws ReplayError of the child, or `verify_crashed` when it ended without an answer; the signal's reason
+ * Runs `verify` in a child process. When the signal aborts, this function kills the child and waits for its end.
+ * @throws ReplayError from the child, or `verify_crashed` when the child ended without an answer; the signal's reason
  */
 export async function verifyInChild(
   input: VerifyInput,

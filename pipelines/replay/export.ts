@@ -29,9 +29,9 @@ export interface ExportedChange {
 type Recorded = Omit<ExportedChange, 'fecha_dato'>;
 
 /**
- * The changes of these editions in the order of their files. Each file carries its own schema, so a change has the
- * columns that its release had.
- * @throws ReplayError `change_file_damaged`
+ * Yields the changes of these editions, one file after another. Each file holds its own schema, so a change has the
+ * columns of the release that wrote it.
+ * @throws CompareError `change_file_damaged`
  */
 export async function* exportedChanges(editions: readonly SelectedEdition[]): AsyncGenerator<ExportedChange[]> {
   for (const { path, fechaDato } of editions) {
@@ -49,9 +49,7 @@ export async function* exportedChanges(editions: readonly SelectedEdition[]): As
   }
 }
 
-/**
- * Writes one JSON object per line, waits for a slow reader, and leaves the stream open. `report` gets the lines so far.
- */
+/** Writes a JSON line per change, waits for a slow reader, and leaves the stream open. `report` gets the line count. */
 export async function writeNdjson(
   batches: AsyncIterable<readonly ExportedChange[]>,
   out: Writable,
@@ -74,7 +72,7 @@ function lineOf(change: ExportedChange): unknown {
   return { ...change, detected_at: new Date(change.detected_at).toISOString() };
 }
 
-/** Rows that are collected in memory and then written as one group of columns. */
+/** Number of rows that are collected in memory and then written as one row group of the Parquet file. */
 const rowsPerGroup = 50_000;
 
 type Cell = string | number | bigint | Date | null;
@@ -89,8 +87,9 @@ const optional = { repetition_type: 'OPTIONAL' } as const;
 const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const;
 
 /**
- * The columns are edition, op, ruc, fecha_dato (date), detected_at (timestamp) and corrects, then each column of the
- * register twice, as `before_…` and `after_…`. These are null when there is no row.
+ * Returns the columns of the Parquet file: edition, op, ruc, fecha_dato (date), detected_at (timestamp), corrects, and
+ * then each column of the register twice, as `before_…` and `after_…`. The `before_…` cells are null when the change
+ * has no row before it, and the `after_…` cells are null when it has no row after it.
  */
 function columnsOf(register: RegisterName): ParquetColumn[] {
   const sides = (['before', 'after'] as const).flatMap((side) =>
@@ -121,7 +120,7 @@ function columnsOf(register: RegisterName): ParquetColumn[] {
   ];
 }
 
-/** Writes the changes as one Parquet file, group by group, whole or not at all. */
+/** Writes the changes as one Parquet file, group by group. `path` gets the file only when it is complete. */
 export function writeParquet(
   register: RegisterName,
   batches: AsyncIterable<readonly ExportedChange[]>,
@@ -141,7 +140,7 @@ export function writeParquet(
         const columnData = columns.map(({ element, read }) => ({
           name: element.name,
           data: group.map(read),
-          // The writer would keep an entry per page in memory until the end of the file.
+          // With an offset index, the writer would keep an entry per page in memory until the end of the file.
           offsetIndex: false,
         }));
         writer.write({ columnData, rowGroupSize: rowsPerGroup });
@@ -163,7 +162,7 @@ export function writeParquet(
   });
 }
 
-/** Keeps the file open. The library's own file writer opens it again for every megabyte. */
+/** Writes to a file that stays open. The library's own file writer opens its file again for every megabyte. */
 class OpenFileWriter extends ByteWriter {
   readonly #file: number;
 
@@ -185,9 +184,9 @@ class OpenFileWriter extends ByteWriter {
 }
 
 /**
- * Sends these editions into the register's changes topic once more, oldest first, each record with the header `replay`.
- * All editions are checked before the first is sent. A death half way leaves some records twice in the topic, which
- * readers take as one.
+ * Sends these editions into the register's changes topic once more, oldest first. Each record gets the header `replay`.
+ * All editions are checked before the first is sent. If the process dies half way, some records are in the topic twice,
+ * and readers take them as one.
  * @throws ReplayError `edition_not_notified`; StreamError
  */
 export async function replayIntoKafka(

@@ -8,13 +8,14 @@ import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import { ChangeRecords } from './change-records.ts';
 import { type EditionFile, ReplayError } from './types.ts';
 
-/** How many records pass between two reports and checks of the signal. */
+/** Number of records between two progress reports. The signal is checked at the same times. */
 const recordsPerReport = 1 << 14;
 
 /**
- * Streams the state that these change files make, in key order: the newest record of every key, including deletions
- * (`op` is `disappears`). The first file must have written every row. Each file is sorted, so the merge holds only one
- * block of each. A record is valid until `take` returns or its promise settles.
+ * Calls `take` with the newest record of every key in these change files, in key order. Together these records are the
+ * state. A newest record may be a deletion (`op` is `disappears`). The first file must be of an edition that wrote
+ * every row. Each file is sorted by key, so the merge holds only one block of each file in memory. `take` may use a
+ * record until it returns or its promise settles.
  * @throws ReplayError `change_file_damaged`, `too_many_files`; the signal's reason
  */
 export async function fold(
@@ -35,7 +36,7 @@ export async function fold(
       const pending = take(top);
       if (pending !== undefined) await pending;
       const { order } = top;
-      // Skip older records of the same key: the newest has replaced them.
+      // Skip the older records of this key, because the newest record replaces them.
       do {
         const reading = heap.advance();
         if (reading !== undefined) await reading;
@@ -52,7 +53,7 @@ export async function fold(
   }
 }
 
-/** A heap of files by their current record: the smallest key first, and the newest edition first among equal keys. */
+/** A heap of change files by their current records: the smallest key first, and for equal keys the newest edition. */
 class RecordHeap {
   readonly #files: ChangeRecords[] = [];
 
@@ -66,7 +67,7 @@ class RecordHeap {
     return this.#files[0];
   }
 
-  /** Moves the top file to its next record. Returns a promise only when the file must be read for it. */
+  /** Moves the top file to its next record. Returns a promise only when it must read the file's next block. */
   advance(): Promise<void> | undefined {
     if (!this.#files[0]!.step()) return this.#advanceBlock();
     this.#lower(0);
@@ -119,15 +120,15 @@ function isBefore(one: ChangeRecords, other: ChangeRecords): boolean {
   return one.order < other.order || (one.order === other.order && one.edition > other.edition);
 }
 
-/** Moves to the first record of the next block. False at the end of the file. */
+/** Moves to the first record of the next block. Returns false at the end of the file. */
 async function toNextBlock(file: ChangeRecords): Promise<boolean> {
   return (await file.nextBlock()) && file.step();
 }
 
-/** An insert is as large as what the consumers fetch at once. */
+/** An insert ends with the block of the change file at which one of these two limits is reached. */
 const maxInsertRows = 50_000;
 const maxInsertBytes = 32 * 1024 * 1024;
-/** Words are only ever added, so a rebuild needs no second table of them. */
+/** Words are added to this table and never removed, so a rebuild needs no second table of words. */
 export const wordTable = 'company_word';
 
 interface Message {
@@ -137,10 +138,11 @@ interface Message {
 }
 
 /**
- * Inserts an edition's change file into the tables of history, names and state, as the consumers do with the same
- * records from Kafka: history first, rows straight from Avro bytes. Repeatable, because the same rows replace
- * themselves. An edition of a release with other columns gets the rows that it got then. Pass `withNames` as false for
- * editions before the last full one: another parser read their names, and nothing would ever mark those as deleted.
+ * Inserts an edition's change file into the tables of history, names and state. History comes first, as when the
+ * consumers insert the same records from Kafka. A repeat changes nothing, because each row replaces its equal. A file
+ * that an older release wrote gives the same rows as it gave then, also when its columns differ from today's.
+ * @param withNames false for editions before the last full one: another parser read their names, and nothing would ever
+ * mark those names as deleted
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(
@@ -172,7 +174,7 @@ export async function loadEdition(
   }
 }
 
-/** The records as values of the topic: a five-byte header that is not read here, then the record as in the file. */
+/** Yields the records as message values of the topic: five bytes of header, which are not read, then the record. */
 async function* batchesOf(records: ChangeRecords): AsyncGenerator<Message[]> {
   const header = Buffer.alloc(headerBytes);
   let messages: Message[] = [];

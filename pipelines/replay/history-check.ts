@@ -14,9 +14,9 @@ interface HistoryDependencies {
 }
 
 /**
- * Compares the changes in ClickHouse with the records of the change files, edition by edition. One query reads all of
- * the history, and each file is read once; only editions that differ are read again to list their rows. Baseline
- * records are not in the history.
+ * Compares the changes in ClickHouse with the records of the change files, edition by edition. Baseline records are not
+ * compared, because the history does not contain them. One query reads the whole history, and each file is read once.
+ * Only the files of editions that differ are read again, to list their rows.
  */
 export async function checkHistory(
   input: VerifyInput,
@@ -34,7 +34,7 @@ export async function checkHistory(
   let read = 0;
   for (const file of input.changeFiles) {
     const sum = new FingerprintSum();
-    // A first edition has millions of rows, all baselines, so its file need not be read.
+    // The file of a first edition holds millions of baselines and nothing else, so it need not be read.
     if (file.changes > file.baseline) {
       await eachChange(file, text, signal, (_record, hash) => void sum.add(hash.xx, hash.crc));
     }
@@ -47,7 +47,8 @@ export async function checkHistory(
     if (there === undefined ? expected.rows === 0 : isSame(expected, there) && there.contradictory === 0) continue;
     await listEdition(file, text, stored, dependencies, signal);
   }
-  // What is left belongs to editions that do not exist. A later edition's rows are being written and do not count.
+  // The editions that are left in `found` have no change file, so their rows are extra. Editions after `input.edition`
+  // are still being written and do not count.
   for (const edition of found.keys()) {
     if (edition > input.edition) continue;
     for (const { key } of await stored.historyRowsOf(edition, everyKey)) differences.add('extra', key, edition);

@@ -6,9 +6,9 @@ import { ReplayError } from './types.ts';
 import { verify } from './verify.ts';
 
 /**
- * The verifying process reads one job as a JSON line from standard input, then writes progress and one answer as JSON
- * lines to standard output. The parent keeps standard input open. When it closes, the parent has died and this process
- * ends.
+ * This program verifies one register; child.ts starts it. It reads one job as a JSON line from standard input. Then it
+ * writes progress and one answer as JSON lines to standard output. The parent keeps standard input open until it has
+ * the answer. When standard input closes earlier, the parent has died, and this process ends.
  */
 const count = z.number().int().nonnegative();
 const jobSchema = z.object({
@@ -51,7 +51,7 @@ lines.once('line', async (line) => {
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
 
-/** An engine's own message may quote a row, so the answer has only its code, its kind and where it was thrown. */
+/** An engine's own message may quote a row, so the answer has only the error's code, its kind and its stack lines. */
 function answerFor(error: unknown): { code: string; message: string; retryable: boolean } {
   if (error instanceof ReplayError) return { code: error.code, message: error.message, retryable: error.retryable };
   const { code, type, name, retryable } = error as Record<'code' | 'type' | 'name' | 'retryable', unknown>;

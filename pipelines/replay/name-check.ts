@@ -20,9 +20,9 @@ const firstCompany = 20_000_000_000;
 const lastCompany = 20_999_999_999;
 
 /**
- * Compares the index of names with the companies of the state, which arrive in the order of their RUCs. Each company
- * must have its row with today's folding, and no other row may exist. A name without letters and digits has no row. The
- * edition that wrote a row is not compared.
+ * Compares the index of names with the companies of the state, which it takes in the order of their RUCs. Each company
+ * must have the row that today's `foldName` gives it, and no other row may exist. A company whose name has no letters
+ * or digits has no row. The check does not compare which edition wrote a row.
  */
 export class NameCheck {
   readonly #stored: StoredNames;
@@ -38,7 +38,7 @@ export class NameCheck {
     this.#ranges = new RowRanges(limits.maxRangeRows, (expected) => this.#compare(expected));
   }
 
-  /** Takes a live row of the state. Returns a promise when RowRanges.add does. */
+  /** Takes a live row of the state. If it returns a promise, wait for it before the next row. */
   take(record: ChangeRecords): Promise<void> | undefined {
     const ruc = record.stateKey;
     if (ruc < firstCompany || ruc > lastCompany) return undefined;
@@ -63,7 +63,7 @@ export class NameCheck {
   }
 }
 
-/** The text that StoredNames hashes in ClickHouse. Null when such a name has no row. The cells contain no line ends. */
+/** The text that StoredNames hashes in ClickHouse, or null when this name has no row. Cells contain no line ends. */
 function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
   const { base, form, enie } = foldName(nombre);
   if (base === '') return null;
@@ -72,14 +72,14 @@ function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: Searched
   return [ruc, base, form, searchedWords(base), enie, standing, length, estado, condicion, ubigeo].join('\n');
 }
 
-/** The same text as `nameTextOf`. */
+/** SQL for the text that `nameTextOf` returns. */
 const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
   estado, condicion, ubigeo)`;
 
-/** The table's sort key: a company's name at a place in the order of results. Only one place of a company is live. */
+/** The table's sort key: a name at a place in the order of results. Of a company's places, only one is live. */
 const place = 'standing, length, ruc, name';
 
-/** The newest row of each place, if it is live. All but the last sort follows the table's own order. */
+/** Selects the newest row of each place, if it is live. Except for `version`, it sorts in the table's own order. */
 const liveNames = `
   SELECT * FROM (
     SELECT ${place}, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
@@ -92,15 +92,14 @@ const liveNames = `
     GROUP BY ${place}, version ORDER BY ${place}, version DESC LIMIT 1 BY ${place}
   ) WHERE deleted = 0`;
 
-/** One row per company. A company that is live at two places is contradictory. */
+/** Selects one row per company. A company that is live at two places counts as contradictory. */
 const namesByCompany = `
   SELECT ruc, min(xx) AS xx, min(crc) AS crc, count() > 1 OR max(contradictory) AS contradictory
   FROM (${liveNames}) GROUP BY ruc`;
 
 /**
- * The index of names in ClickHouse from edition `since` on, the last one that wrote every row. Older rows that were not
- * written again were read by another parser and are ignored. The table is not sorted by RUC, so every query reads all
- * of it.
+ * Reads the index of names in ClickHouse. It ignores rows of editions before `since`, the last edition that wrote every
+ * row, because another parser read those names. The table is not sorted by RUC, so every query reads the whole table.
  */
 export class StoredNames {
   readonly #clickhouse: ClickHouseClient;
@@ -127,7 +126,7 @@ export class StoredNames {
     return storedRowsOf(await this.#query(query, { table: this.#tables.names, ...range }));
   }
 
-  /** Companies with a word that the vocabulary lacks: a search by its ending or with a typing error would miss them. */
+  /** Companies with a word that the table of words lacks. A search by its ending or with a typing error misses them. */
   async companiesWithLostWords(maxCompanies: number): Promise<number[]> {
     const found = await this.#query<{ ruc: string }>(
       `SELECT DISTINCT ruc FROM (

@@ -10,20 +10,20 @@ interface OverlayEntry {
   row: Record<string, string> | null;
 }
 
-/** Marks a key that the publication has and the state has not. */
+/** Stands in place of a row's hash for a key that the publication has and the state must not have. */
 const absent = 'absent';
 
 /**
- * The rows in which a state differs from its publication on purpose, as a hash by key of the row that the state must
- * have. First `take` receives the state's rows; then `explains` is asked about each difference between state and
- * publication.
+ * The rows in which a state differs from its publication on purpose. For each key it holds a hash of the row that the
+ * state must have. First pass every row of the state to `take`. Then ask `explains` about each difference between the
+ * state and the publication.
  */
 export class ExpectedOverlay {
   readonly #rows = new Map<number, string>();
   readonly #taken = new Set<number>();
   readonly #wrong: number[] = [];
 
-  /** @throws ReplayError `overlay_too_large`, `change_file_damaged` */
+  /** @throws ReplayError `overlay_too_large`, `change_file_damaged`; CompareError when the file itself is damaged */
   static async read(path: string | null, register: RegisterName, hash: RowHash, maxRows: number) {
     const overlay = new ExpectedOverlay();
     if (path === null) return overlay;
@@ -48,7 +48,7 @@ export class ExpectedOverlay {
     return this.#rows.size;
   }
 
-  /** Takes a row of the state. */
+  /** Compares a row of the state with the overlay, if the overlay has its key. */
   take(record: ChangeRecords, hash: RowHash): void {
     const expected = this.#rows.get(record.stateKey);
     if (expected === undefined) return;
@@ -56,13 +56,13 @@ export class ExpectedOverlay {
     if (expected !== hash.ofCells(record, record.afterAt)) this.#wrong.push(record.stateKey);
   }
 
-  /** Keys whose row in the state is not the overlay's. Call this after the last row of the state. */
+  /** Returns the keys whose row in the state is not the overlay's row. Call this after the last row of the state. */
   contradicted(): number[] {
     const gone = [...this.#rows].filter(([key, row]) => row !== absent && !this.#taken.has(key)).map(([key]) => key);
     return [...this.#wrong, ...gone];
   }
 
-  /** Whether the overlay names this difference between the state and the publication. */
+  /** Whether the overlay contains this difference: `before` is the state's row, `after` is the publication's. */
   explains(record: ChangeRecords, hash: RowHash): boolean {
     const row = record.beforeAt < 0 ? absent : hash.ofCells(record, record.beforeAt);
     return this.#rows.get(record.stateKey) === row;
@@ -73,7 +73,7 @@ function keyOf(register: RegisterName, id: string): number {
   return registers[register].key === 'ruc' && id.length === rucLength ? Number(id) : stateKeyOf(id);
 }
 
-/** The text of a row as it is written into the state. */
+/** Returns a row as the JSON text that the state stores. */
 function textOf(row: Record<string, string>): string {
   return JSON.stringify(Object.values(row));
 }

@@ -21,7 +21,7 @@ type VerifyPlan =
 export const servingTables = { state: 'taxpayer', history: 'register_change', names: 'ranked_name' } as const;
 
 /**
- * Everything that a verification of the head reads, as local files.
+ * Collects everything that a verification of the head reads. Files of the archive become local files.
  * @throws ArchiveError when a change file is missing
  */
 export async function planVerification(dependencies: PlanDependencies, register: RegisterName): Promise<VerifyPlan> {
@@ -31,7 +31,7 @@ export async function planVerification(dependencies: PlanDependencies, register:
   return { kind: 'ready', input: await inputAt(dependencies, register, head.edition) };
 }
 
-/** The input of a verification at this edition, which must be the head but need not be materialised. */
+/** Makes the input of a verification at this edition. It must be the head, but it need not be materialised. */
 export async function inputAt(
   dependencies: PlanDependencies,
   register: RegisterName,
@@ -52,8 +52,8 @@ export async function inputAt(
 }
 
 /**
- * The publication under the head: its own, or after corrections that of the last edition that had one. The overlay is
- * the head's own, which also contains the rows that corrections restored.
+ * Finds the publication that the head is based on. When the head is a correction, this is the publication of the last
+ * edition that had one. The overlay is the head's own, which also contains the rows that corrections restored.
  */
 async function publicationOf(
   dependencies: PlanDependencies,
@@ -83,7 +83,7 @@ async function publicationOf(
   }
 }
 
-/** Every change file of a register up to an edition as a local file, edition 1 first. @throws ArchiveError */
+/** Returns a register's change files as local files, from edition 1 to edition `last`. @throws ArchiveError */
 async function changeFilesOf(
   { pool, archive }: { pool: Pool; archive: Archive },
   register: RegisterName,
@@ -104,12 +104,12 @@ async function changeFilesOf(
   return files;
 }
 
-/** The last edition that wrote every row. The state contains nothing from before it. Edition 1 always is such a one. */
+/** Returns the last edition that wrote every row; edition 1 always did. The state contains no older rows. */
 export function lastFullOf(files: readonly EditionFile[]): number {
   return files.findLast(({ baseline }) => baseline > 0)?.edition ?? 1;
 }
 
-/** One end of a range of editions: a number, or a date of the data (YYYY-MM-DD). Both ends are included. */
+/** One end of a range of editions: a number, or a date of the data (YYYY-MM-DD). The range includes both ends. */
 export type Bound = { edition: number } | { date: string };
 
 export interface SelectedEdition {
@@ -117,16 +117,16 @@ export interface SelectedEdition {
   edition: number;
   /** Date of the data, YYYY-MM-DD. */
   fechaDato: string;
-  /** Path of its change file. */
+  /** Local path of the edition's change file. */
   path: string;
   changes: number;
-  /** Whether all its events are written. */
+  /** Whether all events of the edition are written. */
   notified: boolean;
 }
 
 /**
- * The editions between two bounds, oldest first, with their change files.
- * @throws ReplayError `edition_unknown` when there is none; ArchiveError when a change file is missing
+ * Returns the editions between two bounds, oldest first, with local copies of their change files.
+ * @throws ReplayError `edition_unknown` when the range has no edition; ArchiveError when a change file is missing
  */
 export async function selectEditions(
   { pool, archive }: { pool: Pool; archive: Archive },

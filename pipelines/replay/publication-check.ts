@@ -13,10 +13,10 @@ import type { Meter, PublicationInput, VerifyInput } from './types.ts';
 const scratchPrefix = 'verify-';
 
 /**
- * Compares the state with its publication: the register's own engine compares the publication with the head once more,
- * and every difference that it finds must be in the overlay with the state's row. The comparison sweeps its folder and
- * could remove what the next edition is about to read, so it works in a scratch folder on links to the head's working
- * files. A death leaves that folder, which a later run removes.
+ * Compares the state with its publication. The register's own engine compares the publication with the head once more,
+ * and every difference that it finds must be in the overlay with the state's row. A comparison removes old files from
+ * its folder, and could remove files that the next edition is about to read. So it works in a scratch folder, on links
+ * to the head's working files. If the process dies, a later run removes the scratch folder.
  */
 export async function checkPublication(
   input: VerifyInput,
@@ -46,7 +46,7 @@ export async function checkPublication(
       while (await records.nextBlock()) {
         while (records.step()) {
           if (overlay.explains(records, hash)) continue;
-          // A row only in the publication is missing from the state; a row only in the state is extra.
+          // A row that only the publication has is missing in the state. A row that only the state has is extra.
           const kind = records.beforeAt < 0 ? 'missing' : records.afterAt < 0 ? 'extra' : 'differs';
           differences.add(kind, records.stateKey, null);
         }
@@ -77,7 +77,7 @@ async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, 
   }
 }
 
-/** A working file with its final name is complete and never changes, so a link to it is enough. */
+/** Makes a scratch folder of links. A working file with its final name is complete and never changes. */
 async function linkedWorkDir(workDir: string, register: string): Promise<string> {
   await mkdir(workDir, { recursive: true });
   const names = await readdir(workDir);
@@ -91,7 +91,7 @@ async function linkedWorkDir(workDir: string, register: string): Promise<string>
   const scratch = await mkdtemp(join(workDir, scratchPrefix));
   const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.[a-z]+$`);
   for (const name of names.filter((one) => finished.test(one))) {
-    // A comparison may have swept the file meanwhile. It is then rebuilt in the scratch folder.
+    // Another comparison may have removed the file. `compareOrRebuild` then rebuilds it in the scratch folder.
     await link(join(workDir, name), join(scratch, name)).catch(() => {});
   }
   return scratch;

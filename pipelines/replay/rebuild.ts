@@ -28,10 +28,10 @@ interface RebuiltRegister {
 }
 
 /**
- * Rebuilds state, history and names of these registers from their change files in shadow tables, verifies these against
- * the archive, and exchanges them with the serving tables. Registers without an edition are left out, and the rows of
- * all others are copied. Look-ups and consumers continue. The README of this folder says what a death at each step
- * leaves.
+ * Rebuilds state, history and names of these registers. It fills shadow tables from the change files, verifies them
+ * against the archive, and exchanges them with the serving tables. It skips registers without an edition, and copies
+ * the rows of all registers that it does not rebuild. Look-ups and consumers continue meanwhile. The README of this
+ * folder lists what is left when the process dies at each step.
  * @throws ReplayError `edition_on_its_way`, `already_running`, `shadow_differs`; the signal's reason
  */
 export async function rebuild(
@@ -52,7 +52,7 @@ export async function rebuild(
       await fillShadow(dependencies, shadow, inputs, report, signal);
       const rebuilt = await verifyShadow(inputs, report, signal);
       report({ phase: 'exchange', register: null, edition: null, rows: 0, totalRows: 0 });
-      // Copy the rows of an edition that began meanwhile. Without this, look-ups would miss them after the exchange.
+      // Copy what consumers wrote for a later edition. Without this, look-ups would miss it after the exchange.
       await shadow.carryOver(folded, servingTables, shadowTables);
       await shadow.exchange();
       await shadow.awaitInserts();
@@ -60,8 +60,8 @@ export async function rebuild(
       await shadow.drop();
       return rebuilt;
     } catch (error) {
-      // Whether the exchange happened or not, this copies late rows into the serving tables before it drops the shadow.
-      // When it fails too, the next run begins with it.
+      // Whether or not the exchange has happened, `recover` copies late rows into the serving tables and then drops the
+      // shadow tables. If `recover` fails too, the next run begins with it.
       await shadow.recover().catch(() => {});
       throw error;
     }
@@ -88,14 +88,14 @@ async function fillShadow(
         report({ phase: 'load', register, edition: file.edition, rows, totalRows });
       };
       // Editions before the last full one are loaded too. Otherwise a replay of the topic would bring back rows that
-      // disappeared before it.
+      // disappeared before the last full edition.
       const withNames = file.edition >= lastFull;
       await loadEdition(dependencies.clickhouse, shadowTables, register, file, withNames, reportMore, signal);
     }
   }
 }
 
-/** Throws when the shadow tables differ from the archive, so that they are never served. */
+/** Verifies the shadow tables. It throws when they differ from the archive, so that they are never served. */
 async function verifyShadow(
   inputs: readonly VerifyInput[],
   report: (progress: RebuildProgress) => void,
@@ -119,8 +119,8 @@ async function verifyShadow(
 }
 
 /**
- * A head that is published but not materialised is rebuilt too: the shadow gets its rows, and consumers write the same
- * ones meanwhile. Nothing else helps when the state will never have as many rows as the catalogue says.
+ * Makes the inputs of a rebuild. A head that is published but not materialised is rebuilt too, while consumers write
+ * the same rows. If the state will never have the catalogue's number of rows, nothing else helps.
  */
 async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];
@@ -137,9 +137,7 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
   return inputs;
 }
 
-/**
- * Up to which edition the shadow holds each register. A copied register has what is materialised when the copy begins.
- */
+/** The last edition of each register in the shadow. A copied register has what is materialised when the copy begins. */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(
     'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register',
@@ -150,7 +148,7 @@ async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promi
   return folded;
 }
 
-/** Only one rebuild may run: two would drop each other's tables. The lock ends with its connection. */
+/** Runs `work` under a lock: two rebuilds at once would drop each other's tables. The lock ends with its connection. */
 async function alone<Result>(pool: Pool, work: () => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
   try {

@@ -8,8 +8,9 @@ const { h32Raw } = await xxhash();
 
 /**
  * Two 32-bit hashes of a row that ClickHouse can compute as well: xxHash32 and CRC32. Two rows of one key are compared
- * by both hashes; two sets of rows by their count and the sums of both hashes, which do not depend on the order. One
- * altered row stays unseen with probability 2⁻⁶⁴, and so do several rows of a range. This finds damage, not forgery.
+ * by both hashes. Two sets of rows are compared by their number and the sums of both hashes, which ignore the order.
+ * One altered row stays unseen with probability 2⁻⁶⁴, and so do several rows of a range. This finds damage, not
+ * forgery.
  */
 export class RowHash {
   xx = 0;
@@ -17,7 +18,7 @@ export class RowHash {
   readonly #texts = new RowBinaryWriter(64 * 1024);
   #bytes = Buffer.alloc(64 * 1024);
 
-  /** Hashes a state row: the bytes are those of `stateText` in stored.ts. */
+  /** Hashes a row of the state. `stateText` in stored.ts makes the same bytes in SQL. */
   ofState(record: ChangeRecords): void {
     const texts = this.#texts;
     texts.clear();
@@ -29,7 +30,7 @@ export class RowHash {
     this.#hash(bytes, skipVarint(bytes, 0), bytes.length);
   }
 
-  /** Hashes a history row: the bytes are those of `historyText` in stored.ts. */
+  /** Hashes a row of the history. `historyText` in stored.ts makes the same bytes in SQL. */
   ofHistory(record: ChangeRecords, opNumber: number): void {
     let at = this.#appendText(record, record.beforeAt, 0);
     at = this.#appendText(record, record.afterAt, at);
@@ -45,14 +46,14 @@ export class RowHash {
     this.#hash(this.#bytes, 0, at);
   }
 
-  /** Hashes a text: a row of the name index, or the cells of an overlay's row as `ofCells` hashes them. */
+  /** Hashes a row of the index of names, or an overlay's row, which gets the same hash as from `ofCells`. */
   ofText(text: string): string {
     const bytes = Buffer.from(text, 'utf8');
     this.#hash(bytes, 0, bytes.length);
     return `${this.xx}.${this.crc}`;
   }
 
-  /** Hashes a record's cells alone, without key and version. */
+  /** Hashes the cells that begin at `cellsAt`, without the record's key and version. */
   ofCells(record: ChangeRecords, cellsAt: number): string {
     const end = this.#appendText(record, cellsAt, 0);
     this.#hash(this.#bytes, 0, end);
@@ -73,7 +74,7 @@ export class RowHash {
 
   #append(bytes: Buffer, start: number, at: number): number {
     const end = at + bytes.length - start;
-    // `>=` leaves room for the byte that marks a missing row.
+    // `>=` and not `>`, because one more byte must fit: the mark of a missing row.
     if (end >= this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes], 2 * end);
     bytes.copy(this.#bytes, at, start);
     return end;
@@ -86,7 +87,7 @@ export class RowHash {
   }
 }
 
-/** Summary of a set of rows in any order: their number and the sums of both hashes. */
+/** Summary of a set of rows in any order: the number of rows and the sums of both hashes. */
 export interface Fingerprint {
   rows: number;
   xx: bigint;
@@ -97,7 +98,7 @@ export function isSame(one: Fingerprint, other: Fingerprint): boolean {
   return one.rows === other.rows && one.xx === other.xx && one.crc === other.crc;
 }
 
-/** A number is exact up to 2⁵³, so the sums of 32-bit hashes move into bigints before they get there. */
+/** After this many rows the sums of 32-bit hashes move into bigints, because a number is exact only up to 2⁵³. */
 const rowsPerCarry = 1 << 20;
 
 export class FingerprintSum {

@@ -3,7 +3,7 @@ import { type Fingerprint, FingerprintSum } from './row-hash.ts';
 import { everyKey, type KeyRange, type StoredRow } from './stored.ts';
 import { type CheckReport, type DifferenceKind, type ListedDifference, ReplayError } from './types.ts';
 
-/** The hashes of a range's rows in the archive, in order of key. Valid until the promise of `compare` settles. */
+/** The hashes of the archive's rows in a range, in order of key. They are overwritten after `compare` has ended. */
 export interface RangeRows {
   range: KeyRange;
   rows: number;
@@ -14,9 +14,9 @@ export interface RangeRows {
 }
 
 /**
- * Collects row hashes into ranges of keys and compares a range while the next one fills: the engine reads its side of a
- * range while this process folds the next. The ranges together cover every possible key, so that extra rows between two
- * expected ones are found.
+ * Collects row hashes into ranges of keys, and compares a full range while the next one fills. So ClickHouse reads its
+ * side of a range while this process folds the next. The ranges together cover every possible key, so that extra rows
+ * between two expected ones are found.
  */
 export class RowRanges {
   readonly #compare: (rows: RangeRows) => Promise<void>;
@@ -35,14 +35,14 @@ export class RowRanges {
     this.#idle = makeBuffers(maxRangeRows);
   }
 
-  /** Call it with rising keys. Returns a promise when the range is full, to wait for the comparison before it. */
+  /** Adds a row. Keys must rise. When a range is full, the returned promise waits for the comparison before it. */
   add(key: number, xx: number, crc: number): Promise<void> | undefined {
     const filled = this.#rows === this.#maxRows ? this.#close(String(this.#filling.keys[this.#rows - 1])) : undefined;
     if (filled === undefined) this.#put(key, xx, crc);
     return filled?.then(() => this.#put(key, xx, crc));
   }
 
-  /** Compares the last range, which reaches to the highest possible key. */
+  /** Compares the last range, which ends at the highest possible key, and waits for the comparison. */
   async end(): Promise<void> {
     await this.#close(everyKey.to);
     await this.#comparing;
@@ -78,7 +78,7 @@ function makeBuffers(rows: number) {
   return { keys: new Float64Array(rows), xx: new Uint32Array(rows), crc: new Uint32Array(rows) };
 }
 
-/** Collects rows that come in order of a supplier's id, and passes them on in order of key. */
+/** Collects rows that come in order of the suppliers' ids, and adds them to ranges in order of key. */
 export class SortedRows {
   readonly #rows: { key: number; xx: number; crc: number }[] = [];
   readonly #maxRows: number;
@@ -100,14 +100,14 @@ export class SortedRows {
   }
 }
 
-/** Counts the differences of one check and lists the first ones for an operator, with natural persons masked. */
+/** Counts the differences of one check and lists the first ones for an operator. It masks natural persons. */
 export class Differences {
   readonly report: CheckReport = { rows: 0, missing: 0, extra: 0, differs: 0 };
   readonly #where: ListedDifference['where'];
   readonly #listed: ListedDifference[];
   readonly #maxListed: number;
 
-  /** `listed` is shared by all checks of a verification. */
+  /** @param listed a list that all checks of a verification share */
   constructor(where: ListedDifference['where'], listed: ListedDifference[], maxListed: number) {
     this.#where = where;
     this.#listed = listed;
@@ -124,7 +124,7 @@ export class Differences {
     this.#listed.push({ where: this.#where, kind, id: shownId(key), edition });
   }
 
-  /** Both sides are in order of key. */
+  /** Counts and lists the differences between the expected and the found rows. Both must be in order of key. */
   compare(expected: RangeRows, found: readonly StoredRow[], edition: number | null): void {
     let at = 0;
     for (const row of found) {
@@ -141,7 +141,7 @@ export class Differences {
   }
 }
 
-/** An id other than a RUC has a key derived from it, which means nothing to a reader and still identifies a person. */
+/** A key that is not a RUC means nothing to an operator, but it still identifies a person, so it is not shown. */
 function shownId(key: number): string {
   const text = String(key);
   return text.length === rucLength ? maskRuc(text) : 'otro documento';

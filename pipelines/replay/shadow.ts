@@ -14,12 +14,10 @@ export const shadowTables = {
 } as const;
 const planTable = 'rebuild_plan';
 
-/**
- * Up to which edition the shadow tables hold a register, by register code. Consumers write the rows of later editions.
- */
+/** The last edition of each register, by register code, that the shadow tables hold. Consumers write later editions. */
 export type FoldedEditions = ReadonlyMap<number, number>;
 
-/** In the order in which consumers write them. `register` is SQL for a row's register: only the daily one has names. */
+/** The tables in the order of writing. `register` is SQL for a row's register; only the daily register has names. */
 const pairs = [
   { kind: 'history', version: 'edition', columns: historyColumns, register: 'register' },
   { kind: 'names', version: 'version', columns: nameColumns, register: `${registers.padron_reducido.code}` },
@@ -37,7 +35,7 @@ const copySettings = {
 const pollMs = 200;
 const maxWaitMs = 120_000;
 
-/** The statements of a rebuild. The README of this folder says what a death between any two of them leaves. */
+/** The statements of a rebuild. This folder's README lists what is left when the process dies between two of them. */
 export class Shadow {
   readonly #clickhouse: ClickHouseClient;
 
@@ -46,7 +44,8 @@ export class Shadow {
   }
 
   /**
-   * Cleans up after a run that died. Rows of later editions that only its tables may hold are copied where they belong.
+   * Cleans up after a run that died. Rows of later editions that only its tables may hold are first copied into the
+   * serving tables. Returns false when nothing was left.
    */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
@@ -56,7 +55,7 @@ export class Shadow {
     return true;
   }
 
-  /** The plan is complete before the first shadow table exists, so a later run that finds one knows what it holds. */
+  /** Makes the plan before the first shadow table, so a later run that finds a table knows what it holds. */
   async create(folded: FoldedEditions): Promise<void> {
     await this.#run(`CREATE TABLE ${planTable} (register UInt8, edition UInt64) ENGINE = MergeTree ORDER BY register
       SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`);
@@ -69,7 +68,7 @@ export class Shadow {
     for (const { kind } of pairs) await this.#run(`CREATE TABLE ${shadowTables[kind]} AS ${servingTables[kind]}`);
   }
 
-  /** Copies the rows of the registers that are not rebuilt from the serving tables. */
+  /** Copies the rows of all other registers from the serving tables. @param rebuilt codes of the rebuilt registers */
   async copyOthers(rebuilt: readonly number[]): Promise<void> {
     for (const { kind, columns, register } of pairs) {
       const list = columns.join(', ');
@@ -81,7 +80,7 @@ export class Shadow {
     }
   }
 
-  /** Copies the rows of editions later than the folded ones from one set of tables into the other. Repeatable. */
+  /** Copies the rows of editions after the folded ones from one set of tables into the other. It can be repeated. */
   async carryOver(folded: FoldedEditions, from: Tables, to: Tables): Promise<void> {
     const there = await this.#existing([...Object.values(from), ...Object.values(to)]);
     for (const { kind, version, columns, register } of pairs) {
@@ -96,13 +95,14 @@ export class Shadow {
   }
 
   /**
-   * In the order of writing: after each statement every table is whole, and readers confirm the others by the state.
+   * Exchanges the tables in the order in which consumers write. Every table is whole after each statement, and readers
+   * confirm by the state what they find in the others.
    */
   async exchange(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);
   }
 
-  /** Waits for inserts that began before the exchange: they still end in the table that they began with. */
+  /** Waits for inserts that began before the exchange, because they still write into the table that they began with. */
   async awaitInserts(): Promise<void> {
     const begin = Date.now();
     while (Date.now() - begin < maxWaitMs) {
@@ -118,7 +118,7 @@ export class Shadow {
     }
   }
 
-  /** Drops the plan last, so that it explains any shadow table that a death leaves. */
+  /** Drops the plan last. If the process dies before that, the plan still explains the tables that are left. */
   async drop(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`DROP TABLE IF EXISTS ${shadowTables[kind]} SYNC`);
     await this.#run(`DROP TABLE IF EXISTS ${planTable} SYNC`);

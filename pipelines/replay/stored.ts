@@ -3,7 +3,7 @@ import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Fingerprint } from './row-hash.ts';
 
-/** The keys `from` to `to`, both included, as decimal numbers. */
+/** A range of keys as decimal numbers. It includes both `from` and `to`. */
 export interface KeyRange {
   from: string;
   to: string;
@@ -12,9 +12,9 @@ export interface KeyRange {
 export const everyKey: KeyRange = { from: '0', to: '18446744073709551615' };
 
 export interface StoredFingerprint extends Fingerprint {
-  /** Rows of a later edition than the verified one. */
+  /** Number of rows of a later edition than the verified one. */
   later: number;
-  /** Keys with two different rows at one version: readers may take either. */
+  /** Number of keys with two different rows of the same version. A reader could get either row. */
   contradictory: number;
 }
 
@@ -25,7 +25,7 @@ export interface StoredRow {
   contradictory: boolean;
 }
 
-/** Verification runs beside look-ups, so it has one thread of lower priority. */
+/** Verification runs beside look-ups, so its queries get one thread with a lower priority. */
 const verifySettings = {
   max_threads: 1,
   os_thread_priority: '15',
@@ -35,20 +35,20 @@ const verifySettings = {
 } as const;
 
 /**
- * Settings for a query over a whole table, which then holds only the current key in memory. They read granule by
- * granule, which takes some twenty times as long on the state's small granules as aggregating a range in memory.
+ * Settings for a query over a whole table: ClickHouse reads granule by granule and holds only the current key in
+ * memory. On the state's small granules this takes some twenty times as long as aggregating a range in memory.
  */
 export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 
-// The bytes that RowHash.ofState and RowHash.ofHistory hash.
+// SQL for the bytes that RowHash.ofState and RowHash.ofHistory hash.
 const stateText = 'concat(row, reinterpretAsFixedString(ruc), reinterpretAsFixedString(version))';
 const historyText = `concat(ifNull(before, '-'), ifNull(after, '-'), reinterpretAsFixedString(ruc),
   reinterpretAsFixedString(edition), reinterpretAsFixedString(CAST(op AS Int8)),
   reinterpretAsFixedString(toUnixTimestamp64Milli(detected_at)), reinterpretAsFixedString(ifNull(corrects, toUInt64(0))))`;
 
 /**
- * The newest version of each key. Until the engine has merged its rows, a version may be there several times, and must
- * then be the same row.
+ * Selects the newest version of each key. Until ClickHouse has merged its rows, it may store a version several times.
+ * All rows of that version must be equal; otherwise the key is contradictory.
  */
 const newestRows = `
   SELECT ruc, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
@@ -60,7 +60,7 @@ const newestRows = `
   )
   GROUP BY ruc, version ORDER BY ruc, version DESC LIMIT 1 BY ruc`;
 
-/** This follows the table's own order, so that only the current key is held in memory. */
+/** Selects all changes. It follows the table's own order, so ClickHouse holds only the current key in memory. */
 const historyRows = `
   SELECT ruc, edition, min(xx_of) AS xx, min(crc_of) AS crc,
     max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) AS contradictory
@@ -82,7 +82,7 @@ export class StoredRows {
     this.#register = registers[register].code;
   }
 
-  /** Fingerprint of the live rows in a range of keys. */
+  /** Fingerprint of the live rows in a range of keys. Its `later` counts the rows of editions after `edition`. */
   async stateFingerprint(range: KeyRange, edition: number): Promise<StoredFingerprint> {
     const [row] = await this.#query<Sums>(
       `SELECT countIf(deleted = 0) AS live, sumIf(xx, deleted = 0) AS xx_sum, sumIf(crc, deleted = 0) AS crc_sum,
@@ -154,7 +154,6 @@ export function storedRowsOf(
   }));
 }
 
-/** Runs a query and resolves with its rows. */
 export async function queryRows<Row>(
   clickhouse: ClickHouseClient,
   query: string,

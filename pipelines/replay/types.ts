@@ -1,37 +1,37 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 
-/** A change file as a local file. */
+/** An edition's change file on the local disk. */
 export interface EditionFile {
   edition: number;
   path: string;
   sha256: string;
-  /** Number of its records according to the catalogue. */
+  /** Number of records in the file according to the catalogue. */
   changes: number;
-  /** How many of them are baselines. Above 0, the edition wrote every row: a first edition or a re-baseline. */
+  /** Number of baselines among the records. Above 0, every row was written: a first edition or a re-baseline. */
   baseline: number;
 }
 
-/** The publication under the head, and what is needed to compare it with the state. */
+/** The publication that the head is based on, and what is needed to compare it with the state. */
 export interface PublicationInput {
   /** Local file of the last publication that became an edition. */
   path: string;
   /** Local file of the head's overlay: rows in which the state differs from the publication on purpose. */
   overlayPath: string | null;
-  /** WORK_DIR. Its finished files are only read: the comparison works on links in a scratch folder inside it. */
+  /** The folder WORK_DIR. The comparison only reads its finished files, through links in a scratch folder inside it. */
   workDir: string;
 }
 
-/** Everything that a verification reads. It is plain data because it goes to a child process. */
+/** Everything that a verification reads. It is plain data because it is sent to a child process. */
 export interface VerifyInput {
   register: RegisterName;
   /** The head's number. */
   edition: number;
   clickhouseUrl: string;
-  /** The serving tables, or those that a rebuild has just filled. */
+  /** The tables to verify: the serving tables, or the shadow tables that a rebuild has just filled. */
   tables: { state: string; history: string; names: string };
   /** Every edition's change file, edition 1 first. */
   changeFiles: readonly EditionFile[];
-  /** The last edition that wrote every row, where folding begins. */
+  /** The last edition that wrote every row. Folding begins with it. */
   lastFull: number;
   /** Null when the publication is not compared; `publicationNote` says why. */
   publication: PublicationInput | null;
@@ -40,25 +40,25 @@ export interface VerifyInput {
 }
 
 export interface VerifyLimits {
-  /** Rows of one range. Their hashes are held in memory while ClickHouse reads the range. */
+  /** Largest number of rows in one range. Their hashes are held in memory while ClickHouse reads the range. */
   maxRangeRows: number;
-  /** Differences that are listed. All are counted. */
+  /** Largest number of differences that are listed. All differences are counted. */
   maxListed: number;
-  /** Change files that a fold may open at once. */
+  /** Largest number of change files that a fold may open at once. */
   maxFiles: number;
   maxOverlayRows: number;
 }
 
 export interface VerifyProgress {
   phase: 'files' | 'state' | 'history' | 'publication';
-  /** Rows read in this phase. */
+  /** Number of rows read so far in this phase. */
   rows: number;
-  /** Rows that the phase is expected to read. */
+  /** Number of rows that the phase is expected to read. */
   totalRows: number;
   rowsPerSecond: number;
 }
 
-/** `missing`: not in ClickHouse. `extra`: only in ClickHouse. `differs`: there with another row or version. */
+/** `missing`: ClickHouse lacks the row. `extra`: only ClickHouse has it. `differs`: it has another row or version. */
 export type DifferenceKind = 'missing' | 'extra' | 'differs';
 
 export interface ListedDifference {
@@ -71,7 +71,7 @@ export interface ListedDifference {
 }
 
 export interface CheckReport {
-  /** Rows that there must be according to the archive. */
+  /** Number of rows that must exist according to the archive. */
   rows: number;
   missing: number;
   extra: number;
@@ -81,7 +81,7 @@ export interface CheckReport {
 export interface VerifyReport {
   register: RegisterName;
   edition: number;
-  /** Rows of the state. */
+  /** Number of rows in the state. */
   rows: number;
   equal: boolean;
   /** The differences of all checks together. */
@@ -92,10 +92,10 @@ export interface VerifyReport {
   names: CheckReport | null;
   /** ClickHouse's changes compared with the records of the change files. */
   history: CheckReport;
-  /** The state compared with publication and overlay. Null when it was not; `publicationNote` says why. */
+  /** The state compared with publication and overlay. Null when it was not compared; `publicationNote` says why. */
   publication: CheckReport | null;
   publicationNote: string | null;
-  /** Rows in ClickHouse of a later edition than the verified one, because one was being written. */
+  /** Number of rows in ClickHouse of an edition after the verified one, which was being written. */
   laterRows: number;
   listed: ListedDifference[];
 }
@@ -113,7 +113,7 @@ export type ReplayErrorCode =
   | 'shadow_differs'
   | 'verify_crashed';
 
-/** Ends a fold, a verification, a rebuild or a replay. Its message names no person. */
+/** The error that ends a fold, a verification, a rebuild or a replay. Its message names no person. */
 export class ReplayError extends Error {
   override name = 'ReplayError';
   readonly code: ReplayErrorCode;
@@ -129,19 +129,17 @@ export class ReplayError extends Error {
 export const verifyLimits: VerifyLimits = {
   maxRangeRows: 200_000,
   maxListed: 100,
-  // Eleven years of daily files. A fold holds one block of each, a quarter of a megabyte.
+  // Enough for eleven years of daily files. A fold holds one block of each file in memory, a quarter of a megabyte.
   maxFiles: 4_000,
   maxOverlayRows: 1_000_000,
 };
 
-/**
- * The files of a supplier register are not in order of the numeric keys, so up to this many rows are sorted in memory.
- */
+/** Limit of a supplier register's rows, which are sorted in memory: its files are not in order of the numeric keys. */
 export const maxSupplierRows = 2_000_000;
 
 const reportEveryMs = 1_000;
 
-/** Turns row counts into progress reports, one per second. */
+/** Turns row counts into progress reports, about one per second. */
 export class Meter {
   readonly #report: (progress: VerifyProgress) => void;
   #phase: VerifyProgress['phase'] = 'files';

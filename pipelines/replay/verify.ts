@@ -30,7 +30,7 @@ const requestTimeoutMs = 600_000;
 /**
  * Compares state, names and history in ClickHouse with the change files, and the state with its publication and
  * overlay. It repairs nothing, and its memory does not grow with the register.
- * @throws ReplayError when the archive itself cannot be read; an engine's error; the signal's reason
+ * @throws ReplayError when the archive itself cannot be read; an engine's own error; the signal's reason
  */
 export async function verify(
   input: VerifyInput,
@@ -80,7 +80,7 @@ export async function verify(
   };
 }
 
-/** The change files themselves must be those that the catalogue froze, or comparing with them proves nothing. */
+/** Checks that the change files have the hashes in the catalogue. A comparison with other files would prove nothing. */
 async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: AbortSignal): Promise<void> {
   meter.begin(
     'files',
@@ -100,7 +100,7 @@ async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: 
 
 /**
  * Compares the live rows in ClickHouse with the folded change files, range by range. The overlay and the name check
- * take the same rows. Resolves with the number of rows of a later edition that it saw.
+ * take the same folded rows. Resolves with the number of rows in ClickHouse of a later edition than the verified one.
  */
 async function checkState(
   input: VerifyInput,
@@ -161,8 +161,8 @@ export type VerifyOutcome =
   | { kind: 'no_edition' };
 
 /**
- * Verifies a register's serving tables at its head. A difference counts only when the head has not moved meanwhile: an
- * edition that began during the reading replaces rows that were still to be read.
+ * Verifies a register's serving tables at its head. If the head moved meanwhile, the outcome is `on_its_way` and
+ * differences do not count, because the new edition replaces rows before they are read.
  * @throws ReplayError, ArchiveError; the signal's reason
  */
 export async function verifyRegister(

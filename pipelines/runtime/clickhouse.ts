@@ -11,8 +11,8 @@ import { inSpan } from './tracing/span.ts';
 export type { ClickHouseClient };
 
 /**
- * Settings of every insert. Two of these defaults changed between releases in 2026, so none is left to the server. The tables
- * themselves (schemas/clickhouse) make an acknowledged insert durable, by fsync_after_insert and fsync_part_directory.
+ * Settings of every insert. Two of these defaults changed between releases in 2026, so none is left to the server. An
+ * acknowledged insert is durable by fsync_after_insert and fsync_part_directory of the tables (schemas/clickhouse).
  */
 export const insertSettings = {
   async_insert: 0,
@@ -20,7 +20,7 @@ export const insertSettings = {
   deduplicate_insert: 'disable',
 } as const;
 
-/** Settings of inserts of whole batches: one thread, with a lower priority than look-ups, so that people do not wait. */
+/** Settings of inserts of whole batches: one thread with a lower priority than look-ups, so that people do not wait. */
 export const bulkInsertSettings = {
   ...insertSettings,
   max_threads: 1,
@@ -43,26 +43,26 @@ export function makeClickhouse(
     // The client's own log would write queries with their parameters, such as RUCs, to the console.
     log: { level: ClickHouseLogLevel.OFF },
     tracer: clickhouseTracer,
-    // Shorter than the server's idle timeout, so that no socket is reused while the server closes it.
+    // This is shorter than the server's idle timeout, so that no socket is reused while the server closes it.
     keep_alive: { enabled: true, idle_socket_ttl: 2_000 },
   });
 }
 
-/** The client reports errors with texts that quote queries and their RUCs: inSpan() gives the span the error's class instead. */
+/** Ignores the client's errors, whose texts quote queries and RUCs. `inSpan` records the error's class instead. */
 const silentSpan: ClickHouseSpan = { setAttributes() {}, setStatus() {}, recordException() {}, end() {} };
 
 /**
- * The client's queries as spans within the span that waits for them, with the id that ClickHouse's own query log has. A query
- * outside of any span (a readiness check, a gauge) gets none.
+ * Makes a span for each query of the client, inside the span that waits for the query. The span has the query's id in
+ * ClickHouse's own query log. A query outside of any span, such as a readiness check or a gauge, gets no span.
  */
 const clickhouseTracer: ClickHouseTracer = {
   startActiveSpan(name, options, work) {
-    // The client's stream span covers the reading of an answer, which outlives this call.
+    // The client's stream span covers the reading of an answer, which ends later than this call.
     if (trace.getActiveSpan() === undefined || name.endsWith('.stream')) return work(silentSpan);
     const done = inSpan(name, { kind: SpanKind.CLIENT, attributes: options.attributes ?? {} }, async (span) =>
       work({ ...silentSpan, setAttributes: (attributes) => void span.setAttributes(attributes) }),
     );
-    // All of the client's other operations return promises.
+    // All other operations of the client return promises.
     return done as ReturnType<typeof work>;
   },
 };

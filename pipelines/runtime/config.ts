@@ -4,8 +4,8 @@ import type { EgressPolicy } from './egress/policy.ts';
 import { parseKeyRing, SecretError } from './secrets.ts';
 
 /*
- * Blocks of configuration. Each process composes those that it uses, parses its environment once at its start, and passes the
- * result down. Fields have the names of the environment variables, so that an error names what an operator has to set.
+ * Blocks of configuration. Each process combines the blocks that it uses, parses its environment once at its start, and
+ * passes the result down. Fields have the names of environment variables, so an error names what an operator must set.
  */
 const port = z.coerce.number().int().min(0).max(65_535);
 const flag = z.enum(['0', '1', 'false', 'true']).transform((text) => text === '1' || text === 'true');
@@ -14,7 +14,7 @@ export const wholeNumber = (least: number, most: number) => z.coerce.number().in
 export const processBlock = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
   HTTP_HOST: z.string().default('127.0.0.1'),
-  /** Port of health and metrics and, in the api, of the public routes. 0 takes a free port. */
+  /** Port of the server for health and metrics, which in the api also serves the public routes. 0 takes a free port. */
   HTTP_PORT: port.default(0),
   /** How long a stop may take before the process ends anyway. */
   STOP_DEADLINE_MS: wholeNumber(1_000, 600_000).default(20_000),
@@ -28,9 +28,9 @@ export const databaseBlock = z.object({
 export const clickhouseBlock = z.object({ CLICKHOUSE_URL: z.url({ protocol: /^https?$/ }) });
 
 export const kafkaBlock = z.object({
-  /** host:port, several separated by commas */
+  /** Brokers as host:port, separated by commas. */
   KAFKA_BROKERS: z.string().regex(/^[^\s,:]+:\d+(,[^\s,:]+:\d+)*$/, 'host:port, separated by commas'),
-  /** Starts the names of topics and consumer groups, so that several installations can share a cluster. */
+  /** Prefix of the names of topics and consumer groups, so that several installations can share a cluster. */
   KAFKA_TOPIC_PREFIX: z
     .string()
     .regex(/^[a-z0-9._-]*$/)
@@ -44,9 +44,9 @@ export const temporalBlock = z.object({
 });
 
 export const archiveBlock = z.object({
-  /** Where raw publications and change files are kept: file:///folder or s3://bucket/prefix (pipelines/archive/README.md). */
+  /** Where publications and change files are kept: file:///folder or s3://bucket/prefix (see pipelines/archive). */
   ARCHIVE_URL: z.url({ protocol: /^(file|s3)$/ }),
-  /** Folder of what can be rebuilt from the archive: the index and the row store of the comparison. */
+  /** Folder of the comparison's index and row store. Both can be rebuilt from the archive. */
   WORK_DIR: z.string().min(1),
 });
 
@@ -57,10 +57,10 @@ const egressBlock = z.object({
   EGRESS_EXTRA_CA: z.string().optional(),
 });
 
-/** Settings of webhooks, on which the api, which checks their addresses, and the worker, which sends to them, must agree. */
+/** Settings of webhooks. The api checks addresses by them and the worker sends by them, so both need equal values. */
 export const webhookBlock = z.object({
   ...egressBlock.shape,
-  /** `id:base64-of-32-bytes`, separated by commas. The first key seals; the older ones after it still open. */
+  /** Keys as `id:base64-of-32-bytes`, separated by commas. The first key seals secrets; all keys open them. */
   WEBHOOK_SECRET_KEYS: z.string().transform((text, context) => {
     try {
       return parseKeyRing(text);
@@ -75,7 +75,10 @@ export const webhookBlock = z.object({
     .regex(/^[0-9]{1,5}(,[0-9]{1,5})*$/, 'port numbers, separated by commas')
     .default('443,8443')
     .transform((text) => text.split(',').map(Number)),
-  /** Where callers reach the api. Webhooks there are refused, as a delivery loop. Without it, addresses in answers are relative. */
+  /**
+   * Public address of the api. A webhook at its host is refused, because its deliveries would form a loop. Without this
+   * setting, addresses in answers are relative.
+   */
   PUBLIC_BASE_URL: z
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/\/+$/, ''))
@@ -83,15 +86,15 @@ export const webhookBlock = z.object({
 });
 
 /**
- * Settings of traces under OpenTelemetry's own names, so that an operator's knowledge of other programs holds here. The library
- * itself reads the exporter's further variables (`OTEL_EXPORTER_OTLP_COMPRESSION`, `…_CERTIFICATE`) and
- * `OTEL_RESOURCE_ATTRIBUTES`.
+ * Settings of traces. They have OpenTelemetry's own names, so an operator may know them from other programs. The
+ * library itself reads `OTEL_RESOURCE_ATTRIBUTES` and further variables of the exporter
+ * (`OTEL_EXPORTER_OTLP_COMPRESSION`, `…_CERTIFICATE`).
  */
 export const tracingBlock = z.object({
-  /** Base address of a collector that speaks OTLP over HTTP; `/v1/traces` is added. Without it there are no traces. */
+  /** Base address of a collector for OTLP over HTTP. `/v1/traces` is added to it. Without it there are no traces. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   OTEL_EXPORTER_OTLP_PROTOCOL: z.enum(['http/protobuf', 'http/json']).default('http/protobuf'),
-  /** Sent with every export: `name=value,…`, values percent-encoded. A secret, if the collector asks for a key. */
+  /** HTTP headers of every export: `name=value,…`, values percent-encoded. A secret, if the collector needs a key. */
   OTEL_EXPORTER_OTLP_HEADERS: z
     .string()
     .regex(/^\s*[^\s=,]+\s*=[^,]*(,\s*[^\s=,]+\s*=[^,]*)*$/, 'name=value, separated by commas')
@@ -118,7 +121,7 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Parses the environment by a schema. One message names every variable that is wrong; it repeats no values, because they may
+ * Parses the environment by a schema. The error's message names every wrong variable, but no values, because values may
  * be secrets.
  * @throws ConfigurationError
  */
@@ -138,9 +141,9 @@ export function parseConfiguration<Schema extends z.ZodType>(
 }
 
 /**
- * Reads the configuration of this process. A wrong one ends the process with code 1 before it opens anything; with
- * `--check-config` a right one ends it too, with code 0.
- * @param check throws for what a schema cannot express, such as two settings that exclude each other
+ * Reads the configuration of this process. If it is wrong, the process ends with code 1 before it opens anything. With
+ * `--check-config`, the process also ends when the configuration is right, with code 0.
+ * @param check throws for an error that a schema cannot express, such as two settings that exclude each other
  */
 export function readConfiguration<Schema extends z.ZodType>(
   schema: Schema,

@@ -2,17 +2,17 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'n
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-// write-file-atomic is not used: version 8 needs Node 22, and no version syncs the folder after the rename, so a power
-// cut can take back a name that the catalogue already mentions. It also takes the content as one string or buffer.
+// The library write-file-atomic is not used: version 8 needs Node 22, and it takes the content as one string or buffer.
+// No version syncs the folder after the rename, so a power cut can undo a rename that the catalogue already relies on.
 
 /**
- * Writes a file under a temporary name and gives it its own name once every byte is on the disk, so that a reader sees
- * the old file or the new one, never half of one. `write` fills the temporary file and closes it.
+ * Writes a file under a temporary name and renames it to `path` once every byte is on the disk. So a reader sees the
+ * old file or the new one, and never half a file. `write` fills the temporary file and closes it.
  *
- * If the process dies before the rename, the old file stays and the temporary one is left for its owner to sweep. If
+ * If the process dies before the rename, the old file stays, and the temporary file is left for its owner to remove. If
  * power fails between the rename and the sync of the folder, either file may be there afterwards, and it is whole. When
- * this resolves, the new file survives a power cut. An error removes the temporary file, so that a full disk is not
- * filled further by each attempt.
+ * this resolves, the new file survives a power cut. After an error the temporary file is removed, so that repeated
+ * attempts do not fill the disk.
  */
 export async function writeWholeFile<Result>(
   path: string,
@@ -29,7 +29,7 @@ export async function writeWholeFile<Result>(
   }
 }
 
-/** `writeWholeFile` for code that runs synchronously: the comparison in its child process, and the local stack. */
+/** Does the same as `writeWholeFile` for synchronous code: the comparison in its child process, and the local stack. */
 export function writeWholeFileSync<Result>(
   path: string,
   temporary: string,
@@ -45,7 +45,7 @@ export function writeWholeFileSync<Result>(
   }
 }
 
-/** The second half of `writeWholeFile`, for a file that is complete and closed: sync, rename, sync of the folder. */
+/** The second half of `writeWholeFile`, for a closed file: syncs the file, renames it, and syncs its folder. */
 export async function moveIntoPlace(temporary: string, path: string): Promise<void> {
   await syncToDisk(temporary);
   await rename(temporary, path);
@@ -85,8 +85,8 @@ export async function makeDurableFolder(folder: string): Promise<void> {
 }
 
 /**
- * A file that is written piece by piece under an attempt's name and gets its own name once it is whole. If the process
- * dies before `finish`, the attempt's file is left for its owner to sweep.
+ * A file that is written piece by piece under a temporary name and gets its own name once it is whole. If the process
+ * dies before `finish`, the temporary file is left for its owner to remove.
  */
 export class AttemptFile {
   /** Bytes appended so far. */
@@ -122,7 +122,7 @@ export class AttemptFile {
     return path;
   }
 
-  /** Closes and removes the attempt's file. Does nothing after `finish`. */
+  /** Closes and removes the temporary file. Does nothing after `finish`. */
   discard(): void {
     if (this.#state === 'finished') return;
     this.#close();

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
 export interface Health {
-  /** null: alive. Text: what is wrong, so that the supervisor restarts the process. */
+  /** Returns null when alive; otherwise what is wrong, and the supervisor restarts the process. */
   alive: () => string | null;
-  /** null: ready for work. Text: what the process waits for. */
+  /** Returns null when ready for work; otherwise what the process waits for. */
   ready: () => Promise<string | null> | string | null;
   metrics: Registry;
 }
@@ -58,7 +58,7 @@ export async function serveHealth(
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Makes the registry of a process, which is passed down; there is no global one. Metric names start with `padron_`. */
+/** Makes a process's registry of metrics. It is passed down; there is no global one. Names start with `padron_`. */
 export function makeMetrics(process: string): Registry {
   const metrics = new Registry();
   metrics.setDefaultLabels({ process });

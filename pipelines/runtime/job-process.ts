@@ -4,9 +4,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /**
- * A program of ours that runs in a process of its own, so that the caller's event loop stays free and the work's memory has a
- * limit. It reads jobs as JSON lines from standard input and writes progress and one answer per job as JSON lines to standard
- * output. It ends when its input is closed, which also happens when the caller dies.
+ * A program of ours that runs in a process of its own, so that the caller's event loop stays free and the work's memory
+ * has a limit. It reads jobs as JSON lines from standard input. It writes progress and one answer per job as JSON lines
+ * to standard output. It ends when its input is closed, which also happens when the caller dies.
  */
 export interface JobProgram {
   /** The program's main.ts. */
@@ -22,17 +22,17 @@ export interface JobMessage {
 }
 
 export interface JobEnd {
-  /** null: the program ended without an answer. */
+  /** Null when the program ended without an answer. */
   answer: JobMessage | null;
-  /** The signal that ended the program, or its exit code. */
+  /** The signal that ended the program, or its exit code. Empty when a kept process goes on running. */
   end: string;
-  /** The end of what it wrote to standard error. */
+  /** The last part of what the program wrote to standard error. */
   errorText: string;
 }
 
 /**
- * Runs one job. On abort it kills the process, waits for its end, and then rejects with the signal's reason, so that two
- * attempts at a job never run at once.
+ * Runs one job. When the signal aborts, it kills the process, waits for its end, and then rejects with the signal's
+ * reason. So two attempts at a job never run at once.
  */
 export type RunJob = (job: unknown, report: (message: JobMessage) => void, signal: AbortSignal) => Promise<JobEnd>;
 
@@ -45,8 +45,8 @@ export function inOwnProcess(program: JobProgram): RunJob {
 }
 
 /**
- * Keeps one process for many jobs, because starting one and loading its code costs more than a small job. The process starts
- * with the first job and ends after `idleMs` without one. Jobs run one after another, so the memory is that of one job.
+ * Keeps one process for many jobs, because starting one and loading its code costs more than a small job. It starts
+ * with the first job and ends after `idleMs` without a job. Jobs run one after another, so the memory is that of one.
  */
 export class KeptProcess {
   readonly #program: JobProgram;
@@ -102,7 +102,7 @@ class Running {
     }).finally(() => {
       this.isOver = true;
     });
-    // Between two jobs nothing awaits this promise, and its rejection would end this process.
+    // Between two jobs nothing awaits this promise. Without this handler, its rejection would end our own process.
     this.#ended.catch(() => {});
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#errorText = (this.#errorText + text).slice(-maxErrorCharacters);
@@ -111,7 +111,7 @@ class Running {
       const message = messageIn(line);
       if (message !== null) this.#take(message);
     });
-    // A process that dies early breaks this pipe; `ended` reports its end.
+    // A process that dies early breaks this pipe. The error is ignored, because `#ended` reports the end.
     child.stdin.on('error', () => {});
   }
 
@@ -152,7 +152,7 @@ class Running {
     this.#child.stdin.end();
   }
 
-  /** While the child works, it keeps this process from ending. */
+  /** Keeps our own process from ending while the child works. */
   #hold(isWorking: boolean): void {
     const { stdin, stdout, stderr } = this.#child;
     const held = [this.#child, ...([stdin, stdout, stderr] as unknown as Socket[])];
@@ -160,7 +160,7 @@ class Running {
   }
 }
 
-/** null: a line that a library wrote. */
+/** Returns the message in a line, or null for a line that a library wrote. */
 function messageIn(line: string): JobMessage | null {
   try {
     const message = JSON.parse(line) as Partial<JobMessage> | null;

@@ -1,7 +1,7 @@
 import { Kafka, type logCreator, logLevel } from 'kafkajs';
 import { describeError, type Logger } from './log.ts';
 
-/** A kafkajs client that sets every default we rely on and logs into our log. */
+/** Makes a kafkajs client. It sets every default that we rely on, and writes into our log. */
 export function makeKafka(brokers: string, clientId: string, log: Logger): Kafka {
   return new Kafka({
     clientId,

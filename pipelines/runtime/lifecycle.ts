@@ -6,8 +6,8 @@ interface Component {
 }
 
 /**
- * Starts a process in order, stops it in reverse under a deadline, and is the one exit path for signals, failures and bugs.
- * Each component adds its stop as soon as it runs, so a start that fails half way stops what had started.
+ * Starts components in order and stops them in reverse, within a deadline. Signals, failures and bugs all end the
+ * process here. Each component adds its stop as soon as it runs, so a start that fails half way stops what had started.
  */
 export class Lifecycle {
   readonly #components: Component[] = [];
@@ -24,7 +24,7 @@ export class Lifecycle {
     this.#components.push({ name, stop });
   }
 
-  /** Stops all components in reverse. One that fails to stop is logged, and the others stop all the same. */
+  /** Stops all components in reverse order. If one fails to stop, this is logged and the others stop all the same. */
   stop(): Promise<void> {
     this.#stopping ??= (async () => {
       for (const { name, stop } of this.#components.reverse()) {
@@ -69,8 +69,9 @@ export class Lifecycle {
 }
 
 /**
- * Runs `work` every `everyMs`, never twice at once. A failed run is logged under `name`, and the next one tries again. Returns
- * the stop, which aborts the signal and waits for the current run. @param first whether the first run waits for `everyMs`
+ * Runs `work` every `everyMs`, never twice at once. A failed run is logged under `name`, and the next run tries again.
+ * Returns a function that stops this: it aborts the signal and waits for the current run.
+ * @param first whether the first run starts at once or after `everyMs`
  */
 export function startRepeating(
   name: string,

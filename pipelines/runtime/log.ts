@@ -5,8 +5,8 @@ import { traceLogFields } from './tracing/span.ts';
 export type { Logger };
 
 /**
- * Makes a log of JSON lines on standard output. Fields that may hold a secret or a person's name are redacted here. Callers
- * mask RUCs themselves (schemas/ruc.ts), because a RUC may be part of any text.
+ * Makes a log of JSON lines on standard output. Fields that may hold a secret or a person's name are redacted here.
+ * Callers mask RUCs themselves (schemas/ruc.ts), because a RUC may be part of any text.
  */
 export function makeLogger(process: string, level: string): Logger {
   const secret = ['authorization', 'token', 'secret', 'secreto', 'password', 'cookie', 'nombre', 'razon_social'];
@@ -25,9 +25,9 @@ export function makeLogger(process: string, level: string): Logger {
 }
 
 /**
- * Logs an error's name, code, message and stack, and none of its other properties, in which engines quote rows and parameters.
- * ClickHouse quotes them in its message too, so only its error's code and name are logged. JSON.parse quotes its input in its
- * message, so only its error's place is logged.
+ * Returns what may be logged about an error: its name, code, message and stack. Engines quote rows and parameters in an
+ * error's other properties. ClickHouse quotes them in the message too, so only the name, code and type of its errors
+ * are logged. JSON.parse quotes its input in the message, so only the name and place of its errors are logged.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ClickHouseError) return { name: 'ClickHouseError', code: error.code, type: error.type };
@@ -53,9 +53,10 @@ function framesOf({ stack = '' }: Error): string {
 const flushEveryMs = 100;
 
 /**
- * Makes the log for one line per request or message. With thousands of lines a second, writing each at once and searching it
- * for secrets would cost more than the line itself: it writes blocks, at the latest after `flushEveryMs`, and redacts nothing.
- * So callers name every field and log no free text. A kill -9 loses what was not flushed. Call `stop` before the process ends.
+ * Makes the log for one line per request or message. With thousands of lines a second, writing each line at once and
+ * searching it for secrets would cost more than the line itself. So this log writes blocks, at the latest after
+ * `flushEveryMs`, and redacts nothing: callers name every field and log no free text. A kill -9 loses lines that were
+ * not flushed. Call `stop` before the process ends.
  */
 export function makeLineLogger(process: string, level: string): { log: Logger; stop: () => void } {
   const destination = pino.destination({ fd: 1, sync: true, minLength: 8_192 });

@@ -4,27 +4,27 @@ import { ConfigurationError } from './config.ts';
 
 /** Mail is off unless SMTP_URL is set. */
 export const mailBlock = z.object({
-  /** `smtp://user:password@host:port`, or `smtps:` for TLS from the first byte. */
+  /** The mail server: `smtp://user:password@host:port`, or `smtps:` for TLS from the first byte. */
   SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
   /** Sender's address, for example avisos@example.pe. */
   SMTP_FROM: z.email().optional(),
-  /** `required` sends nothing to a server without TLS. `off` is for a relay on the same machine or a private network. */
+  /** `required` sends no mail to a server without TLS. `off` is for a relay on this machine or a private network. */
   SMTP_TLS: z.enum(['required', 'off']).default('required'),
 });
 
 export interface Mail {
-  /** The same for every attempt, so that a mail which arrives twice is recognised. Letters, digits, dashes. */
+  /** An id of letters, digits and dashes. Every attempt has the same, so that a repeated mail is recognised. */
   id: string;
   to: string;
   subject: string;
   text: string;
 }
 
-/** Its message holds the error's class and the server's number, never an address or the server's text. */
+/** The error of a failed mail. Its message holds a class and the server's number, but no address or server's text. */
 export class MailError extends Error {
   override name = 'MailError';
   readonly code: 'mail_refused' | 'mail_failed';
-  /** False: the server will never accept mail for this address. */
+  /** False when the server will never accept mail for this address. */
   readonly retryable: boolean;
 
   constructor(code: MailError['code'], reason: string) {
@@ -40,9 +40,9 @@ export interface Mailer {
 }
 
 /**
- * Makes a mailer over one SMTP server. It opens a connection per mail, because mails are few. null: mail is off.
+ * Makes a mailer of one SMTP server, or null when mail is off. It connects for each mail, because mails are few.
  * @param ca PEM text of certificate authorities to trust instead of the usual ones
- * @throws ConfigurationError when there is a server and no sender
+ * @throws ConfigurationError when SMTP_URL is set and SMTP_FROM is not
  */
 export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mailer | null {
   if (config.SMTP_URL === undefined) return null;
@@ -64,7 +64,7 @@ export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mai
     greetingTimeout: 10_000,
     socketTimeout: 20_000,
     dnsTimeout: 5_000,
-    // Our mails are plain text, and no part of it may make the library read a file or an address.
+    // Our mails are plain text. No part of a mail may make the library read a file or fetch an address.
     disableFileAccess: true,
     disableUrlAccess: true,
     logger: false,
@@ -82,7 +82,7 @@ export function makeMailer(config: z.output<typeof mailBlock>, ca?: string): Mai
   };
 }
 
-/** A refusal of the recipient with 500 or above is final. Everything else, such as a wrong password, may be repaired. */
+/** A refusal of the recipient with 500 or above is final. Other failures, such as a wrong password, can be repaired. */
 function mailError(error: unknown): MailError {
   const { code = 'ESOCKET', responseCode } = error as { code?: string; responseCode?: number };
   const reason = responseCode === undefined ? code : `${code} ${responseCode}`;

@@ -6,8 +6,8 @@ import { currentViews } from '../../schemas/clickhouse/current-views.ts';
 import { makeClickhouse } from './clickhouse.ts';
 
 /*
- * Numbered forward-only migrations, applied by maintained libraries. Every statement is repeatable, so a run that died half
- * way is run again. Two runs at once are safe: in PostgreSQL by an advisory lock, in ClickHouse as migrateClickhouse() says.
+ * Applies numbered forward-only migrations by maintained libraries. Every statement is repeatable, so a run that died
+ * half way is run again. Two runs at once are safe: PostgreSQL has a lock; for ClickHouse see `migrateClickhouse`.
  */
 const folder = (engine: string) => fileURLToPath(new URL(`../../schemas/${engine}`, import.meta.url));
 
@@ -16,7 +16,7 @@ class MigrationError extends Error {
   readonly code = 'migration_failed';
 }
 
-/** Applies schemas/postgres, each file in one transaction. Returns the files that were new. */
+/** Applies the files in schemas/postgres, each in one transaction. Returns the names of the files that were new. */
 export async function migratePostgres(databaseUrl: string): Promise<string[]> {
   const silent = () => {};
   const applied = await runner({
@@ -32,15 +32,16 @@ export async function migratePostgres(databaseUrl: string): Promise<string[]> {
   return applied.map((migration) => migration.name);
 }
 
-/** A migration may copy a table. Two million rows took 40 s on a busy machine. */
+/** This is long because a migration may copy a table: two million rows took 40 s on a busy machine. */
 const migrationTimeoutMs = 600_000;
 const pingTimeoutMs = 10_000;
 
 /**
- * Applies schemas/clickhouse, then makes the views of all registers anew. It makes the database if it is missing, and refuses a
- * file that was changed after it had been applied. ClickHouse has no lock: two runs at once both execute statements with IF NOT
- * EXISTS and both record the version, which the next run reads as one. One of them may meet a table that the other's later file
- * has dropped, so a failed run is repeated once, and the repeat starts after what the other has recorded.
+ * Applies the files in schemas/clickhouse, then makes the views of all registers anew. It makes the database if it is
+ * missing, and refuses a file that was changed after it had been applied. ClickHouse has no lock, so two runs at once
+ * both execute the statements, which have IF NOT EXISTS. Both record the version, and the next run reads the two
+ * records as one. One run may miss a table that a later file of the other run has dropped. So a failed run is repeated
+ * once, and the repeat starts after the versions that the other run has recorded.
  * @throws MigrationError with the library's or the engine's own message; the connection's error when nothing answers
  */
 export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
@@ -52,8 +53,8 @@ export async function migrateClickhouse(clickhouseUrl: string): Promise<void> {
 async function applyFiles(clickhouseUrl: string): Promise<void> {
   const url = new URL(clickhouseUrl);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
-  // The library runs in a process of its own, because it ends its process when a statement fails. It gets the password by the
-  // environment, because a command line is visible to everyone on the machine.
+  // The library runs in a process of its own, because it ends its process when a statement fails. It gets the password
+  // by the environment, because a command line is visible to everyone on the machine.
   const child = spawn(process.execPath, [program, 'migrate'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: migrationTimeoutMs,
@@ -80,7 +81,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
   if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${withoutColours(output)}`);
 }
 
-/** Checks the connection first, since the library reports a lost one in twenty lines. @throws the connection's own error */
+/** Checks the connection, because the library reports a lost one in twenty lines. @throws the connection's own error */
 async function requireAnswer(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
   const answer = await client.ping();
@@ -88,7 +89,7 @@ async function requireAnswer(clickhouseUrl: string): Promise<void> {
   if (!answer.success) throw answer.error;
 }
 
-/** Dying between two views leaves old and new ones, which can all be read; the next run makes the rest. */
+/** If the process dies between two views, old and new views can all be read, and the next run makes the rest. */
 async function makeViews(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', {
     requestTimeoutMs: migrationTimeoutMs,

@@ -7,14 +7,14 @@ const firstRetryMs = 500;
 const maxRetryMs = 2_000;
 
 /**
- * PostgreSQL notifications (LISTEN) of some channels, over one connection of the pool that is made again whenever it breaks.
- * Notifications sent meanwhile are lost, so a notification is a hint: every listener must also find its work without one.
+ * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. When it breaks, it is made again.
+ * Meanwhile notifications are lost, so each is only a hint: every listener must also find its work without one.
  */
 export class Notifications {
   readonly #pool: Pool;
   readonly #channels: readonly string[];
   readonly #log: Logger;
-  /** Event names are a channel, or a channel and a payload with a slash between. */
+  /** An event's name is a channel, or a channel and a payload with a slash between them. */
   readonly #listeners = new EventEmitter().setMaxListeners(0);
   readonly #stopping = new AbortController();
   readonly #stopped = new Promise<void>((resolve) => {
@@ -23,7 +23,7 @@ export class Notifications {
   #running: Promise<void> = Promise.resolve();
   #isConnected = false;
 
-  /** @param channels their names go into the statement as they are */
+  /** @param channels names that go into the SQL statement unchanged */
   constructor(pool: Pool, channels: readonly string[], log: Logger) {
     this.#pool = pool;
     this.#channels = channels;
@@ -31,8 +31,8 @@ export class Notifications {
   }
 
   /**
-   * Calls `onNotified` for every notification with this payload, and each time the connection is made, because notifications
-   * may have been lost before it. Returns the function that ends this.
+   * Calls `onNotified` for every notification with this payload. Also calls it each time the connection is made,
+   * because notifications may have been lost before. Returns a function that ends the calls.
    */
   listen(channel: string, payload: string, onNotified: () => void): () => void {
     const name = `${channel}/${payload}`;
@@ -75,7 +75,7 @@ export class Notifications {
     }
   }
 
-  /** Resolves when this process stops, rejects when the connection cannot be made or is lost. */
+  /** Resolves when this object is stopped. Rejects when the connection cannot be made or is lost. */
   async #listenUntilLost(): Promise<void> {
     const client = await this.#pool.connect();
     try {
@@ -95,7 +95,7 @@ export class Notifications {
       });
       await Promise.race([listening, lost, this.#stopped]);
     } finally {
-      // The connection is closed, not given back: its next user would go on receiving notifications.
+      // The connection is closed and not given back to the pool: its next user would still receive notifications.
       client.removeAllListeners('notification');
       client.release(true);
     }

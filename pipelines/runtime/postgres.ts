@@ -2,10 +2,10 @@ import { Pool, type PoolClient, types } from 'pg';
 
 export type { Pool, PoolClient };
 
-/** For functions that run one statement, inside a transaction or outside one. */
+/** A pool or one connection, for functions that run one statement inside or outside a transaction. */
 export type Queryable = Pick<Pool | PoolClient, 'query'>;
 
-// bigint columns hold ids, counts and offsets far below 2^53; dates stay text (YYYY-MM-DD), never a local midnight.
+// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text (YYYY-MM-DD), not a local midnight.
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('a bigint of the database does not fit a safe integer');
@@ -14,10 +14,10 @@ types.setTypeParser(types.builtins.INT8, (text) => {
 types.setTypeParser(types.builtins.DATE, (text) => text);
 
 const statementTimeoutMs = 60_000;
-/** A server that has not ended a statement this long after its timeout hangs: the client gives up the connection. */
+/** If a statement has not ended this long after its timeout, the server hangs, and the client closes the connection. */
 const silenceMs = 5_000;
 
-/** Makes a connection pool that sets every default we rely on. @param timeoutMs of a statement */
+/** Makes a connection pool that sets every default that we rely on. @param timeoutMs limit of one statement */
 export function makePool(databaseUrl: string, name: string, size: number, timeoutMs = statementTimeoutMs): Pool {
   const pool = new Pool({
     connectionString: databaseUrl,
@@ -25,26 +25,25 @@ export function makePool(databaseUrl: string, name: string, size: number, timeou
     max: size,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    // A session caches plans and table facts, which grow with every day's new partitions.
+    // A session caches plans and facts about tables. This cache grows with the new partitions of every day.
     maxLifetimeSeconds: 3_600,
     statement_timeout: timeoutMs,
     query_timeout: timeoutMs + silenceMs,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
   });
-  // The pool replaces an idle connection that the server closed. Without a listener its error would end the process.
+  // The pool replaces an idle connection that the server closed. Without a listener, this error would end the process.
   pool.on('error', () => {});
   return pool;
 }
 
-/** Runs `work` in one transaction. */
 export async function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  // A connection that breaks between two queries reports it only here. Without a listener its error would end the process.
+  // Only this event reports a connection that breaks between two queries. Without a listener it would end the process.
   const noteBroken = (error: Error) => {
     broken = error;
   };
@@ -55,7 +54,7 @@ export async function inTransaction<Result>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    // A hanging server would not answer a ROLLBACK either.
+    // A server that hangs would not answer a ROLLBACK either.
     if (isSilence(error)) broken = error as Error;
     else await client.query('ROLLBACK').catch(noteBroken);
     throw error;
@@ -65,14 +64,14 @@ export async function inTransaction<Result>(
   }
 }
 
-/** Whether the client gave up a statement: its outcome is unknown, and its connection is unusable. */
+/** Whether the client gave up a statement. Its outcome is then unknown, and its connection cannot be used again. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /**
- * Locks the account's row until the transaction ends, so that one call at a time counts a limit and uses it. FOR UPDATE would
- * also block writers of rows that only point to the account, such as events.
+ * Locks the account's row until the transaction ends, so that only one call at a time counts a limit and uses it. FOR
+ * UPDATE would also block writers of rows that only point to the account, such as events.
  */
 export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {
   await client.query('SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE', [accountId]);

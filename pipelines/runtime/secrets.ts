@@ -1,12 +1,12 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Keys for secrets at rest. A secret is sealed by AES-256-GCM with its owner's id as additional data, so a sealed secret that
- * is copied to another row does not open. Its bytes are a nonce of 12, a tag of 16, and the ciphertext; the sealing key's id
- * is stored beside them (key_id).
+ * Keys that encrypt stored secrets. A secret is sealed by AES-256-GCM with its owner's id as additional data, so a
+ * sealed secret that is copied to another row cannot be opened. The sealed bytes are a nonce of 12 bytes, a tag of 16
+ * bytes, and the ciphertext. The sealing key's id is stored beside them (key_id).
  */
 export interface KeyRing {
-  /** The first key seals; all of them open. */
+  /** The keys by their ids. The first key seals secrets; all keys open them. */
   keys: ReadonlyMap<string, Buffer>;
   sealingKeyId: string;
 }
@@ -31,7 +31,7 @@ const tagBytes = 16;
 
 /**
  * Reads `id:base64-of-32-bytes[,older…]` (WEBHOOK_SECRET_KEYS).
- * @throws SecretError, which repeats no key material
+ * @throws SecretError, whose message repeats no key material
  */
 export function parseKeyRing(text: string): KeyRing {
   const keys = new Map<string, Buffer>();

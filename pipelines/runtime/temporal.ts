@@ -6,7 +6,7 @@ export async function makeTemporal(address: string, namespace: string): Promise<
   return new Client({ connection, namespace });
 }
 
-/** Connects with the first call, so that a process that rarely uses Temporal starts without it. */
+/** Makes a client that connects at its first call, so that a process that rarely uses Temporal starts without it. */
 export function makeLazyTemporal(address: string, namespace: string): Client {
   return new Client({ connection: Connection.lazy({ address, connectTimeout: 5_000 }), namespace });
 }

@@ -2,13 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 import type { PreparedChunk } from './producer/records.ts';
 
-/**
- * Reads a topic's offsets, in order of partition, without a consumer. Offsets are numbers: they stay far below 2^53.
- */
+/** Reads a topic's offsets without a consumer; results are in order of partition. Offsets stay far below 2^53. */
 export interface StreamOffsets {
-  /** The offset after the last record. */
+  /** The offset after the last record of each partition. */
   ends(topic: string): Promise<readonly number[]>;
-  /** The next offset that the group would read; 0 when it has committed nothing. */
+  /** The next offset of each partition that the group would read; 0 when the group has committed nothing there. */
   committed(group: string, topic: string): Promise<readonly number[]>;
   close(): Promise<void>;
 }
@@ -38,8 +36,8 @@ const settleWaitMs = 15_000;
 const settlePollMs = 200;
 
 /**
- * Retries while the broker has no coordinator or leader yet. A broker has none for some seconds after its start, or
- * when it first meets a group or a topic, and the client leaves the retry to its caller.
+ * Repeats a call while the broker has no coordinator or leader yet. A broker has none for some seconds after its start,
+ * or when a group or a topic is new. The client does not repeat these calls itself.
  */
 async function untilSettled<Result>(call: () => Promise<Result>): Promise<Result> {
   const deadline = Date.now() + settleWaitMs;
@@ -73,8 +71,8 @@ function givenPartition({ message }: PartitionerArgs): number {
 
 /**
  * An idempotent producer that sends one request at a time. When a send finally fails, the next send uses a new
- * producer: the client reuses the sequence numbers of a failed send, and if the broker had in fact appended it, it
- * would drop the next, different records with the same numbers as repeats.
+ * producer, because the old one would use the sequence numbers of the failed send again. If the broker had in fact
+ * appended the failed send, it would take the next, different records for repeats and drop them.
  */
 export class KafkaChunkSender {
   readonly #kafka: Kafka;
@@ -88,13 +86,13 @@ export class KafkaChunkSender {
 
   /**
    * Resolves when all in-sync replicas have the records.
-   * @throws StreamError when it is not known whether the broker has them. The caller must send them again, so readers may
-   * see them twice.
+   * @throws StreamError when it is unknown whether the broker has them. The caller must send them again, and readers
+   * may then see them twice.
    */
   async send(topic: string, messages: Message[]): Promise<void> {
     try {
       this.#producer ??= await this.#connect();
-      // With acks -1 every in-sync replica has the chunk. Idempotence requires it too.
+      // With acks -1 the broker answers once every in-sync replica has the chunk. Idempotence requires -1 too.
       await this.#producer.send({ topic, messages, acks: -1, timeout: this.#requestTimeoutMs });
     } catch (error) {
       const producer = this.#producer;
@@ -107,7 +105,7 @@ export class KafkaChunkSender {
     }
   }
 
-  /** Sends records that are already encoded. The caller may change the chunk once this has ended. */
+  /** Sends records that are already encoded. The caller must not change the chunk before this has ended. */
   sendPrepared(topic: string, chunk: PreparedChunk): Promise<void> {
     return this.send(topic, chunk.asMessages());
   }
@@ -131,8 +129,8 @@ export class KafkaChunkSender {
 }
 
 /**
- * Marks a record that was produced before. State and history take it like any other, since its key and version are the
- * same; watch ignores it, so that nobody is notified twice.
+ * Header of a record that was produced before and is sent again. The consumers of state and history take it like any
+ * other, because its key and version are the same. The consumer `watch` ignores it, so that nobody is notified twice.
  */
 export const replayHeader = 'replay';
 

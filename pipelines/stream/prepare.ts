@@ -23,18 +23,16 @@ export interface SchemaIds {
   editions: number;
 }
 
-/**
- * Deploy step after the migrations: makes the register's row, its schemas and its topics. Run it again after a death.
- */
+/** Makes the register's row, schemas and topics, as a deployment's step after the migrations. It can be repeated. */
 export async function prepareStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
   const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const archive = new SchemaArchive(archiveUrl);
   await ensureHead(pool, register);
   const outputs = outputsOf(prefix, register);
-  // Check first: nothing may be added to a registry that lost its schemas and was filled again.
+  // This check comes first: nothing may be added to a registry that lost its schemas and was filled again.
   await checkSchemas(archive, registry, prefix, register);
   const ids = await registerSchemas(registry, outputs);
-  // A death before this leaves an id that no record uses yet. The repeat gets the same id and archives it.
+  // If the process dies before this, the registry has ids that no record uses. The repeat archives the same ids.
   for (const { subject, schema } of outputs) await archive.put(subject, ids.get(subject)!, schemaText(schema));
   const { partitions } = await readHead(pool, register);
   await ensureTopics(kafka, { prefix, register, partitions });
@@ -53,8 +51,8 @@ export async function checkStreams(dependencies: StreamDependencies): Promise<Re
 }
 
 /**
- * Does the first register alone and then the others at once. All editions topics share one schema, and a registry may
- * refuse a new schema that several callers register at the same time.
+ * Runs `work` for the first register alone, and then for the others at once. All editions topics share one schema, and
+ * a registry may refuse a new schema that several callers register at the same time.
  */
 async function forEachRegister(
   work: (register: RegisterName) => Promise<SchemaIds>,
@@ -69,8 +67,8 @@ async function forEachRegister(
 }
 
 /**
- * A process calls this at its start. It refuses topics with other settings, a registry that disagrees with the archive,
- * columns that disagree with the stored rows, and schemas that are not registered.
+ * Checks a register's stream when a process starts. It refuses topics with other settings, a registry that disagrees
+ * with the archive, columns that disagree with the stored rows, and schemas that are not registered.
  * @throws StreamError
  */
 export async function checkStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
@@ -100,8 +98,8 @@ async function checkSchemas(
 }
 
 /**
- * Checks that today's column positions fit the rows of every release that wrote any, a later one included: an older
- * release may be started again.
+ * Checks that this release's column positions fit the rows that every release has stored. Later releases count too,
+ * because an older release may be started again.
  * @throws StreamError `columns_moved`
  */
 export function checkColumns(

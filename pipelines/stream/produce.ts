@@ -23,7 +23,7 @@ import { changesOutput, editionsOutput, type Output } from './topics.ts';
 export interface ProduceDependencies {
   pool: Pool;
   kafka: Kafka;
-  /** The client's brokers as host:port, separated by commas. The producer process connects by itself. */
+  /** Brokers as host:port, separated by commas. The producer runs in its own process and makes its own connection. */
   brokers: string;
   offsets: StreamOffsets;
   registry: SchemaRegistry;
@@ -36,29 +36,29 @@ interface ProduceInput {
   edition: number;
   /** Local path of the change file that the edition was frozen with. */
   changeFile: string;
-  /** The last report of an earlier run that did not finish. Without it the run begins at the beginning. */
+  /** The last report of an earlier run that did not finish. Without it the run begins with the first block. */
   acknowledged?: Acknowledged;
-  /** Whether the log lost this edition (editionsToRepublish), so that it is produced once more. */
+  /** Whether Kafka lost this edition (see `editionsToRepublish`), so that it is produced once more. */
   again?: boolean;
-  /** Runs the job elsewhere than in a process of its own. */
+  /** Runs the producer job. By default it runs in a process of its own. */
   run?: RunJob;
 }
 
-/** How far a run had come. */
+/** How many blocks of the change file Kafka acknowledged in a run. */
 export interface Acknowledged {
   acknowledgedBlocks: number;
-  /** Where the log ended in each partition when it had these blocks. */
+  /** The end offset of each partition when Kafka had these blocks. */
   logEnds: readonly number[];
 }
 
-/** `logEnds` is missing when Kafka did not answer. A later run cannot continue from such a report. */
+/** `logEnds` is missing when Kafka did not answer. A later run cannot continue from a report without it. */
 type ProduceProgress = ProducerProgress & Partial<Pick<Acknowledged, 'logEnds'>>;
 
 export interface ProduceOutcome extends ProducerDone {
   endOffsets: number[];
 }
 
-/** A topic with one partition gets a chunk as one batch, so a chunk must stay far below maxMessageBytes. */
+/** In a topic with one partition a chunk becomes one batch, so it must stay far below maxMessageBytes in topics.ts. */
 const produceLimits = {
   rowsPerChunk: 5_000,
   bytesPerChunk: 4 * 1024 * 1024,
@@ -67,9 +67,9 @@ const produceLimits = {
 } as const;
 
 /**
- * Sends a frozen edition's change file to Kafka in a child process, records where the edition ends in each partition,
- * writes its record into the editions topic, and marks it `publicada`. Every step can be repeated: readers take
- * repeated records as one.
+ * Sends a frozen edition's change file to Kafka in a child process. Then it records where the edition ends in each
+ * partition, writes the edition's record into the editions topic, and marks the edition `publicada`. Every step can be
+ * repeated, because readers take repeated records as one.
  * @throws StreamError; an aborted signal's reason
  */
 export async function produceEdition(
@@ -81,15 +81,14 @@ export async function produceEdition(
   const { pool, offsets, prefix, log } = dependencies;
   const { register, edition } = input;
   const row = await knownEdition(pool, register, edition);
-  // After a death here these editions have no recorded end, so editionsToRepublish finds all of them again.
+  // If the process dies after this, these editions have no recorded end. `editionsToRepublish` finds them all again.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
   const reports = withLogEnds(offsets, topic, report);
   const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
   const done = await sending.finally(reports.end);
-  // A death before the offsets are recorded makes the repeat send everything again. No reader waits for this edition
-  // yet.
+  // If the process dies before the offsets are recorded, all is sent again. No reader waits for this edition yet.
   const ends = await offsets.ends(topic);
   const recorded = ends.map((end, partition) => ({
     partition,
@@ -97,7 +96,7 @@ export async function produceEdition(
     end_offset: end,
   }));
   await recordEditionPartitions(pool, register, edition, recorded);
-  // After a death here the repeat writes a second record, which readers take as the same edition.
+  // If the process dies after this line, the repeat writes a second record, which readers take as the same edition.
   await sendEditionRecord(dependencies, row, recorded);
   await inTransaction(pool, (client) => recordPublished(client, register, edition));
   log.info({ register, edition, rows: done.rows, endOffsets: ends, cpuSeconds: done.cpuSeconds }, 'edition produced');
@@ -105,8 +104,8 @@ export async function produceEdition(
 }
 
 /**
- * Number of blocks that need not be sent again. A broker that lost power may have lost acknowledged records, so they
- * count only while the log still reaches as far as it did. Otherwise their rows would be missing for ever.
+ * Returns the number of blocks that need not be sent again. A broker that lost power may have lost acknowledged
+ * records, so blocks count only while the log reaches as far as it did. Otherwise their rows would be missing for ever.
  */
 async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: Acknowledged): Promise<number> {
   if (acknowledged === undefined) return 0;
@@ -115,9 +114,7 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
   return logEnds.every((end, partition) => (ends[partition] ?? 0) >= end) ? acknowledgedBlocks : 0;
 }
 
-/**
- * Adds the log's ends to each report, read after the report's blocks were acknowledged. Reports nothing after `end`.
- */
+/** Adds to each report the partitions' ends, read after its blocks were acknowledged. Reports nothing after `end`. */
 function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;
   return {
@@ -170,8 +167,8 @@ async function sendChangeFile(
 }
 
 /**
- * Registry id of the schema in the change file. A file that an earlier release froze is produced with that release's
- * schema. @throws StreamError `schema_missing`
+ * Finds the registry id of the schema in the change file. A file of an earlier release keeps that release's schema.
+ * @throws StreamError `schema_missing`
  */
 async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFile: string): Promise<number> {
   const file = await openChangeFile(changeFile);
@@ -179,7 +176,7 @@ async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFi
   return registry.idOf(output.subject, file.header.metadata['avro.schema'] ?? '');
 }
 
-/** Writes the record that this edition is complete. Its key is the number, so that readers recognise a repeat. */
+/** Writes the record that marks this edition as complete. Its key is the number, so that readers recognise a repeat. */
 async function sendEditionRecord(
   dependencies: ProduceDependencies,
   row: Edition,
@@ -216,9 +213,9 @@ async function publicationHash(pool: Pool, row: Edition): Promise<string | null>
 }
 
 /**
- * Sends an edition's change file into its changes topic once more, with the header `replay` on each record, and records
- * nothing in the catalogue. Repeatable: a death half way leaves some records twice, which readers take as one.
- * @throws StreamError `edition_not_announced` while watch still has to read the records that are there already
+ * Sends an edition's change file into its changes topic once more, with the header `replay` on each record. It changes
+ * nothing in the catalogue. If the process dies half way, some records are there twice, and readers take them as one.
+ * @throws StreamError `edition_not_announced` while the consumer `watch` has not written all events of the edition
  */
 export async function replayEdition(
   dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,

@@ -12,9 +12,9 @@ interface ProgressDependencies {
 }
 
 /**
- * Whether the group has committed everything up to the edition's end, in every partition. False before the edition is
- * produced, and also when the group is beyond the log's end: the log then lost records, and the group may not have read
- * those that replaced them.
+ * Whether the consumer group has committed everything up to the edition's end in every partition. The result is false
+ * before the edition is produced. It is also false when the group has committed past the end of the log: then the log
+ * lost records, and the group may not have read the records that replaced them.
  */
 export async function groupPassed(
   { pool, offsets, prefix }: ProgressDependencies,
@@ -31,7 +31,7 @@ export async function groupPassed(
   return logEnds.every((end, partition) => (committed[partition] ?? 0) <= end);
 }
 
-/** Editions that Kafka lost (a wiped or cut log), oldest first. Each must be produced again from its change file. */
+/** Editions that Kafka lost with a wiped or cut log, oldest first. Each must be produced again from its change file. */
 export async function editionsToRepublish(
   { pool, offsets, prefix }: ProgressDependencies,
   register: RegisterName,
@@ -46,10 +46,11 @@ interface MaterialisedDependencies extends ProgressDependencies {
 const countLimits = { max_threads: 1, max_memory_usage: String(512 * 1024 * 1024), max_execution_time: 120 } as const;
 
 /**
- * Whether the state in ClickHouse is this edition's: `materialize` has committed past its end in every partition, and
- * as many rows have its version as the catalogue counts changes, for corrections too. Call it before a later edition is
- * produced, which gives rows its own version.
- * @throws StreamError `materialised_count_differs` when rows are missing or too many, which waiting does not repair
+ * Whether ClickHouse has the complete state of this edition. The group `materialize` must have committed past the
+ * edition's end in every partition, and the number of rows with the edition's version must equal the number of changes
+ * in the catalogue. Both hold for corrections too. Call this before a later edition is produced, because a later
+ * edition gives rows its own version.
+ * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(
   dependencies: MaterialisedDependencies,
@@ -71,9 +72,7 @@ export async function checkMaterialised(
   );
 }
 
-/**
- * Number of distinct keys at a version. It is counted in the table's own order, with only the current key in memory.
- */
+/** Counts the distinct keys at a version in the table's own order, so that only one key is in memory at a time. */
 export async function countAtVersion(
   clickhouse: ClickHouseClient,
   register: RegisterName,

@@ -3,14 +3,18 @@ import { schemaText } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 import type { Output } from './topics.ts';
 
-// The import names the client's module because the package's entry also loads encryption clients of three clouds, which
-// costs 1 s and 50 MB per process.
+// The first import names a module inside the package. The package's entry would also load encryption clients of three
+// clouds and cost 1 s and 50 MB per process.
 
-/** The calls of the registry that we use. It only stores schemas and gives ids; encoding and decoding are ours. */
+/** The registry calls that we use. The registry only stores schemas and gives ids; our own code encodes and decodes. */
 export interface SchemaRegistry {
-  /** Sets the subject to FULL_TRANSITIVE, then registers. Repeatable. @throws StreamError `schema_incompatible` */
+  /**
+   * Sets the subject's compatibility to FULL_TRANSITIVE, registers the schema and resolves with its id. A repeat
+   * resolves with the same id.
+   * @throws StreamError `schema_incompatible`
+   */
   register(subject: string, schema: string): Promise<number>;
-  /** The id of exactly this schema. @throws StreamError `schema_missing` */
+  /** Resolves with the id of exactly this schema. @throws StreamError `schema_missing` */
   idOf(subject: string, schema: string): Promise<number>;
   /** @throws StreamError `schema_missing` */
   textOf(subject: string, id: number): Promise<string>;
@@ -55,7 +59,7 @@ async function guard<Result>(subject: string, call: () => Promise<Result>): Prom
   }
 }
 
-/** Deploy step: registers each output's schema. Resolves with the ids by subject. */
+/** Registers the schema of each output when a release is deployed. Resolves with the ids by subject. */
 export async function registerSchemas(
   registry: SchemaRegistry,
   outputs: readonly Output[],
@@ -65,12 +69,11 @@ export async function registerSchemas(
   return ids;
 }
 
-/** The id under which the output's current schema is registered. */
 export function schemaIdFor(registry: SchemaRegistry, output: Output): Promise<number> {
   return registry.idOf(output.subject, schemaText(output.schema));
 }
 
-/** Whether two texts are the same schema: the registry may return a schema in another layout. */
+/** Whether two texts are the same schema. The registry may return a schema in another layout. */
 export function sameSchema(one: string, other: string): boolean {
   return JSON.stringify(sorted(JSON.parse(one))) === JSON.stringify(sorted(JSON.parse(other)));
 }

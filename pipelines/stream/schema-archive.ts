@@ -12,9 +12,9 @@ export interface ArchivedSchema {
 const ending = '.avsc';
 
 /**
- * The id→schema map, archived beside the change files. A record in Kafka names its schema by an id that only the
- * registry knows. A registry that was lost and filled again may give that id to another schema, and every old record
- * would be misread. So each start compares the registry with this archive.
+ * Archives the schema of every registry id beside the change files. A record in Kafka names its schema only by this id.
+ * If a registry is lost and filled again, it may give the id to another schema, and every old record would be misread.
+ * So each start of a process compares the registry with this archive.
  */
 export class SchemaArchive {
   readonly #archiveUrl: string;
@@ -24,7 +24,7 @@ export class SchemaArchive {
     this.#archiveUrl = archiveUrl;
   }
 
-  /** Archives an id's schema once. @throws StreamError `schema_differs` when the id has another schema there */
+  /** Archives an id's schema once. @throws StreamError `schema_differs` if the archive has another schema for it */
   async put(subject: string, id: number, schema: string): Promise<void> {
     const texts = await this.#texts();
     if ((await texts.put(subject, `${id}${ending}`, schema)) === 'stored') return;
@@ -44,8 +44,8 @@ export class SchemaArchive {
   }
 
   /**
-   * Resolves with the subject's schemas.
-   * @throws StreamError `schema_differs` when the registry has another schema under an archived id, or none
+   * Compares the registry with the archive and resolves with the subject's archived schemas.
+   * @throws StreamError `schema_differs` if the registry has another schema under an archived id, or no schema
    */
   async check(registry: SchemaRegistry, subject: string): Promise<ArchivedSchema[]> {
     const archived = await this.schemasOf(subject);
@@ -62,7 +62,7 @@ export class SchemaArchive {
   }
 }
 
-/** The schema that the registry has under an id; null when it has none. */
+/** Resolves with the schema that the registry has under an id, or null if it has none. */
 export async function registeredSchema(registry: SchemaRegistry, subject: string, id: number): Promise<string | null> {
   return await registry.textOf(subject, id).catch((error: unknown) => {
     if (error instanceof StreamError && error.code === 'schema_missing') return null;
@@ -81,7 +81,7 @@ function differs(subject: string, id: number): StreamError {
 const requestTimeoutMs = 10_000;
 const contentType = 'application/vnd.schemaregistry.v1+json';
 
-/** Makes the calls of Confluent's HTTP API that its client does not have. */
+/** Makes the calls of the registry's HTTP API (Confluent's) that Confluent's client does not have. */
 export function connectSchemaImport(url: string): SchemaImport {
   const request = (method: string, path: string, body?: unknown): Promise<Response> =>
     fetch(`${url}${path}`, {
@@ -113,19 +113,19 @@ export function connectSchemaImport(url: string): SchemaImport {
       await expectOk(`set ${subject}`, await request('PUT', `/config/${encodeURIComponent(subject)}`, body));
     },
     async remove(subject) {
-      // The API first hides a subject and then removes it. Neither call fails when the subject does not exist.
+      // The API first hides a subject and then removes it. Both calls succeed even if the subject does not exist.
       for (const end of ['', '?permanent=true']) await request('DELETE', `${subjectPath(subject)}${end}`);
     },
   };
 }
 
-/** The registry's calls that only a restoration needs. */
+/** The registry calls that only a restoration needs. */
 export interface SchemaImport {
   setMode(mode: 'IMPORT' | 'READWRITE'): Promise<void>;
-  /** Registers under this id if the registry honours it, else under its next id. Resolves with the id that it has. */
+  /** Registers under `id` if the registry accepts given ids, else under its own next id. Resolves with the used id. */
   register(subject: string, schema: string, id: number, version: number): Promise<number>;
   setCompatibility(subject: string, compatibility: Compatibility): Promise<void>;
-  /** Removes a subject for good. The registry does not assign its ids again. */
+  /** Removes a subject for good. The registry does not assign the ids of its schemas again. */
   remove(subject: string): Promise<void>;
 }
 
@@ -142,17 +142,17 @@ interface Wanted {
   version: number;
 }
 
-/** The subject of filler schemas, which only use up ids. It is removed at the end. */
+/** The subject of filler schemas, which only use up ids. It is removed when the restoration ends. */
 const fillerSubject = 'padron.restore-value';
-/** A gap that needs more fillers means a shared registry, which needs its own storage back. */
+/** Most fillers of one restoration. A shared registry would need more, and it needs its own storage back. */
 const maxFillers = 10_000;
 
 /**
- * Gives an empty registry the archived schemas of these subjects under the ids that the records in Kafka name. A
- * registry that assigns ids by itself (Apicurio) gets them in order of id, with filler schemas where ids are missing.
- * Repeatable: schemas that are there stay.
- * @throws StreamError `schema_differs` when the registry has or assigns another schema under an id; it overwrites
- * nothing
+ * Gives an empty registry the archived schemas of these subjects, each under the id that the records in Kafka name. A
+ * registry that only assigns ids by itself (Apicurio) gets the schemas in order of id, and a filler schema for each
+ * missing id. A repeat leaves the schemas that are there already.
+ * @throws StreamError `schema_differs` if the registry has or assigns another schema under an id; nothing is
+ * overwritten
  */
 export async function restoreSchemas(
   dependencies: { registry: SchemaRegistry; importing: SchemaImport; archive: SchemaArchive },
@@ -182,7 +182,7 @@ export async function restoreSchemas(
   return restored;
 }
 
-/** All schemas in order of id. A subject's versions are numbered in the same order. */
+/** Resolves with all archived schemas in order of id. The versions of a subject are numbered in the same order. */
 async function wantedOf(archive: SchemaArchive, subjects: readonly string[]): Promise<Wanted[]> {
   const wanted: Wanted[] = [];
   for (const subject of subjects) {
@@ -202,12 +202,12 @@ async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]
       if (fillers > maxFillers) throw notEmpty(subject, id, last);
       const given = await importing.register(fillerSubject, fillerSchema(fillers), id - 1, fillers);
       if (given >= id) throw notEmpty(subject, id, given);
-      // A registry that assigns ids by itself would have given the next one.
+      // A registry that ignores the wanted id would have given last + 1.
       honoursIds = given !== last + 1 && given === id - 1;
       last = given;
     }
     const given = await importing.register(subject, schema, id, version);
-    // After a death anywhere in this loop, the repeat finds the registered schemas and adds the rest.
+    // If the process dies in this loop, a repeat of the restoration finds the registered schemas and adds the others.
     if (given !== id) throw notEmpty(subject, id, given);
     last = id;
     restored.push({ subject, id, outcome: 'restored' });

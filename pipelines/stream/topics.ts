@@ -4,12 +4,12 @@ import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/re
 import type { SchemaName } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 
-/** The largest batch of records that the broker accepts. Our chunks are some 5,000 rows over all partitions. */
+/** Most bytes in a batch that the broker accepts. Our chunks have some 5,000 rows over all partitions. */
 const maxMessageBytes = 8 * 1024 * 1024;
 
 /**
- * Records are kept for ever, so that a new consumer group can read all history. Every setting is explicit, even where
- * it is the broker's default, because others configure the brokers.
+ * Records are kept for ever, so that a new consumer group can read all history. The settings that equal the broker's
+ * defaults are listed too, because other people configure the brokers.
  */
 const topicSettings: Readonly<Record<string, string>> = {
   'cleanup.policy': 'delete',
@@ -24,7 +24,7 @@ const askAgainMs = 200;
 interface TopicPlan {
   prefix: string;
   register: RegisterName;
-  /** Partitions of the changes topic: register_head.partitions. */
+  /** Partitions of the changes topic, from register_head.partitions. */
   partitions: number;
 }
 
@@ -40,20 +40,20 @@ function wantedTopics({ prefix, register, partitions }: TopicPlan): Wanted[] {
   ];
 }
 
-/** Deploy step: creates the topics that are missing, then checks all. Repeatable. */
+/** Creates the missing topics when a release is deployed, then checks all topics. A repeat creates nothing. */
 export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics());
     const missing = wantedTopics(plan).filter(({ topic }) => !existing.has(topic));
     if (missing.length > 0) {
       await admin.createTopics({
-        // The client's own wait fails while the broker does not know the new topic yet. checkWhenKnown retries.
+        // The client's own wait fails while the broker does not know the new topic yet. `checkWhenKnown` waits instead.
         waitForLeaders: false,
         timeout: 30_000,
         topics: missing.map(({ topic, partitions }) => ({
           topic,
           numPartitions: partitions,
-          // -1 stands for the broker's default.
+          // With -1 the broker uses its default.
           replicationFactor: -1,
           configEntries: Object.entries(topicSettings).map(([name, value]) => ({ name, value })),
         })),
@@ -63,7 +63,7 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void>
   });
 }
 
-/** A busy broker may say for a moment that a topic that it has just created is unknown or has no leader. */
+/** A busy broker may report a new topic as unknown or without a leader for a moment, so the check is repeated. */
 async function checkWhenKnown(admin: Admin, plan: TopicPlan): Promise<void> {
   const deadline = Date.now() + knownWithinMs;
   for (;;) {
@@ -83,7 +83,7 @@ function isNotYetKnown(error: unknown): boolean {
   return cause instanceof kafkajs.KafkaJSProtocolError && types.includes(cause.type);
 }
 
-/** A start refuses topics whose settings differ. @throws StreamError `topic_missing`, `topic_settings_differ` */
+/** Refuses topics that are missing or differ. @throws StreamError `topic_missing`, `topic_settings_differ` */
 export async function checkTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
   await withAdmin(kafka, (admin) => check(admin, plan));
 }
@@ -148,7 +148,7 @@ async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<R
   }
 }
 
-/** A consumer group with another name would read every topic from its beginning again, so these names never change. */
+/** Never change the names of the groups: a group with a new name would read every topic from its beginning again. */
 export function materializeGroup(prefix: string): string {
   return `${prefix}padron.materialize`;
 }
@@ -156,7 +156,7 @@ export function watchGroup(prefix: string): string {
   return `${prefix}padron.watch`;
 }
 
-/** A topic that an edition is produced to, with the registry's subject of its values and their schema. */
+/** A topic that receives records of an edition, the subject of its values in the schema registry, and their schema. */
 export interface Output {
   topic: string;
   subject: string;

@@ -11,31 +11,31 @@ import { changesOutput } from './topics.ts';
 /** Translates records into the schema that this release reads. */
 export interface RecordSchemas {
   /**
-   * The value in the register's current schema. A value that already has it is returned unchanged.
-   * @throws UndecodableRecord when its schema is unknown or cannot be read as the current one; StreamError
-   *   `registry_unavailable` when neither the registry nor the archive answers
+   * Returns the value in the register's current schema. A value that already has this schema is returned unchanged.
+   * @throws UndecodableRecord if the value's schema is unknown or cannot be read as the current one
+   * @throws StreamError `registry_unavailable` if neither the registry nor the archive answers
    */
   current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord>;
 }
 
-/** A record of another release with the fields of this one. */
+/** A record of another release, encoded with the fields of this release. */
 export interface TranslatedRecord {
   value: Buffer;
-  /** Number of cells in its rows. */
+  /** Number of cells in each row of the record. */
   columns: number;
 }
 
 /**
- * Which columns the rows of a translated record get. `today` is for readers that use the cells by name. `as_written` is
- * for readers that store the rows: a repeated record must give the row that was stored first, and the catalogue has
- * each edition's columns.
+ * Which columns the rows of a translated record get. `today` gives the current columns, for readers that use cells by
+ * name. `as_written` keeps the columns of the record, for readers that store the rows: a repeated record must give the
+ * same row as the first time, and the catalogue knows each edition's columns.
  */
 export type RowColumns = 'today' | 'as_written';
 
-/** Finds a register's schema by its registry id. Null when neither the registry nor the archive knows it. */
+/** Finds a register's schema by its registry id. Resolves with null if registry and archive do not know it. */
 export type SchemaSource = (register: RegisterName, id: number) => Promise<string | null>;
 
-/** Asks the registry for the topic's own subject first, then the archive, which has the schemas of a lost registry. */
+/** Asks the registry for the topic's own subject, then the archive, which also has the schemas of a lost registry. */
 export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, prefix: string): SchemaSource {
   return async (register, id) => {
     const { subject } = changesOutput(prefix, register);
@@ -47,8 +47,8 @@ export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, p
 type Translate = (value: Buffer) => TranslatedRecord;
 
 /**
- * Translates records of earlier releases, which a topic keeps for ever. They are resolved to the current schema by
- * Avro's rules (a missing field takes its default) and encoded again. Each schema is fetched once.
+ * Translates records of earlier releases, which a topic keeps for ever. Avro's rules resolve a record to the current
+ * schema (a missing field takes its default), and then it is encoded again. Each schema is fetched once.
  */
 export class WriterSchemas implements RecordSchemas {
   readonly #source: SchemaSource;
@@ -57,7 +57,7 @@ export class WriterSchemas implements RecordSchemas {
   readonly #textOf: (register: RegisterName) => string;
   readonly #translations = new Map<string, Promise<Translate>>();
 
-  /** `currentIds` are the registry ids of the schemas that `textOf` returns: those of schemas/avro, except in tests. */
+  /** `currentIds` are the registry ids of the schemas from `textOf`: the files in schemas/avro, except in tests. */
   constructor(
     source: SchemaSource,
     currentIds: ReadonlyMap<RegisterName, number>,
@@ -82,8 +82,8 @@ export class WriterSchemas implements RecordSchemas {
     if (known !== undefined) return known;
     const made = this.#make(register, id);
     this.#translations.set(key, made);
-    // When neither answered, the next try asks again. An unknown schema is remembered, so that a bad record does not
-    // cause a request each time it is read.
+    // If neither the registry nor the archive answered, the next record asks again. An unknown schema is remembered, so
+    // that a bad record does not cause a request each time it is read.
     made.catch((error: unknown) => {
       if (!(error instanceof UndecodableRecord)) this.#translations.delete(key);
     });
@@ -107,10 +107,10 @@ export class WriterSchemas implements RecordSchemas {
     if (!agree(namesOf(columns), namesOf(today)))
       throw new UndecodableRecord(`schema id ${id} has other columns at the places of today's`);
     const newer = namesOf(columns.slice(today.length));
-    // An older release would drop these cells from the state, and no later edition would bring them back.
+    // This release would drop the cells of newer columns from the state, and no later edition would bring them back.
     if (newer.length > 0)
       throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer.join()}`);
-    // The list belongs to the parsed schema, so replacing it in place changes the reader's schema.
+    // `today` is the list of fields inside `reader`, so this line changes the reader's schema.
     if (this.#rows === 'as_written') today.splice(0, Infinity, ...columns);
     return translation(writer, reader, id, currentId);
   }
@@ -132,7 +132,7 @@ function translation(writer: unknown, reader: unknown, id: number, currentId: nu
       const record: unknown = readerType.fromBuffer(value.subarray(headerBytes), resolver as never);
       return { value: Buffer.concat([header, readerType.toBuffer(record)]), columns };
     } catch {
-      // The error of avsc quotes bytes of the record, which may be a person's name, so it is not passed on.
+      // The error of avsc is not passed on, because it quotes bytes of the record, and they may be a person's name.
       throw new UndecodableRecord(`not of its schema ${id}`);
     }
   };

@@ -3,14 +3,14 @@ import type { PoolClient } from '../runtime/postgres.ts';
 import { lockWork } from '../webhooks/work.ts';
 import { type Correccion, type EventFacts, eventId } from './match.ts';
 
-/** The changes that a correction takes back: those that a wrong edition made to some RUCs. */
+/** The changes that a wrong edition made to `rucs` and that a correction takes back. */
 export interface TakenBack {
   register: RegisterName;
   /** The edition that was wrong. */
   edition: number;
-  /** Detection day in Lima of the wrong edition, which is the partition of its events. */
+  /** The Lima day on which the wrong edition was detected. Its events are in the partition of this day. */
   day: string;
-  /** The edition that corrects it. */
+  /** The edition that corrects the wrong one. */
   by: number;
   rucs: readonly string[];
 }
@@ -18,24 +18,24 @@ export interface TakenBack {
 export interface Originals {
   /** The edition that was wrong. */
   edition: number;
-  /** Ids of the events that the wrong edition made for these RUCs, whether a list holds the RUC today or not. */
+  /** Ids of the events that the wrong edition made for these RUCs, even if no list holds the RUC today. */
   events: ReadonlySet<string>;
-  /** By event id: the webhooks that must receive its correction, because their receiver may believe something wrong. */
+  /** For each event id, the webhooks that must get its correction: their receiver may believe something wrong. */
   receivers: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Deliveries that this call cancelled. */
+  /** Number of deliveries that this call cancelled. */
   cancelled: number;
 }
 
 /**
- * Cancels the unsent deliveries of a wrong edition and finds the webhooks to which the others were sent. The caller
- * holds the locks of the positions and has not written deliveries yet.
+ * Cancels the deliveries of a wrong edition that were not sent, and finds the webhooks to which the other ones were
+ * sent. The caller must have locked the positions of the accounts and must not have written deliveries yet.
  *
- * "Sent" means "claimed at least once", because the outcome of an attempt may be unknown. A claim runs either before
- * this call, and then counts as sent, or after it, and then finds the delivery cancelled. The work rows are locked
- * before the deliveries, as a claim does: otherwise this transaction and a claim could deadlock.
+ * A delivery counts as sent once it was claimed, because the outcome of an attempt may be unknown. If a claim runs
+ * before this call, its delivery counts as sent; if it runs after this call, it finds the delivery cancelled. Like a
+ * claim, this call locks the work rows before the deliveries. In another order the two transactions could deadlock.
  *
- * The events are marked with `taken_back_by`, and nobody can send a marked event again by hand (webhooks/resend.ts).
- * Repeatable: a second call cancels nothing more and returns the same receivers.
+ * The events are marked with `taken_back_by`, and nobody can send a marked event again by hand (webhooks/resend.ts). A
+ * repeat cancels nothing more and returns the same receivers.
  */
 export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Originals> {
   const { rows } = await client.query<{ event_id: string; delivery_id: string | null; webhook_id: string | null }>(
@@ -68,15 +68,15 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
-/** Names the event that a correction's event corrects. Alta and baja correct each other: both are of field `ruc`. */
+/** Names the wrong edition and its event. Alta and baja correct each other, because both have the field `ruc`. */
 export function correccionOf(originals: Originals, event: Corrected): Correccion {
   const id = originalIdOf(originals, event);
   return { edicion: originals.edition, evento: originals.events.has(id) ? id : null };
 }
 
 /**
- * Whether the webhook's receiver may believe something that the correction makes wrong. It then receives the correction
- * even if the webhook's filters would not let it pass.
+ * Whether the webhook's receiver may believe something that this correction shows to be wrong. The receiver then gets
+ * the correction even if the webhook's filters do not let it pass.
  */
 export function mustReceive(originals: Originals, webhookId: string, event: Corrected): boolean {
   return originals.receivers.get(originalIdOf(originals, event))?.has(webhookId) ?? false;
@@ -87,9 +87,12 @@ function originalIdOf({ edition }: Originals, { register, ruc, field, list }: Co
 }
 
 /**
- * Finds who must receive the correction: webhooks with an attempted delivery of a wrong event. If the wrong edition was
- * a correction itself, there is a second case. A receiver whose first wrong delivery was cancelled unsent received
- * nothing of either edition, so it still believes the state before both, which is wrong again.
+ * Finds the webhooks that must receive the correction. These are the webhooks with an attempted delivery of a wrong
+ * event.
+ *
+ * If the wrong edition was itself a correction of a first edition, there is a second case: the delivery of the first
+ * edition's event was cancelled before it was sent. Then the receiver got nothing from either edition. It still
+ * believes the state before both, and the new correction makes that state wrong again.
  */
 async function receiversOf(
   client: PoolClient,

@@ -4,21 +4,21 @@ import { deliveryId } from '../webhooks/delivery-id.ts';
 import { correccionOf, mustReceive, type TakenBack, takeBack } from './corrections.ts';
 import { type EventFacts, payloadOf } from './match.ts';
 
-/** PostgreSQL channel that carries the id of an account whenever new events of it are committed. */
+/** PostgreSQL channel on which an account's id is sent whenever new events of the account are committed. */
 export const eventChannel = 'account_events';
 
-/** An event for the history of one account, before it has a position there. */
+/** An event of one account before it has a position in the account's history. */
 export interface AccountEvent extends Omit<EventFacts, 'correccion'> {
   accountId: number;
 }
 
 export interface Written {
-  /** Events inserted now. A repeat of the batch inserts none. */
+  /** Number of events that this call inserted. A repeat of the batch inserts none. */
   events: number;
   deliveries: number;
-  /** Deliveries of the edition that was wrong, cancelled before they were sent. */
+  /** Number of unsent deliveries of the wrong edition that this call cancelled. */
   cancelled: number;
-  /** Active webhooks for which the batch has deliveries, inserted now or earlier. */
+  /** Active webhooks that have deliveries of this batch, whether this call or an earlier one inserted them. */
   webhookIds: readonly string[];
 }
 
@@ -27,13 +27,13 @@ export interface Written {
  * which was detected on `day`.
  *
  * New events take the next positions of their account. The account's counter row is locked first, so no other
- * transaction can give a position of this account until this one ends: a reader that has seen position n never sees a
- * smaller one appear later. Events that are already stored take no position, so a repeated batch changes nothing and
- * leaves no gap.
+ * transaction can give positions of this account until this one ends. A reader that has seen position n therefore never
+ * sees a smaller one appear later. Events that are already stored take no position, so a repeated batch changes nothing
+ * and leaves no gap.
  *
  * The events of a correction name the events that they correct. They are sent only to webhooks that may have received
- * the wrong event; `takeBack` says which these are.
- * @param wrong the changes that the edition takes back, watched now or not; null for an ordinary edition
+ * the wrong event; `takeBack` finds these webhooks.
+ * @param wrong the changes that a correction takes back, even for RUCs on no list; null for an ordinary edition
  */
 export async function writeEvents(
   client: PoolClient,
@@ -49,7 +49,7 @@ export async function writeEvents(
     events.map((event) => event.id),
   ]);
   const known = new Set(present.rows.map((row) => row.id));
-  // A batch may hold a record twice: the producer died after the broker's answer and sent the record again.
+  // A batch holds a record twice if the producer died after the broker had stored it and then sent it again.
   const once = [...new Map(events.map((event) => [event.id, event])).values()];
   const webhooks = await lockSubscribers(client, accounts, detectedAt);
   const originals = wrong === null ? null : await takeBack(client, wrong);
@@ -78,7 +78,7 @@ export async function writeEvents(
   return { events: fresh.length, deliveries, cancelled: originals?.cancelled ?? 0, webhookIds };
 }
 
-/** Reads the last position of each account. Rows are locked in the order of ids, or two batches could deadlock. */
+/** Reads the last position of each account. Rows are locked in order of account id, or two batches could deadlock. */
 async function lockPositions(client: PoolClient, accounts: readonly number[]): Promise<Map<number, number>> {
   await client.query(
     'INSERT INTO account_position (account_id) SELECT unnest($1::bigint[]) ON CONFLICT (account_id) DO NOTHING',
@@ -115,7 +115,7 @@ async function insertEvents(client: PoolClient, day: string, events: readonly Pl
       events.map((event) => payloadOf(event, event.position)),
     ],
   );
-  // Nobody else can write events of a locked account. A conflict would mean that a position was given to no event.
+  // No other transaction writes events of a locked account. A skipped insert would leave a position without event.
   if (rowCount !== events.length) throw new Error('an event appeared while its account was locked');
 }
 
@@ -160,8 +160,8 @@ interface Subscriber {
 }
 
 /**
- * Returns the webhooks that existed when the edition was detected and locks them until this transaction ends. A pause
- * or a deletion waits for the lock and then finds the new deliveries, so none stays pending on a paused webhook.
+ * Returns the webhooks that existed when the edition was detected, and locks them until this transaction ends. A pause
+ * or a deletion waits for the lock and then finds the new deliveries. So no delivery stays pending on a paused webhook.
  */
 async function lockSubscribers(
   client: PoolClient,
@@ -176,7 +176,7 @@ async function lockSubscribers(
   return rows;
 }
 
-/** Whether the webhook receives an ordinary event: it is of the same account, and its filters let the event pass. */
+/** Whether the webhook receives an ordinary event: it is of the event's account, and its filters let the event pass. */
 function takesEvent(webhook: Subscriber, event: AccountEvent): boolean {
   return (
     webhook.account_id === event.accountId &&

@@ -2,13 +2,13 @@ import type { DeliveryState } from '../../schemas/http/events.ts';
 import type { Pool } from '../runtime/postgres.ts';
 
 export interface EventFilter {
-  /** Only events after this position of the account; 0 for the first page. */
+  /** Only events after this position of the account are returned. It is 0 for the first page. */
   after: number;
   /** First and last detection day in Lima, both included. Only the partitions of these days are read. */
   fromDay?: string | undefined;
   toDay?: string | undefined;
   from?: Date | undefined;
-  /** Exclusive. */
+  /** Only events that occurred before this time are returned. */
   before?: Date | undefined;
   ruc?: string | undefined;
   evento?: string | undefined;
@@ -32,7 +32,7 @@ export interface EventRow {
 
 /**
  * Reads an account's events in order of position. Positions are given under a lock that is held until the commit, so a
- * later event always has a higher position, and a reader that continues after the last event it saw misses none.
+ * later event always has a higher position. A reader that continues after its last event misses none.
  */
 export async function pageEvents(
   pool: Pool,

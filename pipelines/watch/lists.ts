@@ -15,8 +15,8 @@ const columns = `l.id, l.nombre, l.referencia, l.created_at,
   (SELECT count(*) FROM watch_member m WHERE m.list_id = l.id) AS rucs`;
 
 /**
- * Creates a list. If the answer to the first call was lost, a repeat finds the name taken. The account is locked, or
- * two calls at once could both pass the check of `maxLists`.
+ * Creates a list. If the answer is lost, a repeat of the call returns `name_taken`. The account is locked, because
+ * otherwise two calls at the same time could both pass the check of `maxLists`.
  */
 export async function createList(
   pool: Pool,
@@ -59,7 +59,7 @@ export async function hasLists(pool: Pool, accountId: number): Promise<boolean> 
   return rowCount !== 0;
 }
 
-/** Lists after the id `after`, in order of id. */
+/** Reads up to `limit` lists with an id above `after`, in order of id. */
 export async function pageLists(pool: Pool, accountId: number, after: number, limit: number): Promise<WatchList[]> {
   const { rows } = await pool.query<WatchList>(
     `SELECT ${columns} FROM watch_list l
@@ -69,7 +69,7 @@ export async function pageLists(pool: Pool, accountId: number, after: number, li
   return rows;
 }
 
-/** Repeatable. A field that is left out keeps its value; `referencia: null` clears it. */
+/** A field that is left out keeps its value, and `referencia: null` clears it. A repeat changes nothing. */
 export async function updateList(
   pool: Pool,
   accountId: number,
@@ -88,8 +88,8 @@ export async function updateList(
 }
 
 /**
- * Marks the list as deleted and removes its RUCs in one transaction. The row stays, because past events refer to it,
- * and existing deliveries are still sent. Returns false if the account has no such list.
+ * Marks the list as deleted and removes its RUCs in one transaction. The list's row stays, because past events refer to
+ * it. Existing deliveries are still sent. Returns false if the account has no such list.
  */
 export async function deleteList(pool: Pool, accountId: number, id: number): Promise<boolean> {
   return inTransaction(pool, async (client) => {
@@ -135,7 +135,7 @@ export interface WatchMember {
 export type AddResult =
   | { ok: true; added: string[]; present: string[] }
   | { ok: false; problem: 'not_found' }
-  /** The number of distinct RUCs that the account would watch. */
+  /** `wanted` is the number of distinct RUCs that the account would watch. */
   | { ok: false; problem: 'too_many'; wanted: number };
 
 class TooMany extends Error {
@@ -147,9 +147,9 @@ class TooMany extends Error {
 }
 
 /**
- * Adds RUCs to a list, all or none, and returns separately which were added and which were there before. Repeatable.
- * The account's distinct RUCs are counted after the insert and under the account's lock; above the limit the
- * transaction is rolled back.
+ * Adds all the RUCs to a list or none. Returns separately the RUCs that were added and the RUCs that the list had
+ * before. A repeat adds nothing. The account's distinct RUCs are counted after the insert, while the account is locked.
+ * If there are more than `maxDistinct`, the transaction is rolled back.
  */
 export async function addMembers(
   pool: Pool,
@@ -192,7 +192,7 @@ export async function addMembers(
   }
 }
 
-/** Members after the RUC `after`, in order of RUC. The caller checks that the list belongs to the account. */
+/** Reads members with a RUC above `after`, in order of RUC. The caller checks that the account owns the list. */
 export async function pageMembers(pool: Pool, listId: number, after: string, limit: number): Promise<WatchMember[]> {
   const { rows } = await pool.query<WatchMember>(
     'SELECT ruc, added_at FROM watch_member WHERE list_id = $1 AND ruc > $2 ORDER BY ruc LIMIT $3',
@@ -201,7 +201,7 @@ export async function pageMembers(pool: Pool, listId: number, after: string, lim
   return rows;
 }
 
-/** Repeatable: removing a RUC that the list does not hold is no error. */
+/** Removes a RUC from a list. It is no error if the list does not hold the RUC, so the call can be repeated. */
 export async function removeMember(pool: Pool, listId: number, ruc: string): Promise<void> {
   await pool.query('DELETE FROM watch_member WHERE list_id = $1 AND ruc = $2', [listId, ruc]);
 }

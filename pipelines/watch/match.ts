@@ -5,30 +5,30 @@ import { isCompany } from '../../schemas/ruc.ts';
 import type { Change, Row } from '../changes/record.ts';
 import { digest } from '../webhooks/delivery-id.ts';
 
-/** One change of one watched field, before lists and webhooks are known. */
+/** A change of one watched field, before it is known which lists and webhooks it concerns. */
 export interface FieldEvent {
   evento: EventKind;
-  /** The register's column; `ruc` for alta and baja; for a list such as agentes de retención, the list's own field. */
+  /** The register's column, `ruc` for alta and baja, or `presence.field` for a list such as agentes de retención. */
   campo: string;
   antes: string | boolean | null;
   despues: string | boolean | null;
 }
 
-/** Whether the register can make events at all. If not, its records need not be read. */
+/** Whether changes of the register can make events. If not, nobody needs to read its records. */
 export function makesEvents(register: Register): boolean {
   return register.presence !== undefined || register.columns.some(({ event }) => event !== undefined);
 }
 
-/** The order in which the events of one RUC and edition are sent. An event of field `ruc` is always the first. */
+/** The order in which the events of one RUC and edition are sent. An event of field `ruc` comes before all of these. */
 const fieldOrder = ['estado', 'condicion', 'nombre'];
 
 /**
- * The events of a change, in order. Pure: the same change always gives the same events, so a repeated batch finds the
+ * Returns the events of a change in order. The same change always gives the same events, so a repeated batch finds the
  * events that it wrote before.
- * @param lastKnown the RUC's row before it last disappeared; only used when the RUC appears
+ * @param lastKnown the row that the RUC had before it last disappeared; it is used only when the RUC appears
  */
 export function eventsOf(register: Register, change: Change, lastKnown: Row | null): FieldEvent[] {
-  // A baseline is a first load and changes nothing. Natural persons are never watched, even if a list holds their RUC.
+  // `r` marks a first load, which changes nothing. Natural persons are never watched, even if a list holds their RUC.
   if (change.op === 'r' || !isCompany(change.ruc)) return [];
   if (change.op === 'u') return fieldEvents(register, change.before, change.after);
   const presence = presenceEvents(register.presence, change.ruc, change.op === 'c');
@@ -58,13 +58,13 @@ function fieldEvents(register: Register, before: Row | null, after: Row | null):
   return events.sort((a, b) => fieldOrder.indexOf(a.campo) - fieldOrder.indexOf(b.campo));
 }
 
-/** Values that look the same to a reader are equal: spaces at the ends, doubled spaces, composed accents. */
+/** Removes differences that a reader does not see: spaces at the ends, doubled spaces, and the coding of accents. */
 function comparable(value: string): string {
   return value.normalize('NFC').replace(/\s+/g, ' ').trim();
 }
 
 function displayed(column: string, value: string): string | null {
-  // A company whose column was empty until now had no value before.
+  // An empty column means that the company has no value.
   if (value.trim() === '') return null;
   if (column === 'estado') return displayEstado(value);
   return column === 'condicion' ? displayCondicion(value) : value;
@@ -89,21 +89,21 @@ export interface EventFacts {
   correccion: Correccion | null;
 }
 
-/** `correccion` of the body: the wrong edition and the id of the wrong event, or null if there was no such event. */
+/** The field `correccion` of an event: the wrong edition and the id of its event, or null if it made no such event. */
 export interface Correccion {
   edicion: number;
   evento: string | null;
 }
 
 /**
- * The id is a hash of change, column and list, so a repeated batch finds the event stored. 128 bits of SHA-256, without
- * dots, because the signed text separates ids by dots.
+ * The id is a hash of the change, its column and the list, so a repeated batch finds the event stored. The hash is 128
+ * bits of SHA-256 and has no dots, because the signed text separates ids by dots.
  */
 export function eventId(register: RegisterName, edition: number, ruc: string, campo: string, listId: number): string {
   return `ev_${digest(`${register}:${edition}:${ruc}:${campo}:${listId}`)}`;
 }
 
-/** The body exactly as it is stored, signed and sent. */
+/** Returns the event's JSON body exactly as it is stored, signed and sent. */
 export function payloadOf(event: EventFacts, position: number): string {
   return JSON.stringify({
     id: event.id,

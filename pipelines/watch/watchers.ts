@@ -9,9 +9,9 @@ export interface WatchedEdition {
   number: number;
   fechaDato: string;
   detectedAt: Date;
-  /** All events of the edition are written. A record that is read again, by a replay or a new group, makes no event. */
+  /** All events of the edition are written. A record that a replay or a new group reads again makes no event. */
   announced: boolean;
-  /** The wrong edition that this one corrects, with its detection day in Lima; null for an ordinary edition. */
+  /** The wrong edition that this edition corrects, with its detection day in Lima; null for an ordinary edition. */
   corrects: { edition: number; day: string } | null;
 }
 
@@ -56,7 +56,7 @@ export interface Watcher {
   list: ListSnapshot;
 }
 
-/** By RUC: the lists that held it when the edition was detected, in order of their ids. */
+/** Returns for each RUC the lists that held it when the edition was detected, in order of list id. */
 export async function readWatchers(
   pool: Pool,
   rucs: readonly string[],
@@ -81,7 +81,7 @@ export async function readWatchers(
   return watchers;
 }
 
-/** By RUC: the row before its last disappearance ahead of an edition. A RUC that never disappeared has no entry. */
+/** For each RUC, the row that it had when it last disappeared before the edition. Other RUCs have no entry. */
 export type LastKnownRows = (
   register: Register,
   rucs: readonly string[],
@@ -89,14 +89,14 @@ export type LastKnownRows = (
 ) => Promise<ReadonlyMap<string, Row>>;
 
 /**
- * Reads the rows from the change history in ClickHouse. An edition is produced only after the one before it is complete
- * there, so the answer for an edition never changes and events stay a pure function of the change and its past.
+ * Reads the rows from the change history in ClickHouse. An edition is produced only after the edition before it is
+ * complete in ClickHouse. So the answer for an edition never changes, and its changes always give the same events.
  */
 export function makeLastKnownRows(clickhouse: ClickHouseClient): LastKnownRows {
   return async (register, rucs, beforeEdition) => {
     if (rucs.length === 0) return new Map();
     const result = await clickhouse.query({
-      // FINAL is not needed: repeated rows of one change are equal.
+      // The query needs no FINAL, because repeated rows of one change are equal.
       query: `SELECT toString(ruc) AS key, argMax(before, edition) AS last FROM register_change
         WHERE register = {register: UInt8} AND ruc IN {rucs: Array(UInt64)} AND op = 'd' AND edition < {edition: UInt64}
         GROUP BY ruc`,

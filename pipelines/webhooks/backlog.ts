@@ -1,13 +1,13 @@
 import type { Pool } from '../runtime/postgres.ts';
 
-/** Counts of deliveries that are still to be sent, of one webhook or of all. */
+/** Numbers of deliveries that are still to be sent, over all webhooks. */
 export interface Backlog {
   due: number;
-  /** A retry is scheduled for later. */
+  /** Deliveries whose next attempt is scheduled for later. */
   waiting: number;
   inFlight: number;
   held: number;
-  /** Age in seconds of the due time of the delivery that has been due longest; null if none is due. */
+  /** Seconds since the longest-waiting due delivery became due; null if none is due. */
   oldestDueSeconds: number | null;
   webhooksPaused: number;
 }
@@ -19,8 +19,8 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * Open deliveries are counted from the oldest open day on (README, rule 8). Held ones may be of any day, but their
- * index is small. A delivery whose lease has ended counts as due.
+ * Counts the deliveries of all webhooks. Open deliveries are counted from the oldest open day on (README, rule 8). Held
+ * deliveries may be of any day, but their index is small. A delivery whose lease has ended counts as due.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(
@@ -48,7 +48,7 @@ export interface WebhookBacklog {
   failuresInARow: number;
 }
 
-/** Webhooks with anything to be sent. The webhook with the oldest due delivery comes first. */
+/** Returns webhooks that have deliveries to send. The webhook with the oldest due delivery comes first. */
 export async function backlogByWebhook(pool: Pool, maxWebhooks: number): Promise<WebhookBacklog[]> {
   const { rows } = await pool.query<WebhookBacklog>(
     `SELECT w.id AS "webhookId", w.account_id AS "accountId", w.estado, w.fallos_consecutivos AS "failuresInARow",
@@ -70,11 +70,11 @@ export interface EndpointState extends WebhookBacklog {
   deletedAt: Date | null;
   rateLimitPerSecond: number;
   inFlightLimit: number;
-  /** End of the lease of the worker that runs a round; null if no round runs. */
+  /** When the lease of the worker that runs a round ends; null if no round runs. */
   workedOnUntil: Date | null;
 }
 
-/** Returns null if there is no such webhook. Deleted webhooks are returned. */
+/** Returns the state of a webhook, even if it was deleted, or null if no webhook has this id. */
 export async function readEndpoint(pool: Pool, webhookId: string): Promise<EndpointState | null> {
   const { rows } = await pool.query<EndpointState>(
     `SELECT h.id AS "webhookId", h.account_id AS "accountId", h.estado, h.pausado_por AS "pausedBy",

@@ -7,10 +7,10 @@ export interface WebhookTarget {
   id: string;
   url: string;
   estado: 'activo' | 'pausado';
-  /** Requests per second. */
+  /** Most requests per second. */
   rateLimit: number;
   inFlightLimit: number;
-  /** How many of its latest attempts in a row ended without an answer in time. */
+  /** How many of the webhook's latest attempts in a row ended without an answer in time. */
   timeoutsInARow: number;
   /** Encrypted secrets, newest first, at most three. */
   secrets: readonly SealedSecret[];
@@ -22,15 +22,15 @@ export interface ClaimedDelivery {
   leaseToken: string;
   /** Number of this attempt, from 1. */
   attempt: number;
-  /** Failed attempts since the retry schedule (re)started. */
+  /** Number of failed attempts since the retry schedule last started. */
   failuresOfCycle: number;
-  /** A test that the customer asked for: it is sent once and does not count for the endpoint's health. */
+  /** True for a test that the customer asked for. It is sent once and does not count for the endpoint's health. */
   isTest: boolean;
   event: string;
-  /** Register and edition of the change; empty and 0 for a test. */
+  /** Register and edition of the change. For a test they are an empty text and 0. */
   register: string;
   edition: number;
-  /** When the comparison that found the change ended. */
+  /** The time at which the comparison that found the change ended. */
   occurredAt: Date;
   payload: string;
 }
@@ -39,33 +39,33 @@ export interface Claim {
   /** null if the webhook was deleted. */
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
-  /** No due delivery was left over. Nothing can start before work is added or nextDueAt has come. */
+  /** True if the claim left no due delivery. Then nothing can start until work is added or `nextDueAt` comes. */
   tookAll: boolean;
   wakeSeq: number;
   /** The earliest day that may have an open delivery; null if no delivery is open. */
   openSince: string | null;
   /**
-   * When the next delivery becomes due, by PostgreSQL's clock; null if there is none or nothing was claimed. It is read
-   * with the same now() and snapshot as the claim, so a delivery that was not due for the claim is counted here.
+   * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits or nothing was claimed. It has
+   * the same now() and snapshot as the claim, so it includes every delivery that was not yet due for the claim.
    */
   nextDueAt: Date | null;
-  /** Milliseconds from PostgreSQL's now() to nextDueAt. */
+  /** Milliseconds from PostgreSQL's now() to `nextDueAt`. */
   nextDueInMs: number | null;
 }
 
 export interface ClaimLimits {
-  /** Longer than an exchange may take: a lease that ends during its request makes the delivery be sent twice. */
+  /** The lease must be longer than one exchange may take. If it ends during the request, the delivery is sent twice. */
   deliveryLeaseMs: number;
   workLeaseMs: number;
 }
 
 /**
- * Claims the deliveries that can be sent now: due ones, at most one per RUC, in order of publication, within the
- * in-flight limit. It is one short transaction, and the webhook's webhook_work row serialises it. The attempt is
- * inserted here with the result "outcome unknown". If the process dies after the commit, the attempt keeps that result,
- * and the delivery is due again when its lease ends.
- * @param prepare gets the target before anything is claimed and returns the most to claim; if it throws, nothing is
- * claimed
+ * Claims the deliveries that can be sent now: due ones, at most one per RUC, in order of publication, up to the
+ * in-flight limit. The claim is one short transaction that locks the webhook's webhook_work row, so two claims of a
+ * webhook never overlap. It inserts each attempt with the result "outcome unknown". If the process dies after the
+ * commit, the attempt keeps that result, and the delivery is due again when its lease ends.
+ * @param prepare gets the target before anything is claimed and returns the limit on claimed deliveries; if it throws,
+ * nothing is claimed
  */
 export function claimDeliveries(
   pool: Pool,
@@ -91,7 +91,7 @@ interface LeasedRow extends Omit<WebhookTarget, 'url' | 'secrets'> {
   secrets: { keyId: string; sealed: string }[] | null;
 }
 
-/** Takes the lease and reads the webhook in one round trip. */
+/** Takes the lease on the webhook's work and reads the webhook in one round trip. */
 const leaseSql = `
   WITH work AS (
     INSERT INTO webhook_work AS w (webhook_id, lease_until) VALUES ($1, now() + make_interval(secs => $2))
@@ -121,18 +121,19 @@ async function leaseWork(
 }
 
 /**
- * A delivery must wait while another of its RUC is in flight, while an earlier one was never attempted, and while an
- * earlier one is due as well. So at most one delivery per RUC can be claimed. A row that is en_curso with a next_due_at
- * in the past is a lease that ended. While a webhook is paused only its tests can be claimed; attempts in flight end by
- * themselves, or their lease ends (holdAbandoned).
+ * A delivery must wait while another delivery of its RUC is in flight. It must also wait while an earlier one was never
+ * attempted or is due as well. So at most one delivery per RUC can be claimed. A row in state en_curso with a past
+ * next_due_at is a delivery whose lease has ended. While a webhook is paused, only its tests can be claimed. Its
+ * attempts in flight end by themselves, or their lease ends (holdAbandoned).
  *
- * The statement leaves PostgreSQL no choice of plan, because its statistics may date from a time when nothing was open.
- * - Every table has a bound on the day, so PostgreSQL plans over the days that matter and not over a year of
+ * The statement leaves PostgreSQL no choice of plan, because its statistics may date from a time when no delivery was
+ * open.
+ * - Every table has a lower bound on the day, so PostgreSQL plans over the days that matter and not over a year of
  *   partitions.
- * - The check for other deliveries of the RUC uses next_due_at, which only open ones have, and not estado. So no
+ * - The check for other deliveries of the RUC uses next_due_at, which only open deliveries have, and not estado. So no
  *   partial index fits, and OFFSET 0 keeps the check a subquery per row, which stops at the limit.
- * - The update finds the rows that are locked already by their key.
- * - Connections keep the plan, since planning takes ten times as long as running.
+ * - The update finds the already locked rows by their key.
+ * - Connections keep the plan, because planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery
  */
 const claimSql = (since: string) => `
@@ -176,7 +177,7 @@ const claimSql = (since: string) => `
 
 type Due = Pick<Claim, 'tookAll' | 'nextDueAt' | 'nextDueInMs'>;
 
-/** A row without a day stands for an empty claim and only says what is due next. */
+/** A row with `day` null means that nothing was claimed. It holds only the fields of `Due`. */
 type ClaimedRow = Due & (ClaimedDelivery | { day: null });
 
 async function claim(
@@ -200,8 +201,8 @@ async function claim(
 
 /**
  * Holds deliveries that a dead worker left in flight while their webhook was paused. No round claims them, so they are
- * kept like the other held ones. The webhook's row is locked against a resume, which would find them neither held nor
- * due. Repeatable.
+ * kept like other held deliveries. The webhook's row is locked, because a resume at the same time would find these
+ * deliveries neither held nor due. A repeat changes nothing.
  * @param openSince the earliest day that may have an open delivery
  */
 export async function holdAbandoned(pool: Pool, webhookId: string, openSince: string): Promise<void> {
@@ -216,18 +217,20 @@ export async function holdAbandoned(pool: Pool, webhookId: string, openSince: st
 
 const weekMs = 7 * 86_400_000;
 
-/** A lower bound of `day` as SQL text. It is no parameter for the reason given at `keptUnder`. */
+/** Returns a day as an SQL literal for a lower bound. The comment of `keptUnder` explains why it is not a parameter. */
 export function dayText(day: string): string {
   if (!/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(day)) throw new RangeError('a bound of days is no day');
   return `DATE '${day}'`;
 }
 
 /**
- * The name under which a connection keeps the plan of a statement with this bound, or undefined to plan it each time.
- * If the bound were a parameter, PostgreSQL would plan once over all days: after 13 months that takes a second and
- * locks seven thousand tables and indexes, and the plan is worse. Bounds are usually of the last days. A bound from
- * long ago (deliveries that were held) is rare and gets no kept plan. Plans of past days end with their connection
- * (maxLifetimeSeconds).
+ * Returns the name under which a connection keeps the plan of a statement with this lower bound on the day. Returns
+ * undefined if the statement should be planned each time.
+ *
+ * If the bound were a parameter, PostgreSQL would plan once over all days. After 13 months that takes a second, locks
+ * seven thousand tables and indexes, and gives a worse plan. Bounds are usually days of the last week. An older bound
+ * (of deliveries that were held) is rare, so its plan is not kept. Plans of past days are dropped when their connection
+ * ends (maxLifetimeSeconds).
  */
 export function keptUnder(statement: string, since: string): string | undefined {
   return since >= limaDay(new Date(Date.now() - weekMs)) ? `${statement} ${since}` : undefined;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The delivery's id, one per event and webhook; every attempt sends it as X-Service-Delivery. It begins with the day of
- * its partition (YYMMDD), so a delivery can be found by its id alone. It must not hold more digits in a row than these
- * six: paths and logs mask a longer run as somebody's RUC.
- * @param day YYYY-MM-DD
+ * Returns the id of the delivery of an event to a webhook. Every attempt sends it as X-Service-Delivery. The id
+ * contains the day of the delivery's partition (YYMMDD), so a delivery can be found by its id alone. It must not
+ * contain a run of more than these six digits: paths and logs mask a longer run as somebody's RUC.
+ * @param day the day of the partition, YYYY-MM-DD
  */
 export function deliveryId(day: string, event: string, webhookId: string): string {
   return `en_${day.slice(2).replaceAll('-', '')}_${digest(`${event}:${webhookId}`)}`;
@@ -12,7 +12,7 @@ export function deliveryId(day: string, event: string, webhookId: string): strin
 
 const idWithDay = /^en_([0-9]{2})([0-9]{2})([0-9]{2})_[A-Za-z0-9_-]{22}$/;
 
-/** The day in a delivery's id as YYYY-MM-DD; null if the day is invalid, or for an id of an earlier release. */
+/** Returns the day in a delivery's id as YYYY-MM-DD; null if the day is invalid or an earlier release made the id. */
 export function dayInDeliveryId(id: string): string | null {
   const [, year, month, date] = idWithDay.exec(id) ?? [];
   if (year === undefined) return null;

@@ -10,7 +10,7 @@ export interface LoggedDelivery {
   /** One of the seven kinds of event, or `ping` for a test. */
   evento: string;
   estado: DeliveryState;
-  /** Attempts made in all. */
+  /** Number of attempts so far. */
   attempts: number;
   createdAt: Date;
   /** null if no attempt is scheduled. */
@@ -18,7 +18,7 @@ export interface LoggedDelivery {
   place: DeliveryPlace;
 }
 
-/** Where a page of deliveries ends, in microseconds of Unix time. With a Date pages would repeat or skip some. */
+/** The last delivery of a page. Its Unix time is in microseconds: with a Date, pages would repeat or skip some. */
 export interface DeliveryPlace {
   createdMicros: number;
   id: string;
@@ -39,7 +39,7 @@ const columns = `d.day, d.id, d.webhook_id AS "webhookId", d.event_id AS "eventI
   d.created_at AS "createdAt", (extract(epoch FROM d.created_at) * 1000000)::bigint AS "createdMicros",
   CASE WHEN d.estado = 'pendiente' THEN d.next_due_at END AS "nextAttemptAt"`;
 
-/** A webhook's deliveries, newest first. New ones come before the first page, so pages repeat none. */
+/** A webhook's deliveries, newest first. New deliveries come before the first page, so later pages repeat none. */
 export async function pageDeliveries(
   pool: Pool,
   webhookId: string,
@@ -66,7 +66,7 @@ export async function pageDeliveries(
   return withEvents(pool, rows);
 }
 
-/** Returns null if the account has no such delivery, or if its retention has ended. */
+/** Returns null if the account has no such delivery or its retention has ended. */
 export async function readDelivery(pool: Pool, accountId: number, id: string): Promise<LoggedDelivery | null> {
   const day = await dayOfDelivery(pool, id);
   if (day === null) return null;
@@ -78,8 +78,8 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * The day whose partition would hold the delivery; null if no partition does. Ids of earlier releases hold no day, so
- * the partitions are searched, newest first. An index over all days would cost every attempt a write.
+ * Returns the day of the partition that would hold the delivery, or null if there is none. Ids of earlier releases have
+ * no day, so the partitions are searched, newest first. An index over all days would cost every attempt a write.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
   return dayInDeliveryId(id) ?? searchDays(pool, id);
@@ -99,18 +99,18 @@ async function searchDays(pool: Pool, id: string): Promise<string | null> {
 export interface LoggedAttempt {
   number: number;
   startedAt: Date;
-  /** null while the attempt is in flight, or if its outcome is unknown. */
+  /** null while the attempt is in flight or if its outcome is unknown. */
   durationMs: number | null;
   httpStatus: number | null;
   /** Class of the failure; null after a success and while the attempt is in flight. */
   failure: string | null;
-  /** The beginning of the answer's body. */
+  /** The beginning of the answer's body; null if none was stored. */
   response: Buffer | null;
-  /** The body was longer, or it broke off. */
+  /** True if `response` is not the whole body, because the body was longer or broke off. */
   responseCut: boolean;
 }
 
-/** The last attempts, oldest first. Attempts whose retention has ended are missing. */
+/** The last `maxAttempts` attempts of a delivery, oldest first. Attempts whose retention has ended are missing. */
 export async function readAttempts(
   pool: Pool,
   delivery: Pick<LoggedDelivery, 'day' | 'id'>,

@@ -6,25 +6,25 @@ import type { OwnerNotice, PauseCause } from './owner-notices.ts';
 
 interface OwnerMail {
   id: number;
-  /** The account's address. */
+  /** The account's mail address. */
   email: string;
   webhookId: string;
   notice: OwnerNotice;
   at: Date;
-  /** Number of this try, from 1. */
+  /** Number of this try to send the mail, from 1. */
   attempt: number;
 }
 
 interface MailLimits {
-  /** Longer than a try may take: a lease that ends while the mail is being sent makes it be sent twice. */
+  /** The lease must be longer than a try. If it ends while the mail is being sent, the mail is sent twice. */
   leaseMs: number;
-  /** Older notices are not mailed: a mail server that is set up today must not send last month's notices. */
+  /** Notices older than this are not mailed. A mail server that is set up today must not send last month's notices. */
   maxAgeMs: number;
 }
 
 /**
- * Leases the owner notice whose mail has been due longest; null if none is due. Several processes may call it at once.
- * A process takes one at a time, so with a slow mail server it holds no lease of a mail that it is not sending yet. If
+ * Leases the owner notice whose mail has been due longest; returns null if none is due. Several processes may call it
+ * at once. A process leases one notice at a time, so with a slow mail server it holds no lease of a waiting mail. If
  * the process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
  */
 export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<OwnerMail | null> {
@@ -44,7 +44,7 @@ export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<Ow
 
 type MailOutcome = 'sent' | 'given_up' | { retryInMs: number };
 
-/** Records the outcome only if the try still holds the lease. If two tries overlapped, the later one is recorded. */
+/** Records the outcome unless a later try has started. So of two overlapping tries the later one is recorded. */
 async function recordOwnerMail(
   pool: Pool,
   { id, attempt }: Pick<OwnerMail, 'id' | 'attempt'>,
@@ -60,7 +60,7 @@ async function recordOwnerMail(
 }
 
 export interface OwnerMailRule extends MailLimits {
-  /** Waits after the first, second, … failed try. After the last of them the mail is given up. */
+  /** Waits after the first, second, … failed try. A failure after the last wait gives the mail up. */
   retryAfterMs: readonly number[];
 }
 
@@ -78,7 +78,7 @@ export interface OwnerMailDependencies {
   rule: OwnerMailRule;
 }
 
-/** Sends due mails one by one until none is due or `stop` aborts. Returns how many the mail server accepted. */
+/** Sends due mails one by one until none is due or `stop` aborts. Returns how many mails the mail server accepted. */
 export async function mailOwnerNotices(dependencies: OwnerMailDependencies, stop?: AbortSignal): Promise<number> {
   let sent = 0;
   for (;;) {
@@ -105,7 +105,7 @@ async function mailOne({ mailer, log, rule }: OwnerMailDependencies, due: OwnerM
   }
 }
 
-/** The text of the mail. It names the webhook by its id: a URL may hold a secret, a description a person's name. */
+/** Makes the mail. It names the webhook by its id: a URL may hold a secret, and a description a person's name. */
 function textOf(notice: OwnerNotice, webhookId: string, at: Date): { subject: string; text: string } {
   const { title, lines } = contentOf(notice);
   const text = [

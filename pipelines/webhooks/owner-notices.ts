@@ -8,7 +8,7 @@ export interface StoredOwnerNotice {
   at: Date;
 }
 
-/** An account's notices, newest first; only those with an id below `before`, unless it is null. */
+/** Returns an account's notices, newest first. If `before` is not null, only notices with a lower id are returned. */
 export async function pageOwnerNotices(
   pool: Pool,
   accountId: number,
@@ -23,14 +23,14 @@ export async function pageOwnerNotices(
   return rows;
 }
 
-/** `plan` means that the account's plan no longer includes watching. The webhook's own pausado_por is then null. */
+/** `plan` means that the account's plan no longer includes watching. The webhook's pausado_por is then null. */
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
 
-/** What happened to a webhook, shown in `avisos` and sent by mail to its owner. The keys of `detail` are the API's. */
+/** What happened to a webhook. `avisos` shows it, and its owner gets a mail. `detail` has the API's field names. */
 export type OwnerNotice =
   | {
       kind: 'webhook.por_pausar';
-      /** How far the failures have gone towards a pause. */
+      /** `porcentaje` is how far the failures have gone towards a pause. */
       detail: { porcentaje: 50 | 90; fallos_consecutivos: number; primer_fallo_en: string };
     }
   | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
@@ -39,10 +39,10 @@ export type OwnerNotice =
 type OwnerNoticeKind = OwnerNotice['kind'];
 
 /**
- * Writes an owner notice in the transaction that changes the webhook, so both are stored or neither. The caller has
- * locked the webhook's row. A warning is written once per series of failures, even if it is repeated. The mail is sent
- * later (owner-mail.ts).
- * @returns false if the warning was written before, or if there is no such webhook
+ * Writes an owner notice in the transaction that changes the webhook, so that either both are stored or none. The
+ * caller must have locked the webhook's row. A warning is written once per series of failures, even if this call is
+ * repeated. The mail is sent later (owner-mail.ts).
+ * @returns false if the warning was written before or the webhook does not exist
  */
 export async function writeOwnerNotice(client: PoolClient, webhookId: string, notice: OwnerNotice): Promise<boolean> {
   const { rowCount } = await client.query(

@@ -3,14 +3,14 @@ import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { lockWork, raiseWork } from './work.ts';
 
 /*
- * Whatever changes a webhook's state locks its row first, then its work row, then its deliveries. Writers of deliveries
- * (watch/events.ts, results.ts) hold the webhook's row FOR SHARE, so a pause either sees all of their rows or comes
- * first.
+ * Every function that changes a webhook's state locks first the webhook's row, then its work row, then its deliveries.
+ * Functions that write deliveries (watch/events.ts, results.ts) lock the webhook's row FOR SHARE. So a pause either
+ * sees all deliveries of such a transaction or comes before it.
  */
 
 /**
  * Pauses the webhook and holds its pending deliveries. Attempts in flight end by themselves. Returns false if the
- * webhook was paused or deleted already.
+ * webhook is already paused or deleted.
  */
 export function pauseWebhook(pool: Pool, webhookId: string, cause: PauseCause): Promise<boolean> {
   return inTransaction(pool, (client) => pauseIn(client, webhookId, cause));
@@ -35,16 +35,16 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
 }
 
 export interface Resumed {
-  /** False if there is no such webhook, it was not paused, or the account's plan does not include watching. */
+  /** False if the webhook does not exist, was not paused, or is held because the plan does not include watching. */
   resumed: boolean;
-  /** How many held deliveries are due now. */
+  /** Number of held deliveries that are due now. */
   released: number;
 }
 
 /**
- * Resumes a paused webhook at the customer's word that the endpoint works. All held deliveries are due at once, in
- * order, and their retry schedules start anew. The caller then wakes the webhook; if it dies before that, the sweeper
- * does. A repeat releases nothing twice.
+ * Resumes a paused webhook when the customer says that the endpoint works. All held deliveries are due at once, in
+ * order, and their retry schedules start anew. The caller then wakes the webhook. If the process dies before that, the
+ * sweeper wakes the webhook. A repeat releases nothing.
  */
 export function resumeWebhook(pool: Pool, webhookId: string): Promise<Resumed> {
   return inTransaction(pool, (client) => resumeIn(client, webhookId));
@@ -73,9 +73,9 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels its open deliveries. Attempts in flight end by themselves. A cancelled delivery
- * keeps its lease token, so a success that still arrives is recorded (results.ts). Without the cancellation a dead
- * worker's deliveries would stay open for ever. Returns false if the account has no such webhook.
+ * Marks the webhook deleted and cancels its open deliveries. Otherwise the deliveries of a dead worker would stay open
+ * for ever. Attempts in flight end by themselves. A cancelled delivery keeps its lease token, so a success that arrives
+ * later is still recorded (results.ts). Returns false if the account has no such webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -93,9 +93,9 @@ export async function deleteWebhookIn(client: PoolClient, accountId: number, web
 }
 
 /**
- * Pauses or resumes an account's webhooks in the transaction that changes its plan. Without watching in the plan they
- * are paused and hold new deliveries. When the plan includes it again, those are resumed that nothing else had paused.
- * Repeatable. No wake-up is needed: the worker's sweeper finds what is released.
+ * Pauses or resumes an account's webhooks in the transaction that changes its plan. If the plan does not include
+ * watching, the webhooks are paused and hold new deliveries. If it does, the webhooks that only the plan had paused are
+ * resumed. A repeat changes nothing. No wake-up is needed, because the worker's sweeper finds the released deliveries.
  */
 export async function followPlan(client: PoolClient, accountId: number, watches: boolean): Promise<void> {
   const { rows } = await client.query<{ id: string; estado: string; pausado_por: string | null }>(
@@ -114,8 +114,8 @@ export async function followPlan(client: PoolClient, accountId: number, watches:
 }
 
 /**
- * Discards deliveries that were held for longer than `heldDays` because of the plan; they can still be sent by hand.
- * Each webhook is a transaction of its own. Repeatable. Returns how many were discarded.
+ * Discards deliveries that were held for more than `heldDays` because of the plan. A customer can still send them by
+ * hand. Each webhook is a transaction of its own. A repeat discards nothing more. Returns how many were discarded.
  */
 export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(
@@ -131,7 +131,7 @@ export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: Abo
 }
 
 async function discardOf(client: PoolClient, webhookId: string, heldDays: number): Promise<number> {
-  // The plan may include watching again since the webhook was read.
+  // The plan may have changed to one that includes watching after the ids were read.
   const held = await client.query(
     `SELECT 1 FROM webhook WHERE id = $1 AND plan_held_since < now() - make_interval(days => $2) FOR NO KEY UPDATE`,
     [webhookId, heldDays],

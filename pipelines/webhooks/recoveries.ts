@@ -6,8 +6,8 @@ import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * States whose deliveries a recovery may send again. Held ones are sent by a resume, and cancelled ones never.
- * Deliveries that a correction took back count in the total, but are not sent (makeDue).
+ * States whose deliveries a recovery may send again. A resume sends held deliveries, and cancelled deliveries are never
+ * sent. Deliveries that a correction took back count in `total`, but are not sent (makeDue).
  */
 export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
 export type RecoverableState = (typeof recoverableStates)[number];
@@ -19,7 +19,7 @@ export interface Recovery {
   until: Date;
   states: RecoverableState[];
   estado: 'simulada' | 'en_curso' | 'terminada' | 'cancelada';
-  /** How many deliveries it found when it was created. */
+  /** How many deliveries matched when the recovery was created. */
   total: number;
   resent: number;
   createdAt: Date;
@@ -27,19 +27,19 @@ export interface Recovery {
 }
 
 export interface NewRecovery {
-  /** Earliest creation time of the deliveries. */
+  /** Earliest creation time of the deliveries, included. */
   from: Date;
   /** Latest creation time, excluded; null means now. */
   before: Date | null;
   states: readonly RecoverableState[];
-  /** True to count only. */
+  /** True if the deliveries are only counted and not sent. */
   isSimulated: boolean;
 }
 
 export interface RecoveryLimits {
-  /** Deliveries per transaction. */
+  /** Most deliveries that one transaction sends again. */
   chunkRows: number;
-  /** The recovery waits while so many deliveries are due, so a new delivery never waits for the whole recovery. */
+  /** While this many deliveries are due, the recovery waits. So a new delivery never waits for the whole recovery. */
   maxDue: number;
   waitMs: number;
 }
@@ -50,18 +50,18 @@ const columns = `id, webhook_id AS "webhookId", from_at AS "from", until_at AS "
   created_at AS "createdAt", finished_at AS "finishedAt"`;
 
 /**
- * Condition for the deliveries of a recovery: $1 webhook, $2 from, $3 until, $4 states, $5 creation time of the
- * recovery. Tests are left out, and so is whatever ended after the recovery was created, such as the deliveries it sent
- * itself.
+ * SQL condition for the deliveries of a recovery. The parameters are $1 webhook, $2 from, $3 until, $4 states and $5
+ * creation time of the recovery. The condition leaves out tests and deliveries that ended after the recovery was
+ * created. The latter include those that the recovery sent itself.
  */
 const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado = ANY($4) AND NOT is_test
   AND (finished_at IS NULL OR finished_at <= $5)`;
 
 /**
- * Counts the deliveries and stores the recovery; `advanceRecovery` sends them. If the process dies after the commit,
- * nothing is lost. If the answer is lost, a repeat creates one more recovery, which skips the deliveries that are
- * pending by then.
- * @returns null if the webhook has `maxRunning` recoveries running already
+ * Counts the deliveries and stores the recovery; `advanceRecovery` sends the deliveries. If the process dies after the
+ * commit, nothing is lost. If the answer is lost, a repeat creates a second recovery. It skips the deliveries that the
+ * first one made pending, unless `states` includes pending ones.
+ * @returns null if the webhook already has `maxRunning` running recoveries
  */
 export function createRecovery(
   pool: Pool,
@@ -101,14 +101,14 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
 }
 
 /**
- * How many of the counted deliveries an ended recovery did not send: they changed meanwhile, or were corrected. A
- * delivery that was in flight or held at the count may have been sent too, so `resent` can exceed `total`.
+ * How many of the counted deliveries an ended recovery did not send, because they changed meanwhile or were corrected.
+ * A delivery that was in flight or held when they were counted may have been sent too, so `resent` can exceed `total`.
  */
 export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): number {
   return Math.max(0, total - resent);
 }
 
-/** Stops a recovery; what is due already is still sent. Repeatable. Returns false if there is no such recovery. */
+/** Stops a recovery. Due deliveries are still sent. A repeat changes nothing. Returns false if it does not exist. */
 export async function cancelRecovery(pool: Pool, webhookId: string, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `UPDATE recovery SET finished_at = CASE WHEN estado = 'en_curso' THEN now() ELSE finished_at END,
@@ -119,7 +119,7 @@ export async function cancelRecovery(pool: Pool, webhookId: string, id: string):
   return rowCount === 1;
 }
 
-/** Instants are text, because a Date would lose the microseconds by which deliveries differ. */
+/** A recovery that runs. Its times are text, because a Date would lose the microseconds by which deliveries differ. */
 interface RunningRecovery {
   id: string;
   webhook_id: string;
@@ -132,9 +132,9 @@ interface RunningRecovery {
 }
 
 /**
- * Sends one chunk of the recovery that has waited longest and that no other process works on. The progress commits
- * together with the deliveries made due, so after a death the next call goes on from there.
- * @returns null if no recovery is ready; else the webhook to wake, or null in `wake` if nothing became due
+ * Sends one chunk of the recovery that has waited longest and that no other process works on. One transaction makes the
+ * deliveries due and stores the progress, so after a death the next call continues from there.
+ * @returns null if no recovery is ready; else `wake` is the webhook to wake, or null if nothing became due
  */
 export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {
   return inTransaction(pool, async (client) => {
@@ -208,9 +208,10 @@ async function finish(
 const lookEveryMs = 1_000;
 
 /**
- * Works off recoveries chunk by chunk until none is ready, and looks again every second. Any number of processes may do
- * so, since a chunk is one transaction that locks its recovery. Returns the stop, which waits for the running chunk.
- * @param wake best effort: the worker's sweeper finds what it misses
+ * Works on recoveries chunk by chunk until none is ready, and looks again every second. Any number of processes may do
+ * so, because each chunk is one transaction that locks its recovery. Returns a function that stops the work and waits
+ * for the running chunk.
+ * @param wake wakes a webhook; if this fails, the worker's sweeper finds the webhook later
  */
 export function startRecovering(
   pool: Pool,

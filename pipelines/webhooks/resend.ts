@@ -7,9 +7,9 @@ import { dayOfDelivery } from './delivery-log.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * Writes a test of the endpoint: an event `ping`, which no history shows, and its delivery, due now even if the webhook
- * is paused. The caller then wakes the webhook; if it dies before that, the sweeper does. Not repeatable: each call is
- * one more test.
+ * Writes a test of the endpoint: an event `ping`, which no history shows, and its delivery. The delivery is due now,
+ * even if the webhook is paused. The caller then wakes the webhook. If the process dies before that, the sweeper wakes
+ * the webhook. A repeat of the call writes one more test.
  * @returns the delivery's id; null if the webhook was deleted
  */
 export async function writePing(pool: Pool, accountId: number, webhookId: string, at: Date): Promise<string | null> {
@@ -46,20 +46,21 @@ export type NotResent =
   | { ok: false; problem: 'cancelled' }
   | { ok: false; problem: 'taken_back'; by: Correction };
 
-/** The edition that corrected the change of a delivery. */
+/** The edition that corrected the change in a delivery. */
 export interface Correction {
   edition: number;
   fechaDato: string;
 }
 
 /**
- * Makes a delivery due now under its old id. A delivery is one row with one due time, so a pending retry is not sent
- * besides, and a success ends it. If its retry schedule had ended, the schedule starts anew; if a retry was scheduled,
- * only the wait ends. On a paused webhook the delivery is held. A delivery in flight stays as it is. Repeatable.
+ * Makes a delivery due now under its old id. A delivery is one row with one due time, so this replaces a pending retry,
+ * and a success ends the delivery. If its retry schedule had ended, the schedule starts anew. If a retry was scheduled,
+ * only the wait ends. On a paused webhook the delivery is held. A delivery in flight stays as it is. The call may be
+ * repeated.
  *
- * A delivery that a correction took back is refused, attempted before or not: otherwise the receiver's last message
- * would be known to be wrong. Deliveries that were cancelled with their webhook are refused too. The caller then wakes
- * the webhook; if it dies before that, the sweeper does.
+ * A delivery that a correction took back is refused, even if it was attempted before: otherwise the receiver's last
+ * message would be known to be wrong. Deliveries that were cancelled with their webhook are refused too. The caller
+ * then wakes the webhook. If the process dies before that, the sweeper wakes it.
  */
 export async function resendDelivery(pool: Pool, accountId: number, id: string): Promise<Resent> {
   const day = await dayOfDelivery(pool, id);
@@ -83,7 +84,7 @@ export async function resendDelivery(pool: Pool, accountId: number, id: string):
   });
 }
 
-/** Finds the account of a delivery for operators, who know only its id. Returns null if there is no such delivery. */
+/** Finds the account of a delivery for operators, who know only its id. Returns null if the id is unknown. */
 export async function accountOfDelivery(pool: Pool, id: string): Promise<number | null> {
   const day = await dayOfDelivery(pool, id);
   const { rows } = await pool.query<{ account_id: number }>(
@@ -110,9 +111,9 @@ async function leftAsItIs(client: PoolClient, webhookId: string, day: string, id
 }
 
 /**
- * Makes deliveries due that are in one of the states and were not taken back by a correction. The caller's transaction
- * holds the webhook's row and its work row (README, rule 4), so a correction either comes first and is seen here, or
- * comes after. Tests become due even if the webhook is paused.
+ * Makes those of the deliveries due that are in one of `states` and that no correction took back. The caller's
+ * transaction must have locked the webhook's row and its work row (README, rule 4). So a correction either comes first
+ * and is seen here, or comes after. Tests become due even if the webhook is paused.
  * @returns the new states by delivery id
  */
 export async function makeDue(

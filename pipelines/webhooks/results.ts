@@ -3,19 +3,19 @@ import { dayText, keptUnder } from './claim.ts';
 import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { pauseIn } from './pauses.ts';
 
-/** How the latest attempts of a webhook went. It is stored with the webhook. */
+/** How the latest attempts of a webhook went. These numbers are stored in the webhook's row. */
 export interface Health {
   failuresInARow: number;
   firstFailureAt: Date | null;
   timeoutsInARow: number;
 }
 
-/** The webhook, read under its lock at the moment at which a round's outcomes are judged. */
+/** The webhook as it is when the outcomes of a round are judged. It is read while its row is locked. */
 export interface Standing {
   health: Health;
-  /** The current URL. Answers of an earlier URL do not count for it. */
+  /** The current URL. Answers of an earlier URL do not count for the webhook's health. */
   url: string;
-  /** By PostgreSQL's clock, which all workers share: a wrong clock of one worker must not pause a webhook. */
+  /** Time of PostgreSQL's clock, which all workers share. The wrong clock of one worker must not pause a webhook. */
   now: Date;
 }
 
@@ -23,7 +23,7 @@ export interface HealthVerdict {
   health: Health;
   lastSuccessAt: Date | null;
   pause: PauseCause | null;
-  /** How far the failures have gone towards a pause, in percent, if that calls for a warning. */
+  /** How far the failures have gone towards a pause, in percent; null if the owner needs no warning. */
   warning: 50 | 90 | null;
 }
 
@@ -34,10 +34,10 @@ interface HealthRow extends Health {
 }
 
 /**
- * Adds a round's outcomes to the webhook's health and pauses the webhook if `judge` says so. All of it is one
- * transaction under the webhook's lock: two rounds, or a round and a resume, never lose each other's change. The same
- * transaction holds the pending deliveries of a paused webhook and writes the owner notice.
- * @returns the cause of the pause if this call paused the webhook
+ * Adds the outcomes of a round to the webhook's health and pauses the webhook if `judge` decides so. This is one
+ * transaction that locks the webhook, so two rounds, or a round and a resume, never lose each other's change. If it
+ * pauses the webhook, the same transaction holds the pending deliveries and writes the owner notice.
+ * @returns the cause of the pause if this call paused the webhook, else null
  */
 export function updateHealth(
   pool: Pool,
@@ -60,8 +60,8 @@ export function updateHealth(
       [webhookId, health.failuresInARow, health.firstFailureAt, health.timeoutsInARow, lastSuccessAt],
     );
     if (pause !== null) return (await pauseIn(client, webhookId, pause)) ? pause : null;
-    // Attempts that were in flight when the owner paused the webhook may still fail. A warning of a pause would be
-    // wrong then.
+    // Attempts that were in flight when the owner paused the webhook may still fail. A warning of a pause would then be
+    // wrong.
     if (warning !== null && health.firstFailureAt !== null && estado === 'activo') {
       await writeOwnerNotice(client, webhookId, {
         kind: 'webhook.por_pausar',
@@ -88,17 +88,17 @@ export interface AttemptResult {
   /** Class of the failure; null after a success. */
   failure: string | null;
   response: Buffer | null;
-  /** `response` is not the whole answer. */
+  /** True if `response` is not the whole answer. */
   responseCut: boolean;
   /** Wait before the next attempt after a failure; null if the retry schedule has ended. */
   retryInMs: number | null;
 }
 
 /**
- * Writes results in one round trip, all or none. A delivery changes only if it still has the lease under which it was
- * sent. The attempt is updated in any case, since it did happen. If the process dies before the commit, the attempts
- * keep "outcome unknown", and the receiver gets the same deliveries again.
- * @returns how many deliveries took their result
+ * Writes the results in one round trip, all of them or none. A delivery changes only if it still has the lease under
+ * which it was sent. The attempt is updated in any case, because it did happen. If the process dies before the commit,
+ * the attempts keep "outcome unknown", and the receiver gets the same deliveries again.
+ * @returns how many deliveries changed
  */
 export async function recordResults(pool: Pool, webhookId: string, results: readonly AttemptResult[]): Promise<number> {
   if (results.length === 0) return 0;
@@ -125,11 +125,12 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
   return rows[0]!.updated;
 }
 
-// The lock on the webhook's row keeps a pause or a deletion out until the commit: its update of pending deliveries
-// could miss these rows. A call that waited for the lock reads the new state. The days are given once as a bound and
-// once as a list, so that PostgreSQL plans over these partitions alone. A delivery has a lease token while it is
-// en_curso, or if it was when its webhook was deleted. A condition on estado would let PostgreSQL use the index of open
-// deliveries, which old statistics make look empty (see claim.ts).
+// The lock on the webhook's row keeps a pause or a deletion out until the commit. Otherwise a pause or a deletion could
+// miss these rows when it updates the pending deliveries. A call that waited for the lock reads the new state of the
+// webhook. The days are given as a bound and as a list, so that PostgreSQL plans over these partitions alone. Rows are
+// found by their lease token. A delivery has it while it is en_curso, and keeps it if its webhook is deleted then. With
+// a condition on estado, PostgreSQL could use the index of open deliveries, which looks empty in old statistics (see
+// claim.ts).
 const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed

@@ -3,14 +3,14 @@ import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.t
 import { discardHeldByPlan } from './pauses.ts';
 
 /**
- * The lock slots that PostgreSQL should have: max_connections × max_locks_per_transaction. A statement about a webhook
- * or an account reads every day's partition with its indexes. After 13 months it holds some 3,000 locks, or 7,000 when
- * it is planned for the first time. Measured with thirty connections at once: no statement was refused with this
- * number, and more than half were with the 6,400 slots of PostgreSQL's defaults.
+ * The number of lock slots that PostgreSQL should have (max_connections × max_locks_per_transaction). A statement about
+ * a webhook or an account reads the partitions of all days with their indexes. After 13 months it holds some 3,000
+ * locks, or 7,000 when it is planned for the first time. We measured thirty connections at once: with 100,000 slots no
+ * statement was refused, but with the 6,400 slots of PostgreSQL's defaults more than half were refused.
  */
 const leastLocks = 100_000;
 
-/** Warns at the start, months before the server would refuse statements as "out of shared memory". */
+/** Warns at the start, months before PostgreSQL refuses statements for want of locks ("out of shared memory"). */
 export async function warnOfFewLocks(pool: Pool, log: Logger, least = leastLocks): Promise<void> {
   const { rows } = await pool.query<{ locks: number; connections: number }>(
     `SELECT current_setting('max_connections')::integer * current_setting('max_locks_per_transaction')::integer AS locks,
@@ -27,37 +27,37 @@ export async function warnOfFewLocks(pool: Pool, log: Logger, least = leastLocks
 export interface RetentionRule {
   /** Whole months for which events and their deliveries are kept, counted from the detection day. */
   eventMonths: number;
-  /** Days for which attempts are kept, counted from their start. */
+  /** Days for which an attempt is kept, counted from its start. */
   attemptDays: number;
-  /** Days for which a delivery is held for an account whose plan no longer includes watching. */
+  /** Days for which a delivery is held if the account's plan no longer includes watching. */
   heldDays: number;
 }
 
 export const defaultRetentionRule: RetentionRule = { eventMonths: 13, attemptDays: 90, heldDays: 30 };
 
 export interface Removed {
-  /** Detection days whose events and deliveries were all removed. */
+  /** Detection days of which all events and deliveries were removed. */
   days: string[];
-  /** Expired days that keep deliveries which may still be sent. Everything else of these days was removed. */
+  /** Expired days with deliveries that may still be sent. Everything else of these days was removed. */
   keptDays: string[];
   /** Days whose attempts were removed. */
   attemptDays: string[];
   notices: number;
-  /** Held deliveries that were discarded because the account's plan does not include watching. */
+  /** Number of held deliveries that were discarded because the account's plan does not include watching. */
   discarded: number;
 }
 
 /**
- * The longest wait for a lock, and so the longest time that others wait behind it. When it is over, the day is left to
- * the next run. Three such waits take less than PostgreSQL's deadlock_timeout (1 s), so the removal always gives up
- * first and never another transaction.
+ * The longest wait for a lock, and so the longest time that other transactions wait behind it. If a wait ends without
+ * the lock, the next run removes the day. Three such waits take less time than PostgreSQL's deadlock_timeout (1 s). So
+ * in a deadlock the removal gives up first, and no other transaction fails.
  */
 const lockTimeoutMs = 200;
 
 /**
- * Removes what has expired, one day's partition at a time. A delivery that may still be sent (pending, in flight or
- * held) stays together with its event, however old it is. Repeatable: each day is a transaction of its own, and after a
- * death the next run does the remaining days.
+ * Removes expired rows, one day's partition at a time. A delivery that may still be sent (pending, in flight or held)
+ * is kept with its event, however old it is. Each day is a transaction of its own. If the process dies, the next run
+ * does the remaining days.
  */
 export async function removeExpired(pool: Pool, rule: RetentionRule, stop?: AbortSignal): Promise<Removed> {
   const removed: Removed = { days: [], keptDays: [], attemptDays: [], notices: 0, discarded: 0 };
@@ -79,7 +79,7 @@ export async function removeExpired(pool: Pool, rule: RetentionRule, stop?: Abor
   return { ...removed, notices: notices.rowCount ?? 0 };
 }
 
-/** Days of the parent's partitions that ended longer ago than `age`, oldest first. */
+/** Returns the days of the parent table's partitions that ended longer ago than `age`, oldest first. */
 async function daysPast(pool: Pool, parent: 'event' | 'attempt', age: string): Promise<string[]> {
   const { rows } = await pool.query<{ day: string }>(
     `SELECT to_date(right(c.relname, 8), 'YYYYMMDD') AS day FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -91,14 +91,14 @@ async function daysPast(pool: Pool, parent: 'event' | 'attempt', age: string): P
   return rows.map(({ day }) => day);
 }
 
-/** Returns null, with nothing changed, if another process removes days, or if a lock was not free in time. */
+/** Returns null and changes nothing if another process removes days now or a lock was not free in time. */
 async function underLockTimeout<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result | null> {
   try {
     return await inTransaction(pool, async (client) => {
-      // Two workers on one day would deadlock.
+      // Without this lock, two workers that remove the same day would deadlock.
       const turn = await client.query<{ ours: boolean }>(
         `SELECT pg_try_advisory_xact_lock(hashtext('watch_retention')) AS ours`,
       );
@@ -112,7 +112,7 @@ async function underLockTimeout<Result>(
     throw error;
   }
 }
-/** Codes of PostgreSQL: lock_not_available, deadlock_detected, undefined_table. */
+/** After these PostgreSQL errors the next run does the day: lock_not_available, deadlock_detected, undefined_table. */
 const leftToOthers: ReadonlySet<string> = new Set(['55P03', '40P01', '42P01']);
 
 const open = `estado IN ('pendiente', 'en_curso', 'retenida')`;
@@ -124,19 +124,19 @@ async function removeDay(client: PoolClient, day: string): Promise<'removed' | '
     await trimDay(client, day);
     return 'kept';
   }
-  // Lock the parents first, as every other statement does. Dropping a partition would lock them anyway, but last.
+  // The parent tables are locked first, as in every other statement. DROP TABLE would lock them last.
   await client.query(`LOCK TABLE ONLY event, ONLY delivery, ONLY attempt, ${delivery} IN ACCESS EXCLUSIVE MODE`);
-  // A delivery was sent again by hand before the lock. The next run trims the day.
+  // Somebody sent a delivery again by hand before the lock was taken. The next run trims the day.
   if (await isHeld()) return 'kept';
   await noteRemoved(client, `SELECT account_id, position FROM ${event}`);
   await client.query(`DROP TABLE ${attempt}, ${delivery}, ${event}`);
   return 'removed';
 }
 
-/** Removes everything of a day except what may still be sent. */
+/** Removes all rows of a day except deliveries that may still be sent, their events and their attempts. */
 async function trimDay(client: PoolClient, day: string): Promise<void> {
   const [event, delivery, attempt] = tablesOf(day);
-  // Readers may go on, but no delivery may be sent again by hand before this transaction has ended.
+  // Others may still read, but nobody can send a delivery again by hand before this transaction ends.
   await client.query(`LOCK TABLE ${delivery} IN SHARE ROW EXCLUSIVE MODE`);
   const held = (column: string) => `SELECT ${column} FROM ${delivery} WHERE ${open}`;
   await noteRemoved(
@@ -147,7 +147,7 @@ async function trimDay(client: PoolClient, day: string): Promise<void> {
   await client.query(`DELETE FROM ${delivery} WHERE NOT (${open})`);
 }
 
-/** Runs in the transaction that removes the events, so a reader with an older cursor gets an error and never a gap. */
+/** The update is in the transaction of the removal, so a reader with an older cursor gets an error and never a gap. */
 async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<void> {
   await client.query(
     `WITH gone AS (${eventsThatGo})
@@ -158,8 +158,8 @@ async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<vo
 }
 
 /**
- * Empties the partition but keeps the table: a held delivery of that day may still be sent and then writes its attempts
- * there. The day's attempts stay until the last of them has expired. Returns false if there is nothing to do.
+ * Empties the partition when all its attempts have expired. The table stays, because a held delivery of that day may
+ * still be sent and then writes its attempts there. Returns false if there is nothing to do.
  */
 async function emptyAttempts(client: PoolClient, day: string, attemptDays: number): Promise<boolean> {
   const [, , attempt] = tablesOf(day);
@@ -173,7 +173,7 @@ async function emptyAttempts(client: PoolClient, day: string, attemptDays: numbe
   return true;
 }
 
-/** Table names as ensure_event_day makes them. The day comes from PostgreSQL's own catalogue. */
+/** Table names as the SQL function ensure_event_day makes them. The day comes from PostgreSQL's own catalogue. */
 function tablesOf(day: string): [event: string, delivery: string, attempt: string] {
   const suffix = day.replaceAll('-', '');
   if (!/^[0-9]{8}$/.test(suffix)) throw new RangeError('a partition has no day');
@@ -181,8 +181,8 @@ function tablesOf(day: string): [event: string, delivery: string, attempt: strin
 }
 
 /**
- * The lowest cursor after which no event was removed; 0 if none was. The API refuses a lower cursor with 410
- * cursor_vencido. A reader without a cursor starts with the oldest event that is left.
+ * Returns the lowest cursor after which no event was removed, or 0 if no event was removed. The API refuses a lower
+ * cursor with 410 cursor_vencido. A reader without a cursor starts with the oldest event that is left.
  */
 export async function oldestCursor(pool: Pool, accountId: number): Promise<number> {
   const { rows } = await pool.query<{ removed_through: number }>(

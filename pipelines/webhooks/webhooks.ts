@@ -37,17 +37,18 @@ export type CreateResult =
   | { ok: false; problem: 'too_many' }
   | { ok: false; problem: 'list_not_found'; list: number };
 
-// Held deliveries may be of any day, so all days are counted. The statements are named, since planning takes longer
-// than running.
+// Held deliveries may be of any day, so `pendientes` counts over all days. The statements that use these columns have
+// names, so that connections keep their plans: planning takes longer than running.
 const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripcion, w.limite_por_segundo, w.en_vuelo,
   w.estado, w.pausado_por, w.fallos_consecutivos, w.ultima_entrega_at, w.created_at,
   (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado IN ('pendiente', 'en_curso') AND NOT d.is_test)
     + (SELECT count(*) FROM delivery d WHERE d.webhook_id = w.id AND d.estado = 'retenida') AS pendientes`;
 
 /**
- * Inserts the webhook, its sealed secret and its work row in one transaction: without the secret it could not sign, and
- * without the work row nobody could wake it. The plan is read again under the account's lock, because the caller's plan
- * may be some seconds old. If the plan does not include watching, the webhook is held, as after a change of plan.
+ * Inserts the webhook, its sealed secret and its work row in one transaction. Without the secret the webhook could not
+ * sign, and without the work row nobody could wake it. The plan is read again under the account's lock, because the
+ * caller's plan may be some seconds old. If it does not include watching, the webhook is paused as after a change of
+ * plan.
  * @param lowestPlan the lowest plan that includes watching
  */
 export async function createWebhook(
@@ -101,7 +102,7 @@ async function isWatched(client: PoolClient, accountId: number, lowestPlan: stri
   return rows[0]!.watches;
 }
 
-/** The first of these lists that the account does not have, or null. The account is locked, so it stays true. */
+/** Returns the first of these lists that the account lacks, or null. The account is locked, so this stays true. */
 async function unknownList(client: PoolClient, accountId: number, lists: readonly number[]): Promise<number | null> {
   const { rows } = await client.query<{ id: number }>(
     'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
@@ -131,7 +132,7 @@ export async function listWebhooks(pool: Pool, accountId: number): Promise<Webho
   return rows;
 }
 
-/** A field that is left out keeps its value. null means all in `eventos` and `listas`, and none in `descripcion`. */
+/** A field that is left out keeps its value. null means all for `eventos` and `listas`, and none for `descripcion`. */
 export interface WebhookPatch {
   url?: string | undefined;
   eventos?: readonly EventKind[] | null | undefined;
@@ -147,9 +148,9 @@ export type ChangeResult =
   | { ok: false; problem: 'list_not_found'; list: number };
 
 /**
- * Changes a webhook. Repeatable. Pending deliveries are sent to the URL of the moment of sending, and limits hold from
- * the next claim on. A new URL is a new endpoint, so the failures of the old one are forgotten. New filters do not stop
- * deliveries that exist already.
+ * Changes a webhook. A repeat changes nothing. A pending delivery goes to the URL that the webhook has when it is sent,
+ * and new limits apply from the next claim on. A new URL is a new endpoint, so the failures of the old one are
+ * forgotten. New filters do not stop deliveries that exist already.
  */
 export async function changeWebhook(
   pool: Pool,
@@ -194,13 +195,13 @@ export async function changeWebhook(
   return webhook === null ? { ok: false, problem: 'not_found' } : { ok: true, webhook };
 }
 
-/** How many older secrets sign beside the newest. A claim reads three in all (claim.ts). */
+/** How many older secrets sign beside the newest one. A claim reads three secrets in all (claim.ts). */
 const maxOlderSecrets = 2;
 
 /**
- * Adds a secret as the newest. Older secrets go on signing for the grace period, but no longer than they would have
- * anyway; secrets that no longer sign are removed. Not repeatable: if the answer is lost, a repeat is one more
- * rotation, and the secret that nobody saw signs beside the others.
+ * Adds a secret as the newest. An older secret goes on signing for the grace period, unless it expires earlier. Secrets
+ * that no longer sign are removed. A repeat is one more rotation: if the first answer was lost, the secret that nobody
+ * saw signs beside the others.
  * @returns when the previous secret stops signing; null if the account has no such webhook
  */
 export function rotateSecret(
@@ -240,9 +241,9 @@ export function rotateSecret(
 }
 
 /**
- * Discards what a paused webhook holds, or only what it holds from before an instant. The caller resumes it afterwards.
- * If the caller dies between the two, the webhook stays paused, and a repeat goes on. The webhook's row is locked
- * first, as in pauses.ts. Repeatable. Returns how many were discarded.
+ * Discards the deliveries that a paused webhook holds, or only those created before `before`. The caller resumes the
+ * webhook afterwards. If the process dies between the two calls, the webhook stays paused, and a repeat discards the
+ * rest. The webhook's row is locked first, as in pauses.ts. Returns how many deliveries were discarded.
  */
 export async function discardHeld(pool: Pool, webhookId: string, before: Date | null): Promise<number> {
   return inTransaction(pool, async (client) => {

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Pool, PoolClient } from '../runtime/postgres.ts';
 
-/** Names of the delivery workflow. They stand here because pipelines do not import workflows. */
+/** Names of the delivery workflow. They are in this file because pipelines do not import workflows. */
 export const deliveryWorkflow = {
   type: 'deliver',
   taskQueue: 'delivery',
@@ -9,12 +9,12 @@ export const deliveryWorkflow = {
   idOf: (webhookId: string) => `delivery/${webhookId}`,
 } as const;
 
-/** Starts each webhook's workflow, or signals the running one. Rejects if Temporal did not accept one of them. */
+/** Starts the workflow of each webhook or signals the running one. Rejects if Temporal did not accept all calls. */
 export type Wake = (webhookIds: readonly string[]) => Promise<void>;
 
 /**
- * Sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery: due deliveries are in PostgreSQL,
- * and the worker's sweeper wakes overdue webhooks.
+ * Makes a `Wake` that sends at most `inParallel` wake-ups at a time. A lost wake-up loses no delivery: due deliveries
+ * are in PostgreSQL, and the worker's sweeper wakes overdue webhooks.
  */
 export function makeWake(client: Client, options: { inParallel: number; deadlineMs: number }): Wake {
   return async (webhookIds) => {
@@ -43,13 +43,13 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
   );
 }
 
-/** Channel on which `raiseWork` notifies the worker that holds a webhook; the payload is the webhook's id. */
+/** Channel on which `raiseWork` notifies the worker that works on a webhook. The payload is the webhook's id. */
 export const workChannel = 'delivery_work';
 
 /**
- * Records in the caller's transaction that webhooks have work of this day or later, and returns the webhooks that
- * nobody works on: only these need a signal. A worker that holds a lease is notified at the commit. If it misses the
- * notification, it still sees the raised wake_seq, since it compares wake_seq before it ends.
+ * Records in the caller's transaction that webhooks have work of this day or later. Returns the webhooks that nobody
+ * works on, because only these need a signal. A worker that holds a lease is notified at the commit. If it misses the
+ * notification, it still sees the raised wake_seq, because it compares wake_seq before it ends.
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];
@@ -69,7 +69,7 @@ export async function raiseWork(client: PoolClient, webhookIds: readonly string[
 
 /**
  * Keeps claims of these webhooks out until the transaction ends. Take this lock after the webhooks' rows and before
- * their deliveries: a claim locks several deliveries in an order of its own, and without this lock the two could
+ * their deliveries. A claim locks several deliveries in its own order, so without this lock the two transactions could
  * deadlock.
  */
 export async function lockWork(client: PoolClient, webhookIds: readonly string[]): Promise<void> {
@@ -79,8 +79,8 @@ export async function lockWork(client: PoolClient, webhookIds: readonly string[]
 }
 
 /**
- * Ends a round: nobody works on the webhook from here on, and the next delivery is due at `seen.nextDueAt` (null:
- * none). Returns false if work was added since `seen` was read; the lease stays then, and the caller must claim again.
+ * Ends a round: from now on nobody works on the webhook, and its next delivery is due at `seen.nextDueAt` (null means
+ * none). Returns false if work was added after `seen` was read. Then the lease stays, and the caller must claim again.
  * If the process dies before this call, the lease ends by itself, and the sweeper finds the old next_due_at.
  */
 export async function releaseWork(
@@ -99,9 +99,9 @@ export async function releaseWork(
 }
 
 /**
- * Webhooks with overdue work that nobody works on, because their wake-up, their worker or their workflow was lost. The
- * query reads one row per webhook and never the deliveries, so it stays small. Paused webhooks are included for their
- * tests; a round that finds no test leaves nothing overdue.
+ * Returns webhooks with overdue work that nobody works on, because their wake-up, their worker or their workflow was
+ * lost. The query stays small: it reads one row per webhook and no deliveries. It includes paused webhooks because they
+ * may have tests to send. After a round that finds no test, a paused webhook is no longer overdue.
  */
 export async function overdueWebhooks(
   pool: Pool,

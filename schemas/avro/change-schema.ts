@@ -1,9 +1,9 @@
 import type { Register } from '../registers.ts';
 
 /**
- * Makes the Avro schema of a new register's changes from its columns. Every register has the same envelope, with edition and op
- * first, so that they can be read without decoding the rest. The files in this folder are what is registered: `npm run schemas`
- * writes them, and a test fails while a file differs from its register.
+ * Makes the Avro schema for the changes of a new register. All registers have the same outer fields. `edition` and `op`
+ * come first, so that they can be read without decoding the rest. The .avsc files in this folder are registered. `npm
+ * run schemas` writes them, and a test fails if a file differs from its register.
  */
 export function changeSchemaOf(register: Register): unknown {
   const row = {

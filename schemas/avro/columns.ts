@@ -4,7 +4,7 @@ export interface AvroField {
   default?: unknown;
 }
 
-/** Returns the row's fields in a schema of changes, which defines the row at its first use. It is the schema's own list. */
+/** Returns the schema's own list of row fields, no copy. The field `before` defines the row. */
 export function rowFields(schema: unknown): AvroField[] {
   const { fields } = schema as { fields: AvroField[] };
   const before = fields.find(({ name }) => name === 'before')?.type as [unknown, { fields: AvroField[] }] | undefined;
@@ -12,16 +12,17 @@ export function rowFields(schema: unknown): AvroField[] {
 }
 
 /**
- * Whether two lists of a register's columns are the same as far as both go. Rows of all releases are lists of cells without
- * names, which are read by position. So columns are only added at the end, and a column that its source drops stays, empty.
+ * Whether two lists of a register's columns have the same names up to the end of the shorter list. A row of any release
+ * is a list of cells without names, and readers find a cell by its position. So new columns are only added at the end.
+ * A column that the source no longer has stays in the list, with empty cells.
  */
 export function agree(one: readonly string[], other: readonly string[]): boolean {
   return one.every((name, place) => place >= other.length || other[place] === name);
 }
 
 /**
- * Adds to a schema of changes the columns that its row does not have yet. They are empty in earlier records. Returns false when
- * the schema has other columns, or more.
+ * Adds the columns that the row in a schema of changes does not have yet. They are empty in earlier records. Returns
+ * false if the schema has other columns or more columns than `columns`.
  */
 export function addColumns(schema: unknown, columns: readonly string[]): boolean {
   const fields = rowFields(schema);

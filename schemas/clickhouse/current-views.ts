@@ -2,8 +2,8 @@ import { type Register, registerNames, registers } from '../registers.ts';
 import { firstOtherKey, rucLength } from '../ruc.ts';
 
 /**
- * Makes a view for each register, `<register>_current`, in which people query its live rows by named columns. Each
- * `padron migrate` makes the views anew from the list of columns, so a new register or column needs no migration.
+ * Returns the SQL of one view per register, `<register>_current`, for people who query its live rows by named columns.
+ * Each `padron migrate` makes the views anew from the list of columns, so a new register or column needs no migration.
  */
 export function currentViews(): string[] {
   return registerNames.map((name) => viewOf(registers[name]));
@@ -21,7 +21,7 @@ WHERE is_deleted = 0
 COMMENT '${commentOf(register)}'`;
 }
 
-/** The state stores a number for a supplier's id that is not eleven digits. The id itself is the record's key in Kafka. */
+/** The state has a number for a supplier's id that is not eleven digits. The id itself is the record's key in Kafka. */
 function keyColumns({ key }: Register): string[] {
   if (key === 'ruc') return ['ruc'];
   const id = `if(ruc < ${firstOtherKey}, leftPad(toString(ruc), ${rucLength}, '0'), NULL) AS id`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answerOf, day, limaTimestamp, registerMeta } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
-/** What the account may use and has used. The last second's use may still be missing. */
+/** What the account may use and what it has used. Use in the last second may still be missing. */
 const accountSummary = z.strictObject({
   plan: z.string(),
   cuota: z.strictObject({
@@ -13,10 +13,10 @@ const accountSummary = z.strictObject({
     saldo_prepago: z.int().min(0),
     reinicia_en: limaTimestamp,
   }),
-  /** The data-processing contract in force today. Null: the account cannot read natural persons' records. */
+  /** The data-processing contract in force today. If it is null, the account cannot read natural persons' records. */
   contrato_datos: z.strictObject({ referencia: z.string(), desde: day, hasta: day.nullable() }).nullable(),
   limites: z.strictObject({
-    /** Counts requests of all routes together, per clock minute. */
+    /** Most requests to all routes together in one clock minute. */
     solicitudes_por_minuto: z.int().positive(),
     rucs_por_lote: z.int().positive(),
     listas: z.int().positive(),

@@ -5,7 +5,7 @@ import { taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
 export const maxBatchRucs = 100;
 
-/** The header carries the key bare, or as a quoted string of RFC 8941 with quote and backslash escaped. */
+/** The header has the key as it is, or as a quoted string of RFC 8941 with quote and backslash escaped. */
 export const idempotencyKeyText = z
   .string()
   .regex(
@@ -13,7 +13,7 @@ export const idempotencyKeyText = z
     'debe tener de 1 a 255 caracteres ASCII imprimibles, tal cual o como una cadena entre comillas',
   );
 
-/** The handler checks the maximum itself, since exceeding it has its own error code (`limite_excedido`). */
+/** The handler checks the maximum itself, because exceeding it has its own error code (`limite_excedido`). */
 export const batchRequest = z.strictObject({
   rucs: z.array(z.string()).min(1, 'no trae ningún RUC').meta({ maxItems: maxBatchRucs }),
 });
@@ -21,7 +21,8 @@ export const batchRequest = z.strictObject({
 const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
 
 /**
- * `encontrado` true or false is a claim about a dated edition. Null: the RUC was not looked up, and `codigo` says why.
+ * If `encontrado` is true or false, the RUC was looked up in a dated edition. If null, it was not, and `codigo` is the
+ * reason.
  */
 export const batchEntry = z.discriminatedUnion('encontrado', [
   z.strictObject({
@@ -32,7 +33,7 @@ export const batchEntry = z.discriminatedUnion('encontrado', [
   }),
   z.strictObject({ ruc: z.string(), encontrado: z.literal(false), codigo: z.literal('ruc_no_encontrado') }),
   z.strictObject({
-    /** The text as it was sent. */
+    /** The text that the client sent. */
     ruc: z.string(),
     encontrado: z.null(),
     codigo: z.enum(batchRefusals),
@@ -43,9 +44,9 @@ export type BatchEntry = z.infer<typeof batchEntry>;
 
 const batchMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
   solicitados: z.int().min(1).max(maxBatchRucs),
-  /** Entries that have a record, repeats included. */
+  /** Number of entries with a record, repeats included. */
   encontrados: z.int().min(0),
-  /** Charged look-ups: one per distinct RUC that was found. */
+  /** Charged look-ups. Each distinct RUC that was found is charged once. */
   cobrados: z.int().min(0),
 });
 export type BatchMeta = z.infer<typeof batchMeta>;

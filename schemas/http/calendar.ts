@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answerOf, day, limaTimestamp, limitParameter, yearRange } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
-/** Whose business days are counted: for `publico` the public sector's non-working days do not count either. */
+/** Whose business days are counted. For `publico`, the public sector's non-working days do not count either. */
 export const sectors = ['general', 'publico'] as const;
 export type Sector = (typeof sectors)[number];
 
@@ -13,7 +13,7 @@ export type DueDateState = (typeof dueDateStates)[number];
 const sector = z.enum(sectors, 'debe ser general o publico').default('general');
 const mostDeadlineDays = 1_000;
 
-// Days and digits are plain texts here: the handlers check them, since each has its own error code.
+// Days and digits are plain texts in these schemas. The handlers check them, because each has its own error code.
 const deadlineQuery = z.strictObject({
   desde: z.string().meta({ description: 'Día desde el que se cuenta', format: 'date' }),
   dias: z
@@ -41,11 +41,11 @@ export type YearRange = z.infer<typeof yearRange>;
 const calendarMeta = z.strictObject({
   origen: z.string(),
   atribucion: z.string(),
-  /** The years that this operation answers. */
+  /** The years for which this operation has answers. */
   cubre: yearRange,
-  /** The days for which the decrees of non-working days are loaded, and when they last changed. */
+  /** The days for which decrees of non-working days are loaded, and the time when these days last changed. */
   no_laborables: z.strictObject({ desde: day, hasta: day, actualizado_en: limaTimestamp }),
-  /** True when a public-sector answer includes a day outside `no_laborables`, which a decree may still change. */
+  /** True when a public-sector answer includes a day outside `no_laborables`: a decree may still change it. */
   provisional: z.boolean(),
   actualizado_en: limaTimestamp,
 });
@@ -63,7 +63,7 @@ const holiday = z.strictObject({
   norma: z.string(),
   tipo: z.enum(dayKinds),
   ambito: z.literal('nacional'),
-  /** Monday to Friday and not a holiday. Non-working days are business days for tax. */
+  /** True from Monday to Friday except on holidays. Non-working days are business days for tax. */
   habil_tributario: z.boolean(),
 });
 export type HolidayAnswer = z.infer<typeof holiday>;
@@ -83,7 +83,7 @@ const deadline = z.strictObject({
   dias: z.int().min(1).max(mostDeadlineDays),
   sector: z.enum(sectors),
   vence: day,
-  /** The days between `desde` and `vence` that were not counted, weekends included. */
+  /** The days between `desde` and `vence` that were not counted, including weekends. */
   saltados: z.array(z.strictObject({ fecha: day, motivo: z.string() })),
 });
 export type DeadlineAnswer = z.infer<typeof deadline>;

@@ -12,7 +12,7 @@ import {
 import { deliveryStates } from './events.ts';
 import type { Operations } from './operation.ts';
 
-/** `desde` and `hasta` are included and filter by the creation time. A day means the whole day in Lima. */
+/** Selects deliveries created from `desde` to `hasta`, both included. A day means the whole day in Lima. */
 const deliveriesQuery = z.strictObject({
   estado: z.enum(deliveryStates).optional().meta({ description: 'Estado de la entrega' }),
   desde: moment.optional(),
@@ -22,13 +22,12 @@ const deliveriesQuery = z.strictObject({
 });
 
 const delivery = z.strictObject({
-  /** Sent as `X-Service-Delivery` with every attempt. */
+  /** Every attempt sends this id as `X-Service-Delivery`. */
   id: z.string(),
   /** One of the seven kinds of event, or `ping`. */
   evento: z.string(),
   evento_id: z.string(),
   estado: z.enum(deliveryStates),
-  /** Attempts made so far. */
   intentos: z.int().min(0),
   creada_en: limaTimestamp,
   proximo_intento_en: limaTimestamp.nullable(),
@@ -56,7 +55,7 @@ export const testAnswer = answerOf(z.strictObject({ entrega: z.string() }), regi
 
 const recoverable = z.enum(['agotada', 'descartada', 'entregada', 'pendiente']);
 
-/** Recovers deliveries created from `desde` to `hasta` (default: now), both included. */
+/** A recovery sends again the deliveries that were created from `desde` to `hasta` (default: now), both included. */
 const newRecovery = z
   .strictObject({
     desde: instant,
@@ -65,7 +64,7 @@ const newRecovery = z
       .array(recoverable)
       .min(1, 'una lista vacía no recuperaría nada; omita el campo para agotadas y descartadas')
       .default(['agotada', 'descartada']),
-    /** Only counts the deliveries and sends none. */
+    /** If true, the recovery only counts the deliveries and sends none. */
     simular: z.boolean().default(false),
   })
   .refine(({ desde, hasta }) => hasta === undefined || new Date(desde) <= new Date(hasta), {
@@ -80,7 +79,7 @@ const recovery = z.strictObject({
   desde: limaTimestamp,
   hasta: limaTimestamp,
   estados: z.array(recoverable),
-  /** Deliveries found when the recovery was created. */
+  /** Number of deliveries found when the recovery was created. */
   total: z.int().min(0),
   reenviadas: z.int().min(0).meta({
     description:

@@ -1,27 +1,27 @@
 import { z } from 'zod';
 
-/** Parts that answers and requests share. Objects are strict, so that a test fails on a field that no schema names. */
+/** Parts that schemas share. Objects are strict, so a test fails when an answer has a field that no schema names. */
 
 /** `{"success": true, "data": …, "meta": {…}}` */
 export function answerOf<Data extends z.ZodType, Meta extends z.ZodType>(data: Data, meta: Meta) {
   return z.strictObject({ success: z.literal(true), data, meta });
 }
 
-/** YYYY-MM-DD, a day that exists. */
+/** A day that exists, as YYYY-MM-DD. */
 export const day = z.iso.date();
-/** A time with its offset. Years outside 1900–9999 are refused, since engines read them differently. */
+/** A time with its UTC offset. Years outside 1900–9999 are refused, because the engines read them differently. */
 export const instant = z.iso
   .datetime({ offset: true, error: 'debe ser una hora ISO 8601 con su desfase' })
   .refine((text) => text >= '1900' && text < '9999-12-31', 'debe ser una hora de los años 1900 a 9999');
-/** A filter by time takes a whole day in Lima or an instant. */
+/** The value of a filter by time: a whole day in Lima, or an instant. */
 export const moment = z.union(
   [day.refine((text) => text >= '1900'), instant],
   'debe ser una fecha AAAA-MM-DD o una hora ISO 8601 con su desfase',
 );
-/** ISO 8601 with Lima's offset. */
+/** A time in ISO 8601 with Lima's offset, −05:00. */
 export const limaTimestamp = z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}-05:00$/);
 
-/** A text of the caller that is stored. PostgreSQL cannot store a null character. */
+/** A text that the caller sends and the service stores. PostgreSQL cannot store a null character, so it is refused. */
 export function keptText(most: number) {
   return z
     .string()
@@ -32,11 +32,11 @@ export function keptText(most: number) {
 
 export const rucText = z.string().regex(/^[0-9]{11}$/);
 
-/** Every `meta` states the date of the data. Null until the daily register's first edition is loaded. */
+/** Every `meta` has the date of the data. It is null until the daily register's first edition is loaded. */
 export const registerMeta = z.strictObject({ fecha_dato: day.nullable() });
 export const pageMeta = registerMeta.extend({ cursor: z.string().nullable() });
 
-/** The number of entries of a page. Query parameters arrive as text. */
+/** The query parameter for the number of entries on a page. It arrives as text and is read as a number. */
 export function limitParameter(most: number, preset: number) {
   return z
     .string()
@@ -50,7 +50,7 @@ export function limitParameter(most: number, preset: number) {
 /** Both years are included. */
 export const yearRange = z.strictObject({ desde: z.int(), hasta: z.int() });
 
-/** The query of a list without filters. */
+/** The query parameters of a list that has no filters. */
 export function pageQuery(most: number, preset: number) {
   return z.strictObject({ limite: limitParameter(most, preset), cursor: z.string().optional() });
 }

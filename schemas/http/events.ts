@@ -4,7 +4,7 @@ import { checkRuc } from '../ruc.ts';
 import { answerOf, day, limaTimestamp, limitParameter, moment, rucText } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
-/** `desde` and `hasta` are included. A day means the whole day in Lima. */
+/** Selects events from `desde` to `hasta`, both included. A day means the whole day in Lima. */
 const eventsQuery = z.strictObject({
   desde: moment.optional(),
   hasta: moment.optional(),
@@ -23,7 +23,7 @@ const eventsQuery = z.strictObject({
 });
 export type EventsQuery = z.infer<typeof eventsQuery>;
 
-/** A stream has no pages: it continues after `Last-Event-ID`, or starts now. */
+/** A stream has no pages, so it takes no limit and no cursor. It continues after `Last-Event-ID`, or starts now. */
 const streamQuery = eventsQuery.pick({ ruc: true, evento: true, lista: true, desde: true, hasta: true });
 /** `Last-Event-ID` is the position of the last event that the client received. */
 export const streamHeaders = z.strictObject({
@@ -34,7 +34,7 @@ export const streamHeaders = z.strictObject({
 });
 
 /**
- * A display text, or a boolean for membership of a list. Null where the RUC was not, or is no longer, in the register.
+ * A display text, or a boolean for membership of a list. Null: the RUC was not in the register yet, or no longer is.
  */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
@@ -44,7 +44,7 @@ const watchlistSnapshot = z.strictObject({
   referencia: z.string().nullable(),
 });
 
-/** The body of a delivery. The history and the stream show the same. */
+/** The body of a delivery. The event history and the event stream contain the same fields. */
 export const eventPayload = z.strictObject({
   id: z.string(),
   posicion: z.int().min(1),
@@ -52,7 +52,7 @@ export const eventPayload = z.strictObject({
   ocurrido_en: limaTimestamp,
   datos: z.strictObject({ ruc: rucText, campo: z.string(), antes: value, despues: value, fecha_dato: day }),
   watchlist: watchlistSnapshot,
-  /** Set on a correction: the corrected edition, and its event that this one revokes (null: it made none). */
+  /** Set by a correction: the corrected edition, and its event that this event revokes (null: there was no event). */
   correccion: z.strictObject({ edicion: z.int().min(1), evento: z.string().nullable() }).nullable(),
 });
 export type EventPayload = z.infer<typeof eventPayload>;
@@ -72,7 +72,7 @@ const watchedEvent = eventPayload.extend({
   entregas: z.array(z.strictObject({ webhook: z.string(), estado: z.enum(deliveryStates) })),
 });
 const eventsMeta = z.strictObject({
-  /** The next call continues here, also after an empty page. */
+  /** The cursor for the next call. It is present after an empty page too. */
   cursor: z.string(),
   hay_mas: z.boolean(),
   fecha_dato: day.nullable(),

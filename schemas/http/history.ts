@@ -5,12 +5,12 @@ import { answerOf, day, pageQuery } from './envelope.ts';
 import type { Operations } from './operation.ts';
 import { rucProblems, source } from './taxpayer.ts';
 
-/** The value as the look-up shows it. Null: the register had none. */
+/** A value as the look-up of a taxpayer shows it. Null: the register had no value. */
 const value = z.union([z.string(), z.boolean(), z.int(), z.array(sanctionSchema)]).nullable();
 
 /** One field that an edition changed. */
 const historyEntry = z.strictObject({
-  /** The date of the edition that changed it. */
+  /** The date of the edition that changed the field. */
   fecha_dato: day,
   registro: z.enum(registerNames),
   operacion: z.enum(['alta', 'cambio', 'baja']),
@@ -20,7 +20,7 @@ const historyEntry = z.strictObject({
   campo: z.string(),
   antes: value,
   despues: value,
-  /** Set on a correction: the corrected edition and its date. */
+  /** Set only if a correction made the change: the corrected edition and its date. */
   correccion: z.strictObject({ edicion: z.int().min(1), fecha_dato: day }).nullable(),
 });
 export type HistoryEntry = z.infer<typeof historyEntry>;

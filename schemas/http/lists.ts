@@ -21,16 +21,16 @@ const list = z.strictObject({
 export const listAnswer = answerOf(list, registerMeta);
 export const listsAnswer = answerOf(z.array(list), pageMeta);
 
-/** One RUC or up to 1,000. The handler checks each: of several, a wrong one is an entry of the answer and no error. */
+/** One RUC, or up to 1,000. If there are several, a wrong RUC becomes an entry of the answer and is no error. */
 const newMembers = z.union([
   z.strictObject({ ruc: z.string() }),
   z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),
 ]);
 const membersAdded = z.strictObject({
-  /** `en_padron`: whether the daily register has the RUC. Null: the store did not answer. */
+  /** `en_padron` is true if the daily register has the RUC. Null: the store of the registers did not answer. */
   agregados: z.array(z.strictObject({ ruc: rucText, en_padron: z.boolean().nullable() })),
   ya_estaban: z.array(rucText),
-  /** Natural persons' RUCs are masked. */
+  /** RUCs of natural persons are masked here. */
   rechazados: z.array(z.strictObject({ ruc: z.string(), codigo: z.string() })),
 });
 export const membersAddedAnswer = answerOf(membersAdded, registerMeta);

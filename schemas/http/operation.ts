@@ -2,29 +2,29 @@ import type { z } from 'zod';
 import type { ProblemCode } from './problem.ts';
 
 /**
- * What one operation of the public API takes and answers, with its Spanish texts for the document. Method, path and
- * plan stand in the table of operations (api/operations.ts).
+ * What one operation of the public API takes and answers, with its Spanish texts for the OpenAPI document. Its method,
+ * path and plan are in the table of operations (api/operations.ts).
  */
 export interface OperationSchemas {
-  /** One line. */
+  /** A text of one line. */
   summary: string;
-  /** What the schemas do not say. */
+  /** Explains what the schemas do not show. */
   description?: string;
   query?: z.ZodObject;
-  /** Request headers of this operation alone. */
+  /** Request headers that only this operation takes. */
   headers?: z.ZodObject;
   body?: z.ZodType;
   isBodyOptional?: true;
-  /** The handler applies `body` itself, since one of its own checks must come first. */
+  /** The handler applies the schema `body` itself, because one of the handler's own checks must come first. */
   isBodyParsedByHandler?: true;
-  /** The whole JSON answer. Without it the answer is text of `textType`, or empty (204). */
+  /** The schema of the whole JSON answer. If left out, the answer is text of the type `textType`, or is empty (204). */
   answer?: z.ZodType;
   textType?: string;
-  /** Left out: 200, or 204 where the answer is empty. */
+  /** The status of a success. If left out, it is 200, or 204 where the answer is empty. */
   status?: 201 | 202;
-  /** Codes besides those that follow from plan, charge, path and body (`problemsOf` in api/openapi/document.ts). */
+  /** Further error codes. `problemsOf` (api/openapi/document.ts) adds the codes of plan, charge, path and body. */
   problems?: readonly ProblemCode[];
 }
 
-/** Operations by their ids. */
+/** The operations, by their ids. */
 export type Operations = Readonly<Record<string, OperationSchemas>>;

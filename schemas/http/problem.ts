@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { yearRange } from './envelope.ts';
 
-/** Every error of the public API by its stable code, with status and title. */
+/** Every error of the public API, by its stable code, with its HTTP status and title. */
 export const problems = {
   peticion_mal_formada: { status: 400, title: 'La petición HTTP no está bien formada' },
   json_invalido: { status: 400, title: 'El cuerpo no es JSON válido' },
@@ -44,7 +44,7 @@ export const problems = {
 
 export type ProblemCode = keyof typeof problems;
 
-/** RFC 9457, with `success` and `message` added because clients of other local APIs read those. */
+/** The error document of RFC 9457. `success` and `message` are added, because clients of other local APIs read them. */
 export const problemDocument = z.strictObject({
   type: z.string().min(1),
   title: z.string().min(1),
@@ -61,15 +61,15 @@ export const problemDocument = z.strictObject({
       z.strictObject({ origen: z.string(), fecha_dato: z.iso.date() }),
       /** For fecha_sin_datos: the first day with data. */
       z.strictObject({ origen: z.string(), primera_fecha: z.iso.date() }),
-      /** For anio_no_disponible: the years that the operation answers. */
+      /** For anio_no_disponible: the years for which the operation has an answer. */
       z.strictObject({ cubre: yearRange }),
     ])
     .optional(),
-  /** For cuota_agotada: the look-ups that are left, fewer than the request needs. */
+  /** For cuota_agotada: the number of look-ups that are left, which is less than the request needs. */
   disponible: z.int().min(0).optional(),
-  /** For cursor_vencido: the oldest cursor after which nothing was removed. */
+  /** For cursor_vencido: the oldest cursor that can still be used, because nothing after it was removed. */
   cursor: z.string().optional(),
-  /** For url_no_permitida: the kind of refusal. */
+  /** For url_no_permitida: the kind of reason for which the URL was refused. */
   clase: z.string().optional(),
   errors: z.array(z.strictObject({ campo: z.string(), mensaje: z.string() })).optional(),
 });

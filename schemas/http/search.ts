@@ -5,13 +5,13 @@ import type { Operations } from './operation.ts';
 
 const minQueryCharacters = 3;
 const maxQueryCharacters = 100;
-/** Signs and spaces do not count towards the 100 characters, so this bounds them. */
+/** Limits the length of the whole text, because signs and spaces do not count towards the 100 characters. */
 const maxQueryLength = 400;
 
 const queryText = z
   .string()
   .max(maxQueryLength)
-  // U+FFFD stands for bytes that are not UTF-8. Searching for it would find nothing and wrongly claim that nothing
+  // U+FFFD stands for bytes that are not UTF-8. A search for it would find nothing and claim wrongly that no company
   // matches.
   .refine((text) => !text.includes('\uFFFD'), 'no está en UTF-8, donde ñ es %C3%B1')
   .refine((text) => {
@@ -19,7 +19,7 @@ const queryText = z
     return count >= minQueryCharacters && count <= maxQueryCharacters;
   }, `debe tener de ${minQueryCharacters} a ${maxQueryCharacters} letras o dígitos`);
 
-/** The registers may introduce new texts, so any plausible text is allowed. */
+/** Any plausible text is allowed, because the registers may introduce new statuses. */
 const statusText = z
   .string()
   .regex(/^[\p{L}0-9 .,/-]{1,60}$/u, 'debe ser un texto del padrón, como ACTIVO o NO HABIDO');
@@ -28,10 +28,10 @@ export const searchQuery = z.strictObject({
   q: queryText,
   limite: limitParameter(50, 20),
   cursor: z.string().optional(),
-  /** The text as look-ups show it, with or without accents. */
+  /** The status as look-ups show it, with or without accents. */
   estado: statusText.optional(),
   condicion: statusText.optional(),
-  /** A district's six digits, or the first two or four for a department or province. */
+  /** The six digits of a district, the first four for a province, or the first two for a department. */
   ubigeo: z
     .string()
     .regex(/^(?:[0-9]{2}){1,3}$/, 'debe ser un ubigeo de 2, 4 o 6 dígitos')
@@ -39,7 +39,7 @@ export const searchQuery = z.strictObject({
 });
 export type SearchQuery = z.infer<typeof searchQuery>;
 
-/** How a company matched, best first. */
+/** The ways in which a company's name can match, best first. */
 export const matches = ['exacta', 'exacta_sin_forma', 'prefijo', 'palabras', 'aproximada'] as const;
 export type Match = (typeof matches)[number];
 
@@ -50,13 +50,13 @@ const searchHit = z.strictObject({
   nombre: z.string(),
   estado: z.string(),
   condicion: z.string(),
-  /** The code in the daily register. */
+  /** The ubigeo code in the daily register. */
   ubigeo: text,
   departamento: text,
   provincia: text,
   distrito: text,
   coincidencia: z.enum(matches),
-  /** Never increases from one hit to the next. */
+  /** The score of the match. It never increases from one hit to the next. */
   puntaje: z.int().min(0).max(100),
 });
 export type SearchHit = z.infer<typeof searchHit>;
@@ -66,7 +66,7 @@ const searchMeta = z.strictObject({
   fecha_dato: day,
   /** Null on the last page. */
   cursor: z.string().nullable(),
-  /** True when the cursor is from an earlier edition, since which the order may have changed. */
+  /** True when the cursor was made with an earlier edition. The order of the hits may have changed since then. */
   edicion_cambiada: z.boolean(),
 });
 

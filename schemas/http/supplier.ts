@@ -5,8 +5,8 @@ import type { Operations } from './operation.ts';
 import { rucProblems, source, taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
 /**
- * Standing in a list of the tax authority. `figura` is null until the list is loaded. An unreadable day stays as the
- * source wrote it.
+ * The supplier's standing in a list of the tax authority. `figura` is null until the list is loaded. A day that cannot
+ * be read stays as the source wrote it.
  */
 const listStanding = z.strictObject({
   figura: z.boolean().nullable(),
@@ -16,10 +16,10 @@ const listStanding = z.strictObject({
 });
 export type ListStanding = z.infer<typeof listStanding>;
 
-/** One bar from state contracting, in force or not. Days are YYYY-MM-DD, or as the source wrote them if unreadable. */
+/** One bar from state contracting, in force or not. A day is YYYY-MM-DD, or the source's text if it is unreadable. */
 const bar = z.strictObject({
   desde: z.string().nullable(),
-  /** The last barred day. Null: no end. */
+  /** The last day of the bar. Null: the bar has no end. */
   hasta: z.string().nullable(),
   definitiva: z.boolean(),
   /** Whether the bar is in force on `evaluado_al`. Null: its days are missing or unreadable. */
@@ -36,7 +36,7 @@ const procurementStanding = z.strictObject({
   resultado: z.enum(procurementResults),
   evaluado_al: day,
   sanciones: z.array(bar),
-  /** The loaded registers of bars. */
+  /** The registers of bars that are loaded. */
   fuentes: z.array(source),
 });
 export type ProcurementStanding = z.infer<typeof procurementStanding>;
@@ -80,7 +80,7 @@ export const supplierCheck = z.strictObject({
 export type SupplierCheck = z.infer<typeof supplierCheck>;
 
 const supplierMeta = taxpayerMeta.omit({ direccion_motivo: true }).extend({
-  /** Returns this same answer, byte for byte, for five years. */
+  /** With this id, the same answer can be read again, byte for byte, for five years. */
   consulta_id: z.uuid(),
   consultado_en: limaTimestamp,
 });
@@ -93,7 +93,7 @@ export const supplierOperations = {
     summary: 'Evaluación de un proveedor, con constancia',
     description:
       'El registro, las listas de la autoridad tributaria, las inhabilitaciones para contratar con el Estado, si ya lo vigila y advertencias, en una respuesta que se conserva cinco años. Solo empresas. `inhabilitado_al` es el día en que se juzgan las inhabilitaciones (por omisión, hoy).',
-    // The handler checks that the text is a day, since a wrong one has its own error code.
+    // The handler checks that the text is a day, because a wrong day has its own error code.
     query: z.strictObject({ inhabilitado_al: z.string().optional() }),
     answer: supplierAnswer,
     problems: [...rucProblems, 'fecha_invalida', 'solo_empresas'],

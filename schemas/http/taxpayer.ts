@@ -6,7 +6,7 @@ import type { Operations } from './operation.ts';
 const text = z.string().nullable();
 const flag = z.boolean().nullable();
 
-/** A taxpayer's record. All keys are always there, in this order; an unknown value is null. */
+/** A taxpayer's record. All keys are always present, in this order. An unknown value is null. */
 export const taxpayerRecord = z.strictObject({
   ruc: rucText,
   /** The first two digits of the RUC. "20" is a legal person. */
@@ -29,14 +29,14 @@ export const taxpayerRecord = z.strictObject({
 });
 export type TaxpayerRecord = z.infer<typeof taxpayerRecord>;
 
-/** An edition that the answer was read from. */
+/** An edition from which the answer was read. */
 export const source = z.strictObject({
   registro: z.enum(registerNames),
   fecha_dato: day,
   publicado_en: limaTimestamp,
   /** Null while the edition's rows are still being written. */
   cargado_en: limaTimestamp.nullable(),
-  /** Hash of the downloaded publication. Null for a correction, which has none. */
+  /** Hash of the downloaded publication. Null: the edition is a correction, which has no publication. */
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
@@ -55,7 +55,7 @@ export type TaxpayerMeta = z.infer<typeof taxpayerMeta>;
 
 export const taxpayerAnswer = answerOf(taxpayerRecord, taxpayerMeta);
 
-/** What an operation on one RUC answers when it cannot give the record. */
+/** Error codes of an operation on one RUC when it cannot give the record. */
 export const rucProblems = [
   'ruc_formato',
   'ruc_digito_verificador',
@@ -68,7 +68,7 @@ export const taxpayerOperations = {
     summary: 'El registro de un contribuyente',
     description:
       'Cada campo viene de su propio padrón y `meta` da la fecha de cada uno. Un valor que el padrón no trae es `null`. Con `fecha`, como era ese día. Las personas naturales (RUC 10, 15, 16 y 17) requieren un contrato de tratamiento de datos.',
-    // The handler checks that the text is a day, since a wrong one has its own error code.
+    // The handler checks that the text is a day, because a wrong day has its own error code.
     query: z.strictObject({ fecha: z.string().optional() }),
     answer: taxpayerAnswer,
     problems: [...rucProblems, 'fecha_invalida', 'fecha_sin_datos'],

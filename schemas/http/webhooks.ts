@@ -18,7 +18,7 @@ const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omi
 
 const descripcion = keptText(200);
 
-/** Omitted `eventos` or `listas` mean all, including lists created later. */
+/** If `eventos` or `listas` is omitted, the webhook gets all events or lists, including lists created later. */
 export const newWebhook = z.strictObject({
   url: z.string().min(1),
   eventos: eventos.optional(),
@@ -28,7 +28,7 @@ export const newWebhook = z.strictObject({
   en_vuelo: z.int().min(1).max(50).optional(),
 });
 
-/** An omitted field stays. Null means all for `eventos` and `listas`, and none for `descripcion`. */
+/** An omitted field keeps its value. Null means all for `eventos` and `listas`, and no text for `descripcion`. */
 const webhookPatch = z
   .strictObject({
     ...newWebhook.shape,
@@ -50,19 +50,19 @@ const webhook = z.strictObject({
   estado: z.enum(['activo', 'pausado']),
   pausado_por: z.enum(['fallos', 'respuesta_410', 'cliente']).nullable(),
   fallos_consecutivos: z.int(),
-  /** Deliveries that are not sent yet, held ones included. */
+  /** Number of deliveries that are not sent yet, including held deliveries. */
   pendientes: z.int(),
   ultima_entrega: limaTimestamp.nullable(),
   creado_en: limaTimestamp,
 });
-/** The secret, 32 bytes that sign every delivery, is shown only here. */
+/** The secret has 32 bytes, which sign every delivery. Only this answer shows it. */
 const createdWebhook = webhook.extend({ secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/) });
 
 export const createdWebhookAnswer = answerOf(createdWebhook, registerMeta);
 export const webhookAnswer = answerOf(webhook, registerMeta);
 export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
 
-/** Which of the deliveries held during the pause are sent: all, none, or those since an instant. */
+/** `pendientes` selects the held deliveries that are sent: all, none, or only the deliveries since an instant. */
 export const resumption = z.strictObject({
   pendientes: z
     .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })], {
@@ -71,7 +71,7 @@ export const resumption = z.strictObject({
     .default('todos'),
 });
 
-/** Hours during which the previous secret signs beside the new one. */
+/** `gracia_horas` is the number of hours during which the previous secret still signs beside the new one. */
 export const rotation = z.strictObject({ gracia_horas: z.int().min(0).max(168).default(24) });
 export const rotatedSecretAnswer = answerOf(
   z.strictObject({
@@ -81,7 +81,7 @@ export const rotatedSecretAnswer = answerOf(
   registerMeta,
 );
 
-/** An owner notice: news about the account's own webhooks. */
+/** An owner notice: a webhook of the account will soon be paused, was paused, or was resumed. */
 const notice = z.strictObject({
   id: z.int(),
   aviso: z.enum(['webhook.por_pausar', 'webhook.pausado', 'webhook.reanudado']),
@@ -90,7 +90,7 @@ const notice = z.strictObject({
   detalle: z.strictObject({
     porcentaje: z.union([z.literal(50), z.literal(90)]).optional(),
     primer_fallo_en: limaTimestamp.optional(),
-    /** As in `pausado_por`. `plan`: the account's plan no longer includes watching. */
+    /** The same causes as in `pausado_por`, and `plan`: the account's plan no longer includes watching. */
     causa: z.enum(['fallos', 'respuesta_410', 'cliente', 'plan']).optional(),
     fallos_consecutivos: z.int().optional(),
     liberadas: z.int().optional(),

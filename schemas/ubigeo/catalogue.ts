@@ -1,6 +1,6 @@
 /**
- * Place names by the codes of the national statistics institute (INEI): two digits for departments, four for provinces, six for
- * districts. Codes are text, because a leading zero is part of them. README.md says where the list comes from.
+ * Place names by the codes of the national statistics institute (INEI). Departments have two digits, provinces four and
+ * districts six. Codes are text, because a leading zero is part of a code. README.md says where the list comes from.
  */
 export const ubigeoListUrl = new URL('./inei-2025.csv', import.meta.url);
 
@@ -14,20 +14,20 @@ export interface UbigeoCatalogue {
   departments: number;
   provinces: number;
   districts: number;
-  /** Returns the names of a district, found by its code or an old code. null: the code is unknown. */
+  /** Returns the names of the district with this code, which may be an old code. null: the code is unknown. */
   find(code: string): UbigeoNames | null;
 }
 
 /**
- * Codes that registers may still write and the list no longer has, with today's district. Putumayo was a district of Maynas
- * until it became a province. Santa María de Huachipa is a part of Lurigancho that some lists number as a district. No other
- * code is guessed: lists that shift Tayacaja by one, or drop a leading zero, are wrong.
+ * Codes that the list no longer has but registers may still write, each with today's district. Putumayo was a district
+ * of Maynas until it became a province. Santa María de Huachipa is a part of Lurigancho, but some lists number it as a
+ * district. No other code is guessed: lists that shift Tayacaja's codes by one, or drop a leading zero, are wrong.
  */
 const oldCodes: Readonly<Record<string, string>> = { '150144': '150118', '160109': '160801', '160114': '160803' };
 
 /**
- * Reads `codigo;nombre` lines after a header. Names are shown in upper case with their accents (`ÁNCASH`), because the
- * registers' own texts beside them are in upper case.
+ * Reads the lines `codigo;nombre` that follow a header. Names are shown in upper case with their accents (`ÁNCASH`),
+ * because the registers' own texts are in upper case too.
  * @throws Error when a line is malformed, or a district's province or department is missing
  */
 export function readUbigeoCatalogue(text: string): UbigeoCatalogue {

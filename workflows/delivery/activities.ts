@@ -5,10 +5,10 @@ import { Round, type RoundDependencies } from './round.ts';
 
 export const heartbeatEveryMs = 5_000;
 
-/** Activities of the queues `delivery` and `delivery-slow`. The worker makes all clients and passes them in. */
+/** Activities of the queues `delivery` and `delivery-slow`. The worker passes in all clients that they use. */
 export function makeDeliveryActivities(dependencies: RoundDependencies) {
   return {
-    /** One round of a webhook, at most 30 s. Repeatable: what an earlier try claimed is due when its leases end. */
+    /** Runs a round, at most 30 s. It may be repeated: claimed deliveries are due again when their leases end. */
     async deliverRound(input: DeliverInput): Promise<RoundResult> {
       // Heartbeats let Temporal notice a dead worker within seconds instead of at the activity's own timeout.
       const beat = setInterval(() => heartbeat(), heartbeatEveryMs);

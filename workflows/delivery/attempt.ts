@@ -13,7 +13,7 @@ export interface AttemptDependencies {
   policy: EgressPolicy;
   limits: ExchangeLimits;
   schedule: RetrySchedule;
-  /** The release, for User-Agent. */
+  /** The release's version, which is sent in the User-Agent header. */
   version: string;
 }
 
@@ -23,8 +23,8 @@ export interface SentAttempt extends AttemptResult {
 }
 
 /**
- * Sends one delivery once: signs the stored bytes with the current time and secrets, sends them, and classifies the
- * answer. It never throws for what a receiver does. It uses no database, and no transaction is open meanwhile.
+ * Sends one delivery once. It signs the stored bytes with the current time and secrets, sends them, and classifies the
+ * answer. Nothing that a receiver does makes it throw. It uses no database, and no transaction is open while it runs.
  */
 export async function sendAttempt(
   dependencies: AttemptDependencies,
@@ -45,7 +45,7 @@ export async function sendAttempt(
   };
   if (outcome.failure === null) return { ...common, ...outcome, success: true, failure: null, retryInMs: null };
   const failures = delivery.failuresOfCycle + 1;
-  // Test deliveries are not retried: the customer sees the result and repeats it.
+  // A test delivery is not retried, because the customer sees the result and can send another test.
   const retryInMs = delivery.isTest
     ? null
     : nextDelayMs(dependencies.schedule, failures, outcome.retryAfterMs, Math.random());
@@ -81,7 +81,7 @@ async function ask(
   const body = Buffer.from(delivery.payload, 'utf8');
   const answer = await exchange(dispatcher, { url: checked.url, method: 'POST', headers, body }, limits);
   if (!answer.answered) return { ...nothing, failure: failureOfNetwork(answer.failure) };
-  // Node's type knows a string only, but undici returns a list for a header that came twice.
+  // Node's type allows only a string, but undici returns a list for a header that came twice.
   const retryAfter: string | string[] | undefined = answer.headers['retry-after'];
   return {
     httpStatus: answer.status,
@@ -92,7 +92,7 @@ async function ask(
   };
 }
 
-/** Why an attempt failed, as customers read it. It is only a class, or the attempt log would be a port scanner. */
+/** Kinds of failure that customers see. More detail would let a customer use the service as a port scanner. */
 export type AttemptFailure =
   | 'direccion_no_permitida'
   | 'nombre_no_resuelto'

@@ -1,18 +1,18 @@
-/** The retry schedule and the parsing of Retry-After. Pure. */
+/** The retry schedule and the parsing of Retry-After. All functions here are pure. */
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 
 export interface RetrySchedule {
-  /** Waits after the first, second, … attempt since the schedule (re)started. The first attempt is made at once. */
+  /** Waits in ms after the first, second, … attempt of the schedule. The first attempt is made at once. */
   delaysMs: readonly number[];
-  /** Each wait is varied by up to this share, so receivers that failed together are not all called again together. */
+  /** Each wait is varied by up to this share, so that receivers that failed together are not called together. */
   jitter: number;
   retryAfterCapMs: number;
 }
 
-/** At once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h: ten attempts over 75 h 35 min 5 s. */
+/** Ten attempts over 75 h 35 min 5 s: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. */
 export const defaultSchedule: RetrySchedule = {
   delaysMs: [
     5 * secondMs,
@@ -30,9 +30,9 @@ export const defaultSchedule: RetrySchedule = {
 };
 
 /**
- * The wait before the next attempt in ms, or null if the schedule has ended.
- * @param attempts how many were made since the schedule (re)started, including the one that just failed
- * @param random in [0, 1)
+ * Returns the wait before the next attempt in ms, or null if the schedule has ended.
+ * @param attempts number of attempts since the schedule was started or restarted, including the one that just failed
+ * @param random a number from 0 to below 1
  */
 export function nextDelayMs(
   schedule: RetrySchedule,
@@ -47,14 +47,14 @@ export function nextDelayMs(
 }
 
 /**
- * Parses Retry-After strictly by RFC 9110: whole seconds or an IMF-fixdate, and nothing else that JavaScript would
- * accept. Returns ms from now (0 for a past time), or null for anything else. The caller limits the wait.
- * @param text a list if the receiver sent the header more than once; it is ignored then
+ * Parses Retry-After strictly by RFC 9110: whole seconds or an IMF-fixdate, but no other date that JavaScript accepts.
+ * Returns the wait in ms from now (0 for a past time), or null for any other text. The caller limits the wait.
+ * @param text the header's value; a list, which is ignored, if the receiver sent the header more than once
  */
 export function parseRetryAfter(text: string | readonly string[] | undefined, nowMs: number): number | null {
   if (typeof text !== 'string') return null;
   const trimmed = text.replace(/^[ \t]+|[ \t]+$/g, '');
-  // Ten digits are over 300 years. More digits would exceed the integers that a number holds exactly.
+  // Ten digits of seconds are over 300 years. More digits could exceed the integers that a number holds exactly.
   if (/^[0-9]{1,10}$/.test(trimmed)) return Number(trimmed) * secondMs;
   if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(trimmed)) return null;
   const at = Date.parse(trimmed);
@@ -63,7 +63,7 @@ export function parseRetryAfter(text: string | readonly string[] | undefined, no
   return Math.max(0, at - nowMs);
 }
 
-/** Retry-After counts only with these statuses. */
+/** The header Retry-After is used only with these statuses. */
 export function honoursRetryAfter(status: number): boolean {
   return status === 429 || status === 503;
 }

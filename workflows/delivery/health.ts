@@ -1,13 +1,13 @@
 import type { Health, HealthVerdict } from '../../pipelines/webhooks/results.ts';
 
-/** What attempts mean for their endpoint: when it is paused, when its owner is warned, and when it is slow. Pure. */
+/** Rules that say when a webhook is paused, when its owner is warned, and when its endpoint is slow. All are pure. */
 
 export interface HealthRule {
-  /** This many failed attempts in a row pause the webhook… */
+  /** Number of failures in a row that pause the webhook, if the first one is as old as `firstFailureAgeMs`. */
   failures: number;
-  /** …if the first of them is at least this old. So many failures within a short outage do not pause it. */
+  /** Least age in ms of the first failure, so that many failures in a short outage do not pause the webhook. */
   firstFailureAgeMs: number;
-  /** An endpoint is slow after this many attempts in a row without an answer in time. */
+  /** Number of attempts in a row without an answer in time after which an endpoint is slow. */
   slowAfterTimeouts: number;
 }
 
@@ -17,7 +17,7 @@ export const defaultHealthRule: HealthRule = {
   slowAfterTimeouts: 3,
 };
 
-/** The parts of an attempt's result that count for health. Outcomes are in the order in which attempts ended. */
+/** The parts of an attempt's result that count for health. Lists of outcomes are in the order of the attempts' ends. */
 export interface Outcome {
   success: boolean;
   timedOut: boolean;
@@ -27,14 +27,14 @@ export interface Outcome {
 
 type Verdict = Omit<HealthVerdict, 'lastSuccessAt'>;
 
-/** Adds a round of outcomes to the endpoint's health. Any success resets the failures; a 410 pauses at once. */
+/** Adds a round's outcomes to the endpoint's health. Any success resets the failures. A 410 pauses at once. */
 export function judge(before: Health, outcomes: readonly Outcome[], rule: HealthRule): Verdict {
   let health = before;
   let pause: Verdict['pause'] = null;
   for (const outcome of outcomes) {
     health = outcome.success ? healthy : afterFailure(health, outcome);
     if (outcome.status === 410) pause = 'respuesta_410';
-    // A success after enough failures shows that the endpoint works again. It does not undo a 410.
+    // A success after enough failures cancels their pause, but it does not cancel the pause of a 410.
     else if (pause !== 'respuesta_410') pause = progress(health, outcome.at, rule) >= 1 ? 'fallos' : null;
   }
   const last = outcomes.at(-1);
@@ -57,7 +57,7 @@ function afterFailure(health: Health, { timedOut, at }: Outcome): Health {
   };
 }
 
-/** How far the failures have gone towards a pause, from 0 to 1. The condition that is less met counts. */
+/** How near the failures are to a pause, where 1 means a pause. The condition that is less fulfilled counts. */
 function progress({ failuresInARow, firstFailureAt }: Health, now: Date, rule: HealthRule): number {
   if (firstFailureAt === null) return 0;
   const age = rule.firstFailureAgeMs === 0 ? 1 : (now.getTime() - firstFailureAt.getTime()) / rule.firstFailureAgeMs;

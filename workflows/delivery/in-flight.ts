@@ -1,6 +1,6 @@
 import type { SentAttempt } from './attempt.ts';
 
-/** The attempts of a round: those without an answer yet, and results that are not recorded yet. */
+/** The attempts of a round that have no answer yet, and the results that are not recorded yet. */
 export class InFlightAttempts {
   readonly #onEnd: () => void;
   readonly #results: SentAttempt[] = [];
@@ -18,7 +18,7 @@ export class InFlightAttempts {
     return this.#results.length > 0;
   }
 
-  /** @param sending must not reject: anything that a receiver does is a result */
+  /** @param sending must not reject, because a failed attempt is a result too */
   add(sending: Promise<SentAttempt>): void {
     this.#running += 1;
     void sending.then((result) => {
@@ -28,7 +28,7 @@ export class InFlightAttempts {
     });
   }
 
-  /** Passes the results to `record` and keeps them if it fails. */
+  /** Passes the results to `record`. If `record` fails, the results are kept for the next call. */
   async record(record: (results: readonly SentAttempt[]) => Promise<unknown>): Promise<readonly SentAttempt[]> {
     const results = this.#results.splice(0);
     if (results.length === 0) return results;
@@ -42,7 +42,7 @@ export class InFlightAttempts {
   }
 }
 
-/** In-process wake-up for a loop: it waits here until somebody notifies it. A notification is never lost. */
+/** Lets a loop wait until other code of the same process calls notify(). A notification is never lost. */
 export class Notifier {
   #notified = false;
   #wake: (() => void) | null = null;
@@ -52,12 +52,12 @@ export class Notifier {
     this.#wake?.();
   }
 
-  /** Forgets earlier notifications. Call it before reading what they are about, so a later one still counts. */
+  /** Forgets earlier notifications. Call this before you read the data, so that a later notification counts. */
   reset(): void {
     this.#notified = false;
   }
 
-  /** Waits for a notification since the last reset, at most `ms`. Returns false if there was none. */
+  /** Waits for a notification since the last reset, for at most `ms` milliseconds. Returns false if there was none. */
   async wait(ms: number): Promise<boolean> {
     if (this.#notified) return true;
     await new Promise<void>((resolve) => {

@@ -1,47 +1,47 @@
-/** What passes between the workflow and its activity: ids, counts and times, never payloads, addresses or secrets. */
+/** Messages between workflow and activity hold ids, counts and times, but no payloads, addresses or secrets. */
 
 export const wakeSignalName = 'wake';
 export const slowQueueName = 'delivery-slow';
 
 export interface DeliverInput {
   webhookId: string;
-  /** Carried from round to round, so a new round does not start with a whole burst. */
+  /** The rate limit's state after the previous round. Without it, each new round could start with a whole burst. */
   rate?: RateState;
-  /** True if the endpoint is slow: its rounds run on the queue for slow endpoints. */
+  /** True if the endpoint is slow. Its rounds then run on the queue for slow endpoints. */
   slow?: boolean;
 }
 
 export interface RoundResult {
   webhook: 'activo' | 'pausado' | 'eliminado';
-  /** Milliseconds until something is due: 0 for at once, null for nothing. */
+  /** Milliseconds until the next delivery is due. 0: the next round starts at once. null: nothing will be due. */
   nextInMs: number | null;
   rate: RateState;
-  /** The queue of the next round, as in DeliverInput. Histories recorded by earlier releases have no such field. */
+  /** `DeliverInput.slow` of the next round. Histories recorded by earlier releases do not have this field. */
   slow?: boolean;
   delivered: number;
   failed: number;
 }
 
-/** An endpoint's rate limit as a leaky bucket (GCRA): a single number, carried in the workflow's state. */
+/** State of an endpoint's rate limit, a leaky bucket (GCRA). The workflow keeps this number between rounds. */
 export interface RateState {
-  /** When the bucket will be empty, in ms since 1970 by the worker's clock; 0 at first. */
+  /** Time at which the bucket will be empty, in ms since 1970 by the worker's clock. It is 0 at first. */
   emptyAtMs: number;
 }
 
-/** Requests may be this far ahead of even spacing, so short bursts are sent together: a tenth of a second's worth. */
+/** How far in ms requests may be ahead of even spacing. A tenth of a second's requests can thus be sent together. */
 const burstMs = 100;
 
 /**
- * Requests are ahead by a burst or by one spacing, which is a second at the lowest rate. A bucket that is fuller than
- * that was filled by a clock that was set back since, or by another worker's. It counts as empty: the wait could last
- * for ever.
+ * The largest time in ms by which requests can really be ahead: one burst, or one spacing, which is a second at the
+ * lowest rate. A fuller bucket was filled by another worker's clock, or before this clock was set back. It counts as
+ * empty, because the wait could otherwise last for ever.
  */
 const farthestAheadMs = 1_500;
 
 /** How many requests may be sent now. */
 export function allowance(state: RateState, nowMs: number, perSecond: number): number {
   const spacingMs = 1_000 / perSecond;
-  // The first request may be sent if nothing is ahead, however wide the spacing is.
+  // If no request is ahead, one may be sent, even if the spacing is wider than a burst.
   const room = Math.max(burstMs, spacingMs) - aheadMs(state, nowMs);
   return Math.max(0, Math.floor(room / spacingMs + 1e-9));
 }

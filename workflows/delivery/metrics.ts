@@ -42,7 +42,7 @@ export function makeDeliveryMetrics(registry: Registry) {
   };
 }
 
-/** The span of an attempt. Register and edition identify the change, and the webhook identifies the receiver. */
+/** The trace span of an attempt. Register and edition identify the change, and the webhook identifies the receiver. */
 export function attemptSpan(webhookId: string, delivery: ClaimedDelivery): SpanOptions {
   return {
     kind: SpanKind.CLIENT,
@@ -52,13 +52,13 @@ export function attemptSpan(webhookId: string, delivery: ClaimedDelivery): SpanO
       'padron.delivery': delivery.id,
       'padron.attempt': delivery.attempt,
       'padron.event': delivery.event,
-      // A test is about no change.
+      // A test delivery belongs to no change.
       ...(delivery.isTest ? {} : { 'padron.register': delivery.register, 'padron.edition': delivery.edition }),
     },
   };
 }
 
-/** Counts the attempt and logs it in one line with ids only, never a payload or an address. Returns the result. */
+/** Counts the attempt and logs it in one line, which has only ids, never a payload or an address. Returns `result`. */
 export function reportAttempt<Result extends AttemptResult>(
   { log, metrics }: { log: Logger; metrics: DeliveryMetrics },
   webhookId: string,
@@ -71,7 +71,7 @@ export function reportAttempt<Result extends AttemptResult>(
   metrics.attempts.inc({ result: result.failure ?? 'entregada' });
   metrics.seconds.observe(result.durationMs / 1_000);
   if (delivery.attempt === 1 && !delivery.isTest) {
-    // The two times come from the clocks of two workers, so the metric is as exact as these agree.
+    // The two times come from the clocks of two workers, so the metric is exact only if the clocks agree.
     const startedMs = Date.now() - result.durationMs;
     metrics.sinceChange.observe(Math.max(0, startedMs - delivery.occurredAt.getTime()) / 1_000);
   }

@@ -19,15 +19,15 @@ import { allowance, type DeliverInput, type RateState, type RoundResult, spend, 
 import { attemptSpan, type DeliveryMetrics, reportAttempt } from './metrics.ts';
 
 export interface RoundLimits {
-  /** After this time a round claims nothing more. Together with the exchange's limit it ends within 30 s. */
+  /** After this time a round claims nothing more. It ends within 30 s, because each exchange has a limit too. */
   claimWindowMs: number;
-  /** Longer than a whole exchange and the recording of its result. */
+  /** How long a claimed delivery is leased. It must be longer than a whole exchange and the recording of its result. */
   deliveryLeaseMs: number;
-  /** Longer than a round. */
+  /** How long a webhook is leased to a round. It must be longer than a round. */
   workLeaseMs: number;
-  /** How often to claim again without a notification while attempts are in flight. */
+  /** How often a round claims again while attempts are in flight, if no notification comes. */
   lookAgainMs: number;
-  /** How long a round without work stays open: deliveries that come meanwhile are sent without a call to Temporal. */
+  /** How long a round without work stays open. New deliveries are then sent without a call to Temporal. */
   lingerMs: number;
 }
 
@@ -35,7 +35,7 @@ export interface RoundDependencies {
   pool: Pool;
   notifications: Pick<Notifications, 'listen'>;
   attempt: AttemptDependencies;
-  /** @throws if a secret cannot be decrypted; nothing is claimed then, and the round is tried again */
+  /** @throws if a secret cannot be decrypted. Nothing is claimed then, and the round is tried again. */
   openSecrets: (target: WebhookTarget) => readonly string[];
   rule: HealthRule;
   limits: RoundLimits;
@@ -43,18 +43,17 @@ export interface RoundDependencies {
   metrics: DeliveryMetrics;
 }
 
-/** An attempt that has ended and does not count for the endpoint's health yet. */
+/** An attempt that has ended but does not count for the endpoint's health yet. */
 interface Ended extends Omit<Outcome, 'at'> {
-  /** The URL that it was sent to. */
   url: string;
-  /** By performance.now(), so the age stays right when the clock is set. */
+  /** Time by performance.now(), so the age of the attempt stays right when the clock is set. */
   endedAtMs: number;
 }
 
-/** Spreads the ends of rounds that an edition began together: Temporal starts only some hundred a second. */
+/** A round ends up to this share earlier, at random, because Temporal starts only some hundred rounds a second. */
 const windowSpread = 0.3;
 
-/** What a round does when it has no attempt in flight and no unrecorded result. */
+/** What a round does next when it has no attempt in flight and no unrecorded result. */
 type Idle = 'ended' | 'moves' | 'waits for its rate' | 'lingers' | 'has nothing';
 
 function isFinal(idle: Idle): boolean {
@@ -62,8 +61,8 @@ function isFinal(idle: Idle): boolean {
 }
 
 /**
- * Sends what a webhook has due, within its rate and in-flight limits, until nothing can start or the time is over.
- * Results that arrive together are recorded in one transaction.
+ * Sends the due deliveries of a webhook within its rate and in-flight limits. It ends when nothing more can start or
+ * its time is over. Results that arrive together are recorded in one transaction.
  */
 export class Round {
   readonly #dependencies: RoundDependencies;
@@ -79,14 +78,14 @@ export class Round {
   #delivered = 0;
   #failed = 0;
   #perSecond = 1;
-  /** How many deliveries the last claim asked for. An empty claim means "nothing to do" only if it asked for some. */
+  /** Number of deliveries that the last claim asked for. If it is 0, an empty claim does not mean "nothing to do". */
   #asked = 0;
-  /** The endpoint's rounds belong on the other queue, so this round claims nothing. */
+  /** True if the endpoint's rounds belong on the other queue. This round then claims nothing. */
   #moves = false;
   #lingersUntil: number;
-  /** The last claim, while another one would surely find nothing: it took all there was, and nothing came since. */
+  /** The last claim, while another claim would find nothing: it took everything, and no notification came since. */
   #seen: { claim: Claim; nextDueAtMs: number } | null = null;
-  /** Notifications so far. If one arrives during a claim, that claim's "nothing left" cannot be trusted. */
+  /** Number of notifications so far. If one arrives during a claim, the claim's "nothing left" cannot be trusted. */
   #notifications = 0;
 
   constructor(dependencies: RoundDependencies, input: DeliverInput, stop: AbortSignal) {
@@ -123,13 +122,13 @@ export class Round {
   }
 
   async #step(): Promise<RoundResult | null> {
-    // Reset before reading: a notification from here on may be about something that the reads below miss.
+    // Reset before the reads below. A notification from here on may announce something that these reads miss.
     this.#notifier.reset();
     await this.#recordResults();
     const ended = this.#stop.aborted || performance.now() >= this.#endsAt;
     const known = ended ? null : this.#seen;
     const claim = known?.claim ?? (await this.#claim(ended));
-    // An attempt may have ended during the claim. Record its result first, or ending the round here would lose it.
+    // An attempt may have ended during the claim. Its result is recorded first, because the round may end below.
     if (this.#inFlight.hasResults) return null;
     if (this.#inFlight.running > 0) {
       await this.#wait(this.#dependencies.limits.lookAgainMs);
@@ -137,26 +136,26 @@ export class Round {
     }
     const idle = this.#idle(claim, ended);
     if (isFinal(idle) && known !== null) {
-      // Claim again before the end, so the end is decided on fresh data.
+      // Claim again before the round ends, because `known` is an older claim.
       this.#seen = null;
       return null;
     }
     const mustSettle = isFinal(idle) || this.#ended.some(({ success }) => !success);
     if (this.#ended.length === 0 || !mustSettle) return this.#endOrWait(idle, claim);
-    // This may pause the webhook, which the next claim then sees.
+    // This may pause the webhook. The next claim then sees the pause.
     await this.#settleHealth();
     return null;
   }
 
-  /** Waits for a notification, at most `ms` and at most until something is due. The next claim is then a fresh one. */
+  /** Waits for a notification, at most `ms` or until a delivery is due. If none comes, the next step claims again. */
   async #wait(ms: number): Promise<void> {
     const untilDueMs = this.#seen === null ? ms : this.#seen.nextDueAtMs - performance.now();
     if (!(await this.#notifier.wait(Math.max(0, Math.min(ms, untilDueMs))))) this.#seen = null;
   }
 
   /**
-   * Called when PostgreSQL did not answer. While results wait to be recorded or judged, the round tries again until
-   * their leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be forgotten.
+   * Handles an error of PostgreSQL. While results wait to be recorded or judged, the round tries again until their
+   * leases end. Otherwise a short outage would make receivers get deliveries twice, or a 410 would be forgotten.
    */
   async #surviveOrThrow(error: unknown): Promise<void> {
     const { limits, log } = this.#dependencies;
@@ -184,8 +183,8 @@ export class Round {
     this.#seen = claim.tookAll && notificationsBefore === this.#notifications ? { claim, nextDueAtMs } : null;
     this.#rate = spend(this.#rate, Date.now(), this.#perSecond, claim.deliveries.length);
     if (claim.deliveries.length > 0) this.#lingersUntil = performance.now() + limits.lingerMs;
-    // If the process dies from here on, the attempts keep "outcome unknown", and their deliveries are due when the
-    // leases end.
+    // If the process dies from here on, the attempts keep the result "outcome unknown", which the claim wrote. Their
+    // deliveries are due again when the leases end.
     for (const delivery of claim.deliveries) this.#inFlight.add(this.#send(claim.target!, secrets, delivery));
     return claim;
   }
@@ -205,19 +204,19 @@ export class Round {
       if (!isTest) this.#ended.push({ success, status, timedOut: failure === 'tiempo_agotado', url, endedAtMs });
       if (success) this.#delivered += 1;
       else this.#failed += 1;
-      // The last claim does not know when the next attempt of this delivery is due.
+      // The last claim is outdated: it does not know when the next attempt of this delivery is due.
       if (!success) this.#seen = null;
     }
-    // A 410 pauses at once, while other attempts are in flight: nothing more may start.
+    // A 410 pauses the webhook at once, even while other attempts are in flight, so that no new attempt starts.
     if (this.#ended.some(({ status }) => status === 410)) await this.#settleHealth();
   }
 
-  /** If the process dies before this, the round's failures in a row are not counted; later failures will be. */
+  /** If the process dies before this, the round's failures are not counted. Later failures will be counted. */
   async #settleHealth(): Promise<void> {
     const { pool, log, metrics } = this.#dependencies;
     this.#seen = null;
     const paused = await updateHealth(pool, this.#webhookId, (standing) => this.#judge(standing));
-    // Forget the outcomes only after they are stored, or a 410 that PostgreSQL did not store would never pause.
+    // Forget the outcomes only after they are stored. Otherwise a 410 could be lost and would never pause the webhook.
     this.#ended = [];
     if (paused === null) return;
     metrics.paused.inc({ cause: paused });
@@ -237,12 +236,12 @@ export class Round {
     };
   }
 
-  /** Ends the round, or waits for what keeps it open: its rate, or work that may still come. */
+  /** Ends the round, or waits and returns null: the rate may allow no request yet, or more work may still come. */
   async #endOrWait(idle: Idle, claim: Claim): Promise<RoundResult | null> {
     switch (idle) {
       case 'ended':
       case 'moves':
-        // There may be more work: keep the lease, and the workflow starts the next round at once.
+        // There may be more work, so the lease stays, and the workflow starts the next round at once.
         return this.#result('activo', 0);
       case 'waits for its rate':
         await this.#rest(Math.max(1, waitMs(this.#rate, Date.now(), this.#perSecond)));
@@ -265,7 +264,7 @@ export class Round {
     if (ended) return 'ended';
     if (this.#moves) return 'moves';
     if (this.#asked === 0) return 'waits for its rate';
-    // The claim above asked for the tests of a paused webhook, so they have been sent at its rate.
+    // A claim of a paused webhook takes only tests. The last claim took them all, so all have been sent.
     if (claim.target.estado === 'pausado') return 'has nothing';
     return this.#lingerMs() > 0 ? 'lingers' : 'has nothing';
   }
@@ -285,7 +284,7 @@ export class Round {
     };
   }
 
-  /** Waits the full time unless the worker stops: a notification does not refill the rate. */
+  /** Waits the full time unless the worker stops. A notification does not refill the rate, so it does not count. */
   async #rest(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop }).catch(() => {});
   }

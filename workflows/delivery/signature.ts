@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 
 /**
- * The signatures of a delivery by Standard Webhooks, `v1,` and base64, separated by spaces. During a rotation every
- * live secret signs, newest first, so a receiver that reads only the first signature sees the newest.
+ * Returns the signatures of a delivery by Standard Webhooks, separated by spaces. Each is `v1,` and base64. During a
+ * rotation every valid secret signs, newest first, so a receiver that reads only the first signature sees the newest.
  */
 export function sign(secrets: readonly string[], deliveryId: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new RangeError('a delivery needs at least one secret');
@@ -13,12 +13,12 @@ export function sign(secrets: readonly string[], deliveryId: string, timestampSe
 }
 
 function signerOf(secret: string): Webhook {
-  // The library also accepts base64 without the prefix; a secret of ours always has it.
+  // The library also accepts base64 without the prefix `whsec_`, but a secret of this service always has it.
   if (!/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) throw new RangeError('a webhook secret is whsec_ and base64');
   return new Webhook(secret);
 }
 
-/** All headers of an attempt. The service's own and those of Standard Webhooks carry the same values. */
+/** All headers of an attempt. The `x-service-…` headers have the same values as those of Standard Webhooks. */
 export function deliveryHeaders(attempt: {
   secrets: readonly string[];
   deliveryId: string;

@@ -27,7 +27,7 @@ export interface DeliverySettings {
   round: RoundLimits;
   schedule: RetrySchedule;
   health: HealthRule;
-  /** How many rounds run at once on the ordinary queue, and on the queue for slow endpoints. */
+  /** Number of rounds that run at once on the ordinary queue. `slowActivitySlots` is the number for the slow queue. */
   activitySlots: number;
   slowActivitySlots: number;
   sweepEveryMs: number;
@@ -42,11 +42,11 @@ const exchangeTimeoutMs = 15_000;
 export const defaultDeliverySettings: DeliverySettings = {
   egress: {
     connectTimeoutMs: 5_000,
-    // The exchange has a limit of its own. These two only keep a forgotten socket from staying open for ever.
+    // The exchange has its own limit. These two only close a forgotten socket, which would stay open for ever.
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
-    // Customers share hosts (automation services), so with a low limit one slow endpoint would take another's sockets.
-    // Each endpoint's in-flight limit bounds them, and kept sockets are used first.
+    // Several customers may use one host (an automation service). With a low limit, one slow endpoint would take the
+    // sockets of another. Each endpoint's in-flight limit already bounds its sockets, and open sockets are used first.
     connectionsPerOrigin: 1_000,
     keepAliveMs: 4_000,
   },
@@ -64,33 +64,33 @@ export const defaultDeliverySettings: DeliverySettings = {
 
 export interface DeliveryWorkerDependencies {
   pool: Pool;
-  /** Used by the sweeper. */
+  /** The client with which the sweeper wakes workflows. */
   client: Client;
   namespace: string;
   keyRing: KeyRing;
   policy: EgressPolicy;
-  /** The release, for User-Agent. */
+  /** The release's version, which is sent in the User-Agent header. */
   version: string;
   log: Logger;
   metrics: Registry;
   /**
-   * The build of the delivery code. If given, open runs move to whatever build an operator makes current, and never
-   * back and forth between two builds during a deploy. If left out, any worker takes any task.
+   * The build of the delivery code. If given, open workflow runs move to the build that an operator makes current. They
+   * do not switch back and forth between two builds during a deploy. If left out, any worker takes any task.
    */
   buildId?: string | undefined;
   settings?: Partial<DeliverySettings>;
-  /** Made once for all queues (workflows/bundle.ts). If left out, the worker makes its own. */
+  /** The bundle that all queues share (workflows/bundle.ts). If left out, the worker makes its own bundle. */
   workflowBundle?: WorkflowBundle;
 }
 
 export interface DeliveryWorker {
-  /** Works until stop() is called; rejects if the worker fails. */
+  /** Works until stop() is called. Rejects if the worker fails. */
   run: () => Promise<void>;
-  /** Ends polling. Running rounds stop claiming and record what is in flight; then run() resolves. */
+  /** Stops taking new rounds. Running rounds claim no more and record their attempts in flight. Then run() resolves. */
   stop: () => void;
 }
 
-/** The workers of both delivery queues with their dispatcher and sweeper. Nothing starts before run(). */
+/** Makes the workers of both delivery queues, with their dispatcher and sweeper. Nothing starts before run(). */
 export async function makeDeliveryWorker(
   connection: NativeConnection,
   dependencies: DeliveryWorkerDependencies,
@@ -148,7 +148,7 @@ async function makeWorkers(
     namespace,
     activities,
     interceptors: { activity: [activitySpans] },
-    // Cancel rounds as soon as the worker stops, so they have stopMs to record what is in flight.
+    // Rounds are cancelled as soon as the worker stops, so they have `stopMs` to record their attempts in flight.
     shutdownGraceTime: 0,
     shutdownForceTime: settings.stopMs,
     ...(buildId === undefined ? {} : { workerDeploymentOptions: deploymentOf(buildId) }),
@@ -159,8 +159,8 @@ async function makeWorkers(
     ...(workflowBundle === undefined
       ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
       : { workflowBundle }),
-    // A receiver that does not answer keeps its round's slot for 15 s and more. A slot costs almost nothing, so there
-    // are many.
+    // If a receiver does not answer, its round keeps a slot for 15 s or more. There are many slots, because a slot
+    // costs almost nothing.
     maxConcurrentActivityTaskExecutions: settings.activitySlots,
     maxConcurrentWorkflowTaskExecutions: 100,
     maxCachedWorkflows: 2_000,
@@ -173,14 +173,14 @@ async function makeWorkers(
   return [ordinary, slow];
 }
 
-/** The name under which operators set the current build: `temporal worker deployment set-current-version`. */
+/** Name under which operators set the current build (`temporal worker deployment set-current-version`). */
 export const deliveryDeployment = 'padron-delivery';
 
 function deploymentOf(buildId: string): WorkerDeploymentOptions {
   return {
     version: { deploymentName: deliveryDeployment, buildId },
     useWorkerVersioning: true,
-    // A webhook's run may be open for days. Its code replays what earlier builds did (test/replay), so it may move.
+    // A webhook's run may be open for days. It may move to a build that replays earlier histories (test/replay).
     defaultVersioningBehavior: 'AUTO_UPGRADE',
   };
 }
@@ -203,7 +203,7 @@ function stopAll(workers: readonly Worker[]): void {
 }
 
 function openSecrets(ring: KeyRing, target: WebhookTarget): readonly string[] {
-  // A webhook and its secret are made in one transaction, so a missing secret is a bug and no failure of the customer.
+  // A webhook and its secret are made in one transaction, so a missing secret is a bug in this service.
   if (target.secrets.length === 0) throw new Error(`webhook ${target.id} has no secret`);
   return target.secrets.map((secret) => openSecret(ring, target.id, secret));
 }

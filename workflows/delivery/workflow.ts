@@ -15,21 +15,21 @@ const roundOptions: ActivityOptions = {
   // A round ends by itself within 30 s. Leases, not this timeout, keep two rounds from sending the same delivery.
   startToCloseTimeout: '60 seconds',
   heartbeatTimeout: '20 seconds',
-  // PostgreSQL may be away, or a key missing from the key ring: retry until it works. No delivery is lost meanwhile.
+  // PostgreSQL may be down, or a key may be missing. The round is retried until it works; no delivery is lost.
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
 };
 const ordinary = proxyActivities<DeliveryActivities>(roundOptions);
-/** Receivers that let requests time out hold a slot all the time. On their own queue they slow only each other. */
+/** Slow receivers keep their slots until requests time out. On their own queue they delay only each other. */
 const slow = proxyActivities<DeliveryActivities>({ ...roundOptions, taskQueue: slowQueueName });
 
-/** The server's advice to continue as new does not count signals, and a run may receive 10,000 of them at most. */
+/** A workflow run may receive at most 10,000 signals, and Temporal's advice to continue as new does not count them. */
 const maxWakesPerRun = 1_000;
 const maxRoundsPerRun = 300;
 
 /**
- * Delivers a webhook's events: a round, then a sleep until something is due or a wake-up arrives, and so on until
- * nothing is due or the webhook is paused or deleted. All state is in PostgreSQL; the workflow only owns the timers and
- * the pace.
+ * Delivers a webhook's events. It runs a round, sleeps until a delivery is due or a wake-up arrives, and starts again.
+ * It ends when nothing is due or the webhook is paused or deleted. All state is in PostgreSQL; the workflow keeps only
+ * the timers and the rate.
  */
 export async function deliver(input: DeliverInput): Promise<void> {
   let wakes = 0;
@@ -39,18 +39,18 @@ export async function deliver(input: DeliverInput): Promise<void> {
   });
   let state: DeliverInput = input;
   for (let rounds = 1; ; rounds += 1) {
-    // The work of every signal so far is in PostgreSQL already, and the round that starts now reads it.
+    // PostgreSQL already has the work that the signals so far announced, and the round that starts now reads it.
     seenWakes = wakes;
     const round = await (state.slow === true ? slow : ordinary).deliverRound(state);
     state = { webhookId: input.webhookId, rate: round.rate, ...(round.slow === true ? { slow: true } : {}) };
     if (round.nextInMs !== null && round.nextInMs > 0 && wakes === seenWakes) {
       await condition(() => wakes > seenWakes, round.nextInMs);
     } else if (round.nextInMs === null && wakes === seenWakes) {
-      // No await may stand between the comparison and this return. If a signal arrives now, the server rejects the
-      // completion and runs this stretch again with the signal counted.
+      // No await may stand between the comparison and this return. If a signal arrives now, Temporal rejects the end of
+      // the run, and this code runs again with the signal counted.
       return;
     }
-    // The next run starts with a round, so continuing as new loses no wake-up.
+    // No wake-up is lost when the workflow continues as new, because the next run starts with a round.
     if (wakes >= maxWakesPerRun || rounds >= maxRoundsPerRun) {
       await continueAsNew<typeof deliver>(state);
     }

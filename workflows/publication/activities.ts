@@ -27,11 +27,11 @@ export interface PublicationDependencies
     StepReports {
   client: Client;
   heartbeats: HeartbeatLimits;
-  /** Days after which raw publications are removed from the archive; null keeps them. */
+  /** Days after which raw publications are removed from the archive. null: they are never removed. */
   publicationDays: number | null;
 }
 
-/** The steps of `fetch`, `publish` and `reconcile`. Each can run again at any time and skips what is already done. */
+/** Steps of `fetch`, `publish` and `reconcile`. Each step can run again at any time and skips what is done. */
 export function makePublicationActivities(dependencies: PublicationDependencies) {
   const signal = () => Context.current().cancellationSignal;
   const beat = (details?: unknown) => Context.current().heartbeat(details);
@@ -53,7 +53,7 @@ export function makePublicationActivities(dependencies: PublicationDependencies)
       wakePublish(dependencies.client, register),
     ),
     nextWork: step('nextWork', 'register', (register: RegisterName) => nextWork(dependencies, register)),
-    // A heartbeat is needed because an archive in a bucket downloads the file first.
+    // This step needs heartbeats, because an archive in a bucket must download the file first.
     verifyPublication: step('verifyPublication', 'publication', (...[register, id]: Ids) =>
       withHeartbeats(dependencies.heartbeats, () => verifyPublication(dependencies, register, id)),
     ),
@@ -99,7 +99,7 @@ export function makePublicationActivities(dependencies: PublicationDependencies)
 const count = z.number().int().nonnegative();
 const publishProgress = z.object({ acknowledgedBlocks: count, logEnds: z.array(count) });
 
-/** What Kafka acknowledged in an earlier attempt of this step, from the details of its last heartbeat. */
+/** Returns what Kafka acknowledged in an earlier attempt of this step, from the attempt's last heartbeat. */
 function acknowledgedBefore(): Pick<PublishEditionInput, 'acknowledged'> {
   const acknowledged = publishProgress.safeParse(Context.current().info.heartbeatDetails).data;
   return acknowledged === undefined ? {} : { acknowledged };
@@ -109,18 +109,18 @@ export type PublicationActivities = ReturnType<typeof makePublicationActivities>
 
 type Activity<Arguments extends unknown[], Result> = (...args: Arguments) => Promise<Result>;
 
-/** What a step works on; its second argument is the number of it. */
+/** What a step works on. Its arguments are the register and, for other subjects, the subject's number. */
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 interface StepReports {
   log: Logger;
-  /** @param outcome done, failed or cancelled */
+  /** @param outcome `done`, `failed` or `cancelled` */
   observe(step: string, outcome: string, seconds: number): void;
 }
 
 /**
- * Makes a Temporal activity of a step; each run writes one log line. A cancelled step fails as cancelled. Our
- * typed errors keep their code, and Temporal does not retry those that no retry can help. Other errors pass unchanged.
+ * Turns a step into a Temporal activity. Each run writes one log line. A cancelled step fails as cancelled. Our typed
+ * errors keep their code, and Temporal does not retry those that are not retryable. Other errors pass unchanged.
  */
 function asActivity<Arguments extends unknown[], Result>(
   step: string,
@@ -165,19 +165,18 @@ function toFailure(error: unknown): unknown {
 }
 
 export interface HeartbeatLimits {
-  /** How often the worker sends a heartbeat; far below the workflow's heartbeat timeout. */
+  /** How often the worker sends a heartbeat. It must be far shorter than the workflow's heartbeat timeout. */
   heartbeatEveryMs: number;
-  /** A step without progress for this time is taken to hang; it is aborted and runs again. */
+  /** A step that makes no progress for this time is considered stuck. It is aborted and runs again. */
   maxStallMs: number;
 }
 
-/** Writing a large index to a busy disk makes no progress for minutes, so the limit has to be generous. */
+/** Writing a large index to a busy disk shows no progress for minutes, so `maxStallMs` is generous. */
 export const defaultHeartbeatLimits: HeartbeatLimits = { heartbeatEveryMs: 3_000, maxStallMs: 15 * 60 * 1000 };
 
 /**
- * Runs a long step with heartbeats and a limit on time without progress. Heartbeats show that this worker lives: when
- * they stop, the step runs on another worker within seconds. Their details are the last progress, which the limit
- * watches.
+ * Runs a long step with heartbeats and a limit on the time without progress. Heartbeats show that this worker is alive.
+ * When they stop, the step runs on another worker within seconds. The details of a heartbeat are the last progress.
  */
 async function withHeartbeats<Result>(
   limits: HeartbeatLimits,
@@ -188,7 +187,7 @@ async function withHeartbeats<Result>(
   const hanging = setTimeout(() => {
     stall.abort(new Error(`the step made no progress for ${limits.maxStallMs} ms`));
   }, limits.maxStallMs);
-  // Keep an earlier attempt's details until this attempt reports: they hold what Kafka has acknowledged.
+  // Keep an earlier attempt's details until this attempt reports. They contain what Kafka has acknowledged.
   let last: unknown = context.info.heartbeatDetails;
   const heartbeats = setInterval(() => context.heartbeat(last), limits.heartbeatEveryMs);
   try {

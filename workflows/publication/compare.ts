@@ -19,8 +19,8 @@ import type { StepOutcome } from './messages.ts';
 
 /**
  * `verificada → comparada`: parses the publication, compares it with the head and writes the change file in one pass.
- * The file is archived before the catalogue names it. The same publication and head give the same bytes, so a repeat is
- * safe.
+ * The file is archived before the catalogue (PostgreSQL) refers to it. The step can be repeated, because the same
+ * publication and head give the same bytes.
  */
 export async function comparePublication(
   dependencies: CompareDependencies,
@@ -48,8 +48,8 @@ export async function comparePublication(
       workDir: dependencies.workDir,
       base: baseOf(head),
       edition: head.edition + 1,
-      // The time of verification, so that a repeated comparison gives the same bytes. Only lists and webhooks that
-      // existed then get events; a publication that was approved long after its download counts from the approval.
+      // The time of verification, so that a repeat gives the same bytes. Only lists and webhooks that existed then get
+      // events. For a publication that was approved long after its download, the time of approval counts.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };
@@ -59,7 +59,7 @@ export async function comparePublication(
     };
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
-      // This happens once in some years. A re-baseline starts the store anew and makes no events for unchanged rows.
+      // The row store is full once in some years. A re-baseline starts a new one, without events for unchanged rows.
       previous = await previousOf(dependencies, head);
       return await compare();
     });
@@ -75,12 +75,12 @@ export async function comparePublication(
 
 interface Previous {
   publicationId: number;
-  /** The head's number. */
+  /** The number of the head's edition. */
   edition: number;
   input: NonNullable<CompareInput['previous']>;
 }
 
-/** Whether the head was read by another parser version or has other columns. */
+/** Whether the head was read by another parser version, or has other columns, than this release uses. */
 async function wasReadDifferently(
   dependencies: CompareDependencies,
   { register, edition: number }: Head,
@@ -92,8 +92,8 @@ async function wasReadDifferently(
 }
 
 /**
- * The head's publication, to be read again by today's parser. The head's overlay holds every row in which its state
- * differs from that publication, including later corrections.
+ * Finds the head's publication and overlay, so that today's parser can read them again. The overlay holds every row in
+ * which the head's state differs from its publication, including later corrections.
  */
 async function previousOf(dependencies: CompareDependencies, head: Head): Promise<Previous> {
   const { register } = head;
@@ -112,7 +112,7 @@ async function previousOf(dependencies: CompareDependencies, head: Head): Promis
   return { publicationId, edition: head.edition, input };
 }
 
-/** Adds the publication's number and the remedy to an error that knows only files. */
+/** Adds the publication's number and the remedy to an error that names only files. */
 function namingPrevious(error: unknown, { publicationId, edition }: Previous): unknown {
   if (!(error instanceof CompareError) || error.code !== 'previous_unreadable') return error;
   const old = `publication ${publicationId}, on which edition ${edition} stands`;
@@ -136,9 +136,7 @@ export function baseOf(head: Head): CompareInput['base'] {
   return { edition: head.edition, changeFileSha256: head.change_file_sha256 };
 }
 
-/**
- * Runs a comparison. When WORK_DIR was lost or belongs to another machine, it rebuilds the head's files and runs again.
- */
+/** Runs a comparison. If the head's files in WORK_DIR are missing or damaged, it rebuilds them and runs it again. */
 export async function orRebuild<Result>(
   dependencies: CompareDependencies,
   input: { register: RegisterName; base: CompareInput['base'] },
@@ -157,8 +155,8 @@ export async function orRebuild<Result>(
 }
 
 /**
- * Archives the files of a comparison and returns what the catalogue keeps of it. If the process dies before the
- * catalogue is written, the archived files are named by nothing; the repeat makes the same bytes under the same hashes.
+ * Archives the files of a comparison and returns what the catalogue stores about it. If the process dies before the
+ * catalogue is written, nothing refers to the archived files. The repeat makes the same bytes under the same hashes.
  */
 export async function archiveComparison(
   dependencies: CompareDependencies,
@@ -172,7 +170,7 @@ export async function archiveComparison(
   if (overlayFile !== null) {
     await dependencies.archive.put({ register, kind: 'overlays', sha256: overlayFile.sha256 }, overlayFile.path);
   }
-  // A publication lists its rejected lines; a correction lists the rows that it left alone.
+  // A publication lists its rejected lines. A correction lists the rows that it left unchanged.
   const listed = result.conflictFile ?? result.rejectFile;
   const rejectsSha256 = listed === null ? null : await sha256OfFile(listed.path);
   if (listed !== null && rejectsSha256 !== null) {

@@ -19,7 +19,7 @@ const kindCounts = z.object({
   changedByColumn: byName,
 }) satisfies z.ZodType<KindCounts>;
 
-/** Counts of a comparison, for the gates and for operators. Stored with the edition as `counts`. */
+/** Counts of a comparison, for the gates and for operators. They are stored with the edition as `counts`. */
 const countsSchema = z.object({
   lines: count,
   rows: count,
@@ -41,19 +41,19 @@ const countsSchema = z.object({
   rowsByKind: byName,
   /** Lines that were kept after a control byte was replaced by a space. */
   repaired: count.default(0),
-  /** Rows that a correction left alone, because they changed after the undone edition. */
+  /** Rows that a correction left unchanged, because they had changed again after the undone edition. */
   conflicts: count.default(0),
-  /** Events on the lists of that moment, stored under this name; absent for registers that make no events. */
+  /** Events that the edition would make on the lists of that moment. Absent if the register makes no events. */
   notices: count.optional(),
   watchedCompanies: count.optional(),
 });
 export type Counts = z.output<typeof countsSchema>;
 
-/** The column `publication.compare_result`: base, hashes of the archived files and counts, never a row. */
+/** The column `publication.compare_result`: base edition, hashes of archived files and counts, but never a row. */
 export const comparisonSchema = z.object({
   baseEdition: count,
   edition: count,
-  /** Milliseconds since 1970; every record of the change file holds it. */
+  /** Milliseconds since 1970. Every record of the change file holds this time. */
   detectedAt: count,
   changeFileSha256: z.string(),
   overlaySha256: z.string().nullable(),
@@ -69,8 +69,8 @@ export function countsOf(result: CompareResult, notices: EventCounts | null): Co
 }
 
 /**
- * Whether a stored comparison is what this release would make: with this head, parser version and columns. A comparison
- * of an earlier release is made anew, as a re-baseline where needed.
+ * Whether a stored comparison was made with this head and with this release's parser version and columns. If not, the
+ * comparison is made again, as a re-baseline where needed.
  */
 export function stillStands({ compare_result }: { compare_result: unknown }, head: Pick<Head, 'register' | 'edition'>) {
   const found = comparisonSchema.safeParse(compare_result).data;
@@ -97,7 +97,7 @@ export function differenceOf(record: { compare_result: unknown }): FrozenDiffere
 }
 
 /**
- * The facts that the gates judge.
+ * Collects the facts that the gates judge.
  * @param headEdition the head's row in the catalogue: its counts of empty cells, its parser version and columns
  * @param recent counts of the last editions, newest first
  */
@@ -169,12 +169,12 @@ function noticeFacts(counts: Counts, usual: readonly Counts[]): NoticeFacts | nu
   return { notices, watchedCompanies, usualPerCompany };
 }
 
-/** New rows count as changed: many new rows at once are as doubtful as many rewritten ones. */
+/** New rows count as changed, because many new rows at once are as doubtful as many rewritten rows. */
 function changed(counts: KindCounts): number {
   return counts.updated + counts.inserted;
 }
 
-/** Rows before the edition; not for a first edition. A re-baseline's `r` records are rows that existed before. */
+/** Rows before an edition that is not the first. In a re-baseline, `r` records are rows that existed before. */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;
 }

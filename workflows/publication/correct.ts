@@ -15,9 +15,9 @@ import { faultOf, type PublishDependencies } from './judge.ts';
 import type { FreezeOutcome, StepOutcome } from './messages.ts';
 
 /**
- * `pedida → comparada`: applies the undone edition's change file in reverse to today's head. There are no gates,
- * because an operator ordered it. Rows that it leaves alone are counted and listed. The records hold the time of the
- * order, so a repeat gives the same bytes.
+ * `pedida → comparada`: applies the change file of the edition to undo, in reverse, to the present head. There are no
+ * gates, because an operator ordered the correction. Rows that have changed again since are left unchanged, counted and
+ * listed. The records hold the time of the order, so a repeat gives the same bytes.
  */
 export async function compareCorrection(
   dependencies: CompareDependencies,
@@ -41,7 +41,7 @@ export async function compareCorrection(
       report,
       signal,
     );
-    // A correction's events go only to those who got the wrong ones, so there is nothing to forecast for a gate.
+    // Events are not counted here. A correction has no gates, and its events go only to receivers of the wrong events.
     const comparison = await archiveComparison(dependencies, input, result, null);
     await recordCorrectionComparison(dependencies.pool, id, comparison);
     return { outcome: 'next' };

@@ -5,9 +5,9 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { eventsOf, makesEvents } from '../../pipelines/watch/match.ts';
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
 
-/** The events that an edition would make, counted before it exists. */
+/** Numbers of events that an edition would make, counted before the edition exists. */
 export interface EventCounts {
-  /** Events over all watch lists. A RUC that comes back may make a few more, since its last known row is not read. */
+  /** Events over all watch lists. A RUC that comes back may make more, because its last known row is not read. */
   notices: number;
   watchedCompanies: number;
 }
@@ -16,9 +16,9 @@ type Slice = { start: number; end: number };
 type Lists = ReadonlyMap<string, number>;
 
 /**
- * Counts the events that a change file would make on the present watch lists; null for a register that makes no events.
- * One block of the file (256 KB, some thousand records) is in memory at a time and looked up in one query. Only the
- * records of watched companies are decoded.
+ * Counts the events that a change file would make on the present watch lists. Returns null for a register that makes no
+ * events. It holds one block of the file (256 KB, some thousand records) in memory at a time and looks it up in one
+ * query. Only the records of watched companies are decoded.
  * @throws CompareError `change_file_damaged`
  */
 export async function countEvents(
@@ -78,7 +78,7 @@ async function countWatched(pool: Pool): Promise<number> {
   return rows[0]!.companies;
 }
 
-/** The watched ones of these companies, with the number of lists that hold each. */
+/** Returns the companies that are watched, each with the number of lists that contain it. */
 async function listsOf(pool: Pool, rucs: readonly string[]): Promise<Lists> {
   const { rows } = await pool.query<{ ruc: string; lists: number }>({
     name: 'lists-of-companies',

@@ -37,13 +37,13 @@ export interface FetchDependencies {
   zipLimits: PublicationLimits;
 }
 
-/** A text that holds its own date has it in its first rows. */
+/** How much of a text is read to find its date. A text that contains its own date has it in its first rows. */
 const maxDatedTextBytes = 64 * 1024;
 
 /**
- * Downloads a publication, archives it and records it in the catalogue. A repeat skips what is done: the download's
- * note outlives the move into the archive and is removed only when the catalogue names the publication, so nothing is
- * downloaded twice.
+ * Downloads a publication, archives it and records it in the catalogue. A repeat skips what is done. The note beside
+ * the downloaded file stays when the file moves into the archive. It is removed only when the catalogue has the
+ * publication, so nothing is downloaded twice.
  */
 export async function fetchPublication(
   dependencies: FetchDependencies,
@@ -55,7 +55,7 @@ export async function fetchPublication(
   const publication = await findPublication(dependencies.pool, id);
   if (publication === null || publication.state !== 'detectada') return { outcome: 'known', publicationId: id };
   const file = await dependencies.archive.incomingFile(`${register}-${id}.part`);
-  // Use the address where it was found: by now another month may be the newest.
+  // Use the address at which this publication was found, because another month may be the newest by now.
   const url = publication.url ?? dependencies.sources[register].url;
   const downloaded = await downloadOrRefuse(dependencies, { register, id, url, file }, report, signal);
   if (downloaded === null) return { outcome: 'quarantined', publicationId: id };
@@ -69,7 +69,7 @@ export async function fetchPublication(
   const date = 'undated' in dating ? null : dating;
   const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
   const version = { etag, lastModified };
-  // If the process dies before this commit, the bytes are archived and the note is there; the repeat comes here again.
+  // If the process dies before this commit, the archived file and the note remain, and the repeat continues here.
   const recorded = await inTransaction(dependencies.pool, (client) =>
     recordDownload(client, id, { sha256, bytes, version, date }, problem),
   );
@@ -78,7 +78,7 @@ export async function fetchPublication(
   return { outcome: problem === null ? 'archived' : 'quarantined', publicationId: recorded.id };
 }
 
-/** Null when the offered file is too large to be the register; the publication then waits for an operator. */
+/** Returns null if the file is too large to be the register. The publication then waits for an operator. */
 async function downloadOrRefuse(
   dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },
@@ -88,7 +88,7 @@ async function downloadOrRefuse(
   try {
     const part = new PartFile(file);
     const note = await part.readNote();
-    // An earlier process archived the file and died before the catalogue named it.
+    // An earlier process archived the file and died before the catalogue recorded it.
     if (
       note?.finished != null &&
       note.url === url &&
@@ -115,9 +115,9 @@ async function downloadOrRefuse(
 }
 
 /**
- * Archives the file. When its bytes are no longer those that were received (two processes wrote it, or the disk is
- * faulty), it drops the note, so that the next try downloads again. With the note, the same bytes would be offered for
- * ever.
+ * Archives the file. If its bytes have changed since they were received (two processes wrote it, or the disk is
+ * faulty), it removes the file and its note, so that the next try downloads again. Otherwise each try would offer the
+ * same bytes for ever.
  */
 async function putOrStartOver(archive: Archive, name: ObjectName, file: string): Promise<void> {
   try {
@@ -134,9 +134,7 @@ async function isArchived(dependencies: FetchDependencies, register: RegisterNam
   return (await dependencies.archive.size({ register, kind: 'publications', sha256 })) !== null;
 }
 
-/**
- * Opens the archived file and returns the fault that rules it out, and the text's beginning when that holds the date.
- */
+/** Opens the archived file. Returns its fault, if it has one, and the text's beginning if that has the date. */
 async function inspect(
   dependencies: FetchDependencies,
   source: RegisterSource,
@@ -162,10 +160,10 @@ async function startOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(pieces).subarray(0, maxDatedTextBytes);
 }
 
-/** A partial download this old belongs to a version that the site no longer has. */
+/** A partial download older than this is removed, because the site no longer has its version. */
 const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 
-/** Asks whether the site has a version that we lack. If so, it is in the catalogue as `detectada` when this returns. */
+/** Asks whether the site has a version that we lack, and records that version in the catalogue as `detectada`. */
 export async function probe(
   dependencies: FetchDependencies,
   register: RegisterName,
@@ -180,8 +178,8 @@ export async function probe(
     return { outcome: 'nothing_new', publicationId: null };
   }
   const { validators, url } = found;
-  // If the process dies before the commit, the next probe sees the same version; after it, the next probe finds the
-  // row.
+  // If the process dies before the commit, the next probe sees the same version again. If it dies after the commit, the
+  // next probe finds the row.
   const { id, isNew, sha256 } = await inTransaction(dependencies.pool, (client) =>
     detectPublication(client, register, validators, url),
   );
@@ -190,10 +188,10 @@ export async function probe(
 }
 
 /**
- * The first address, newest month first, at which something is published; `validators` is null for the known version.
- * No month before the known one is tried. At a monthly address an HTML page with status 200 counts as missing, since
- * another month may be the newest; at a single address it is taken, and its bytes end in quarantine.
- * @throws SourceError retryable when nothing is published anywhere, or the site gives no plain answer
+ * Finds the first address with a publication, newest month first, but no month before the known version's. `validators`
+ * is null for the known version. At a monthly address an HTML page counts as missing, because another month may be the
+ * newest. At a single address the page is taken, and its bytes end in quarantine.
+ * @throws SourceError retryable, when nothing is published anywhere, or the site gives no plain answer
  */
 async function findNewest(
   dependencies: FetchDependencies,
@@ -215,7 +213,7 @@ async function findNewest(
   });
 }
 
-/** Moves the register's date forward when its page dates bytes that we already have to a newer day. */
+/** Moves the register's date forward when the register's page gives a newer day for bytes that we already have. */
 async function confirmByPage(
   dependencies: FetchDependencies,
   register: RegisterName,
@@ -224,7 +222,7 @@ async function confirmByPage(
 ): Promise<void> {
   const source = dependencies.sources[register];
   if (sha256 === null || source.date.from !== 'page') return;
-  // When the page cannot be read now, the next probe asks it again.
+  // If the page cannot be read now, the next probe reads it again.
   const date = await dateOnPage(dependencies.access, source, signal).catch((error) => {
     if (error instanceof SourceError && error.code !== 'cancelled') return null;
     throw error;

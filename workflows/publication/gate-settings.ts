@@ -2,24 +2,24 @@ import type { RegisterName } from '../../schemas/registers.ts';
 
 /** Limits of the gates (gates.ts). A share is a part of 1. */
 export interface GateSettings {
-  /** Least share of the previous edition's rows. */
+  /** Least number of rows, as a share of the previous edition's rows. */
   minRowsShare: number;
-  /** Largest share of rejected lines. */
+  /** Largest share of lines that may be rejected. */
   maxRejectedShare: number;
-  /** Largest share of changed rows in a kind; `changedMedianFactor` may raise it. */
+  /** Largest share of rows that may change in one kind of taxpayer. `changedMedianFactor` may raise it. */
   maxChangedShare: number;
-  /** Largest share of companies in which one watched column changed; `changedMedianFactor` may raise it. */
+  /** Largest share of companies in which one watched column may change. `changedMedianFactor` may raise it. */
   maxColumnChangedShare: number;
-  /** Multiple of the last editions' median that raises a limit; 0 leaves the limit at its share. */
+  /** Multiple of the last editions' median, which is the limit if it is larger than the share. 0 turns it off. */
   changedMedianFactor: number;
-  /** Number of editions in that median. */
+  /** Number of last editions from which a median is taken. */
   medianEditions: number;
   maxDeletedShare: number;
-  /** How far a column's share of empty cells may move. */
+  /** How far a column's share of empty cells may move from one edition to the next. */
   maxEmptyShareMove: number;
-  /** Largest multiple of the last editions' median of events per watched company. */
+  /** Largest number of events per watched company, as a multiple of the last editions' median. */
   noticesMedianFactor: number;
-  /** Fewer affected rows or events than this never fail: a share of so few means nothing. */
+  /** A gate never fails if fewer rows or events than this are affected, because their share means nothing. */
   minAffectedRows: number;
 }
 
@@ -38,8 +38,8 @@ export const dailyRegisterGates: GateSettings = {
 };
 
 /**
- * Small lists change in batches, by resolution: nothing for weeks, then a tenth of the list in a day. Most of their
- * medians are 0, so only the shares count.
+ * Small lists change in batches, by resolution: for weeks nothing changes, then a tenth of the list changes in a day.
+ * Most of their medians are 0, so only the shares are limits.
  */
 export const smallListGates: GateSettings = {
   ...dailyRegisterGates,
@@ -52,9 +52,9 @@ export const smallListGates: GateSettings = {
 };
 
 /**
- * A month brings the changes of thirty days and new counts of workers, so up to half of the rows may change, or twice
- * the median of the last editions, approved ones included. This part of the taxpayers grows and shrinks more than the
- * whole.
+ * A monthly edition has the changes of thirty days and new counts of workers. So half of its rows may change, or twice
+ * the median of the last editions, including approved editions. The register has only some of the taxpayers, and its
+ * size moves more than the daily register's.
  */
 export const monthlyRegisterGates: GateSettings = {
   ...dailyRegisterGates,

@@ -1,8 +1,8 @@
 import type { GateSettings } from './gate-settings.ts';
 
-// The gates say what must hold before a publication becomes an edition. They are pure: facts in, results out. A failing
-// gate puts the publication in quarantine and leaves the live data alone. An operator's approval overrules gates, but
-// never a broken file.
+// A gate is a condition that a publication must meet before it becomes an edition. Gates are pure functions of facts.
+// If a gate fails, the publication goes into quarantine and the live data stays as it is. An operator's approval
+// overrules gates, but it never overrules a broken file.
 
 export interface KindFacts {
   kind: string;
@@ -28,7 +28,7 @@ export interface NoticeFacts {
   /** Events that the edition would make over all watch lists. */
   notices: number;
   watchedCompanies: number;
-  /** Events per watched company in the last editions, in any order, without editions that nobody watched. */
+  /** Events per watched company in the last editions, in any order, without editions when no company was watched. */
   usualPerCompany: readonly number[];
 }
 
@@ -84,7 +84,7 @@ export function failureText(results: readonly GateResult[]): string | null {
   return failed.length === 0 ? null : failed.map((result) => result.text).join('; ');
 }
 
-/** Always passes: a file with another header was refused while it was read. Operators see it in the list. */
+/** Always passes, because a file with another header was refused before. It only shows operators the check. */
 const headerGate: GateResult = {
   gate: 'header',
   value: 'known',
@@ -195,8 +195,8 @@ function keptGate(keptCells: number, rows: number, settings: GateSettings): Gate
 }
 
 /**
- * Compares the events per watched company with the last editions', so that a customer's new long list does not stop the
- * register. When no earlier edition made events it passes, and the gates on changed rows and columns decide alone.
+ * Compares the events per watched company with the last editions. A customer's new long list therefore does not stop
+ * the register. If no earlier edition has this number, only the gates on changed rows and columns decide.
  */
 function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
   const known = usualPerCompany.slice(0, settings.medianEditions);
@@ -224,7 +224,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** A part of 0 counts as the share 1, so that `minAffectedRows` alone decides a gate over an empty base. */
+/** If `whole` is 0, the share of any part above 0 is 1, so `minAffectedRows` alone decides the gate. */
 function shareOf(part: number, whole: number): number {
   return whole === 0 ? Math.min(part, 1) : part / whole;
 }

@@ -36,8 +36,8 @@ const ended: StepOutcome = { outcome: 'ended' };
 const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 
 /**
- * The register's next work: first what Kafka lost, then an unfinished edition, then an operator's correction, then
- * publications by time. A paused register takes no publication.
+ * Finds the register's next work: first an edition whose end Kafka lost, then an unfinished edition, then an operator's
+ * correction, then publications in order of time. A paused register takes no publication.
  */
 export async function nextWork(
   dependencies: Pick<PublishDependencies, 'pool' | 'editionsToRepublish'>,
@@ -54,7 +54,7 @@ export async function nextWork(
   return publicationId === null ? { kind: 'none' } : { kind: 'publication', publicationId };
 }
 
-/** `descargada → verificada`: the publication comes after the head and holds one text with the known header. */
+/** `descargada → verificada`: checks that the publication comes after the head and has one text with its header. */
 export async function verifyPublication(
   dependencies: PublishDependencies,
   register: RegisterName,
@@ -121,7 +121,7 @@ function endOf(place: Exclude<Place, 'next'>, publication: Publication, head: He
   }
 }
 
-/** Runs the gates on a compared publication and stores their results; an approved publication goes on despite them. */
+/** Runs the gates on a compared publication and stores the results. An approved publication passes in any case. */
 export async function judgePublication(
   dependencies: PublishDependencies,
   register: RegisterName,
@@ -153,7 +153,7 @@ export async function freezePublication(dependencies: PublishDependencies, id: n
   return await freezeEdition(dependencies.pool, id, differenceOf(publication));
 }
 
-/** Puts a faulty publication in quarantine for an operator; throws any other error again. */
+/** Puts a publication in quarantine if the error is its fault (see faultOf), and throws any other error again. */
 export async function quarantineFault(pool: Pool, id: number, error: unknown): Promise<StepOutcome> {
   const reason = faultOf(error, 'approve this publication');
   if (reason === null) throw error;
@@ -162,8 +162,9 @@ export async function quarantineFault(pool: Pool, id: number, error: unknown): P
 }
 
 /**
- * The reason, for an operator, of a fault that no retry can mend; null for any other error. A file that the archive
- * lost is such a fault: the step that needs it would be retried for ever.
+ * Returns the reason, for an operator, if no retry can mend the error, or null otherwise. An error about a file that
+ * the archive lost counts, because the step that needs the file would be retried for ever.
+ * @param afterwards what the operator must do when the missing file is back
  */
 export function faultOf(error: unknown, afterwards: string): string | null {
   if (error instanceof CompareError && !error.retryable) return `${error.code}: ${error.message}`;

@@ -8,7 +8,7 @@ export interface RegisterInput {
   register: RegisterName;
 }
 
-/** The signal that wakes a running `publish`: there may be more work. */
+/** The signal that wakes a running `publish` workflow, because there may be more work. */
 export const archivedSignalName = 'archived';
 
 export type ProbeOutcome =
@@ -30,7 +30,7 @@ export interface FetchResult {
 export type NextWork =
   | { kind: 'publication'; publicationId: number }
   | { kind: 'edition'; edition: number }
-  /** An operator ordered that an edition be undone. */
+  /** An operator's order to undo an edition. */
   | { kind: 'correction'; correctionId: number }
   /** Kafka lost the end of this edition, so its change file is produced again. */
   | { kind: 'republish'; edition: number }
@@ -49,7 +49,7 @@ export interface PublishResult {
   editions: number;
 }
 
-/** `skipped`: there is no edition yet, or one is unfinished. */
+/** `skipped`: the register has no edition yet, or has an unfinished edition. */
 export interface ReconcileOutcome {
   outcome: 'equal' | 'different' | 'skipped';
 }
@@ -58,7 +58,7 @@ export interface ReconcileInput {
   registers: readonly RegisterName[];
 }
 
-/** Number of registers by outcome in one run of the `reconcile` workflow; `failed` could not be checked. */
+/** Number of registers by outcome in one run of `reconcile`. `failed` counts registers whose check failed. */
 export type ReconcileResult = Record<ReconcileOutcome['outcome'] | 'failed', number>;
 
 export const reconcileId = 'reconcile';

@@ -6,9 +6,7 @@ export interface PublicationMetrics {
   observe(step: string, outcome: string, seconds: number): void;
 }
 
-/**
- * Metrics of steps as they run, and gauges read from the catalogue, so that alerts do not depend on a worker's memory.
- */
+/** Counts steps as they run. Gauges are read from the catalogue, so alerts do not depend on a worker's memory. */
 export function makePublicationMetrics(registry: Registry, pool: Pool): PublicationMetrics {
   const registers = [registry];
   const steps = new Counter({
@@ -47,7 +45,7 @@ export function makePublicationMetrics(registry: Registry, pool: Pool): Publicat
   };
 }
 
-/** One gauge per fact that `padron registers` shows. A register without that fact has no line. */
+/** Makes one gauge for each fact that `padron registers` shows. A register without the fact has no line. */
 function registerGauges(registry: Registry, pool: Pool): void {
   const since = (time: Date | null) => (time === null ? null : (Date.now() - time.getTime()) / 1000);
   const facts: [name: string, help: string, value: (register: RegisterFreshness) => number | null][] = [

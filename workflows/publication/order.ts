@@ -3,23 +3,24 @@ export interface PlacedPublication {
   publishedAt: Date;
   detectedAt: Date;
   approved: boolean;
-  /** An operator has undone the edition of these bytes. */
+  /** Whether an operator has undone the edition that was made from these bytes. */
   reverted: boolean;
 }
 
 export interface PlacedHead {
   sha256: string | null;
   publishedAt: Date | null;
-  /** When the head's edition was detected; null without an edition. */
+  /** When the changes of the head's edition were detected. Null: there is no edition yet. */
   detectedAt: Date | null;
 }
 
 /**
  * The place of a publication relative to its register's head:
- * - `next`: it may become the next edition; equal times are allowed.
- * - `reverted`: the site still offers what an operator has undone, so an operator decides. This is checked before
- *   `repeated`, because the head still names the undone publication. Once approved, it is compared like any other.
- * - `repeated`: the head's bytes again; only the register's date moves.
+ * - `next`: it may become the next edition. Its time may equal the head's time.
+ * - `reverted`: the site still offers a publication that an operator has undone, so an operator decides. This is
+ *   checked before `repeated`, because the head still names the undone publication. Once approved, it is compared like
+ *   any other.
+ * - `repeated`: it has the same bytes as the head, so only the register's date moves.
  * - `superseded`: a newer publication became the head while this one waited, or before an operator approved it.
  * - `stale`: the site went back to an older file after the head was made, so an operator decides.
  */

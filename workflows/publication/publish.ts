@@ -17,7 +17,7 @@ import type { ReconcileOutcome } from './messages.ts';
 export interface PublishEditionInput {
   register: RegisterName;
   edition: number;
-  /** `once` skips an edition that is already in Kafka; `again` is for one whose end Kafka has lost. */
+  /** `once` skips an edition that is already in Kafka. `again` produces an edition again whose end Kafka has lost. */
   mode: 'once' | 'again';
   /** What Kafka acknowledged in an earlier run of this step. */
   acknowledged?: Acknowledged;
@@ -26,20 +26,20 @@ export interface PublishEditionInput {
 export interface EditionDependencies {
   pool: Pool;
   /**
-   * Produces the edition's change file to Kafka in a child process, from where an earlier run stopped, and marks the
-   * edition `publicada`. The child is killed and awaited when `signal` aborts.
+   * Writes the edition's change file to Kafka in a child process, from the point at which an earlier run stopped. It
+   * then marks the edition `publicada`. When `signal` aborts, the child is killed and awaited.
    */
   produce(input: PublishEditionInput, report: (progress: unknown) => void, signal: AbortSignal): Promise<void>;
-  /** Checks offsets, then the count. @throws a typed error when the offsets are reached and the count differs */
+  /** Checks offsets, then the count of rows. @throws a typed error if only the count is wrong */
   isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
-  /** Whether the group `watch` has committed past the edition's end. */
+  /** Whether Kafka's consumer group `watch` has committed past the edition's end. */
   isNotified(register: RegisterName, edition: number): Promise<boolean>;
   waits: WaitLimits;
 }
 
 export interface WaitLimits {
   pollEveryMs: number;
-  /** How long one activity waits before it returns `false`; the workflow then asks again. */
+  /** How long one activity waits before it returns `false`. The workflow then asks again. */
   waitAtMostMs: number;
 }
 
@@ -55,19 +55,19 @@ export async function publishEdition(
   await dependencies.produce(input, report, signal);
 }
 
-/** True once ClickHouse holds the edition's state; false when that takes longer than the wait's limit. */
+/** Returns true once ClickHouse holds the edition's state, or false when that takes longer than `waitAtMostMs`. */
 export function awaitMaterialised(dependencies: EditionDependencies, ...asked: Wait): Promise<boolean> {
   return waitAndRecord(dependencies, dependencies.isMaterialised, recordMaterialised, asked);
 }
 
-/** True once every event of the edition is written; false when that takes longer than the wait's limit. */
+/** Returns true once every event of the edition is written, or false when that takes longer than `waitAtMostMs`. */
 export function awaitNotified(dependencies: EditionDependencies, ...asked: Wait): Promise<boolean> {
   return waitAndRecord(dependencies, dependencies.isNotified, recordNotified, asked);
 }
 
 type Wait = [register: RegisterName, edition: number, beat: () => void, signal: AbortSignal];
 
-/** If the process dies between the check and the record, the repeat checks again; recording twice changes nothing. */
+/** If the process dies between check and record, the repeat checks again. Recording twice changes nothing. */
 function waitAndRecord(
   dependencies: EditionDependencies,
   holds: EditionDependencies['isMaterialised'],
@@ -100,8 +100,8 @@ export interface ReconcileDependencies {
   pool: Pool;
   log: Logger;
   /**
-   * Compares the head's state in ClickHouse with the archive in a child process, which is killed and awaited when
-   * `signal` aborts. Null when the register has no edition, or has an unfinished one.
+   * Compares the head's state in ClickHouse with the archive in a child process. When `signal` aborts, the child is
+   * killed and awaited. Returns null when the register has no edition, or has an unfinished edition.
    */
   verify(
     register: RegisterName,
@@ -111,9 +111,9 @@ export interface ReconcileDependencies {
 }
 
 /**
- * The daily check of one register. A difference raises an alert (log, metric, `padron registers`) and is never repaired
- * automatically: `padron rebuild` is an operator's decision. If the process dies before the row is written, the check
- * runs again.
+ * Runs the daily check of one register. A difference raises an alert (log, metric, `padron registers`). It is never
+ * repaired automatically, because `padron rebuild` is an operator's decision. If the process dies before the result is
+ * recorded, the check runs again.
  */
 export async function reconcileRegister(
   dependencies: ReconcileDependencies,
@@ -125,7 +125,7 @@ export async function reconcileRegister(
   const found = await dependencies.verify(register, report, signal);
   if (found === null) return { outcome: 'skipped' };
   const { edition, equal, rows, differences, ...detail } = found;
-  // An edition that began meanwhile has already written rows that the verified one lacks.
+  // An edition that began during the check has already written rows that the checked edition does not have.
   if (!equal && (await isMoving(dependencies.pool, register, edition))) return { outcome: 'skipped' };
   await recordReconciliation(dependencies.pool, { register, edition, equal, rows, differences, detail });
   if (equal) return { outcome: 'equal' };

@@ -18,23 +18,23 @@ import {
 } from './messages.ts';
 
 export interface ScheduleSettings {
-  /** When the official sites are asked, as cron in America/Lima. */
+  /** When the official sites are asked for new publications, as a cron expression in America/Lima. */
   cron: string;
-  /** When the state is compared with the archive, as cron in America/Lima. */
+  /** When the state in ClickHouse is compared with the archive, as a cron expression in America/Lima. */
   reconcileCron: string;
 }
 
-/** The file appears at about 02:40; a probe that finds nothing new costs one request. */
+/** The daily register's file appears at about 02:40. A probe that finds nothing new costs one request. */
 export const defaultFetchCron = '0,30 3-8 * * *';
-/** After the morning's editions; the check reads each register once. */
+/** The daily check comes after the morning's editions. It reads each register once. */
 export const defaultReconcileCron = '0 13 * * *';
 const timezone = 'America/Lima';
-/** A probe that was missed because Temporal was down is made up for within this time. */
+/** If a scheduled run was missed because Temporal was down, it starts later within this time. */
 const catchupWindow = '12 hours';
 
 /**
- * Makes the register's schedule where it is missing, also after Temporal lost its data. Repeatable. The server appends
- * the time to the workflow's id: `fetch/<register>-<time>`.
+ * Makes the register's schedule if it is missing, also after Temporal lost its data. It can be called again at any
+ * time. The server appends the time to the workflow's id: `fetch/<register>-<time>`.
  */
 export function ensureSchedule(
   client: Client,
@@ -44,12 +44,12 @@ export function ensureSchedule(
   return ensure(client, scheduleId(register), fetchOptions(register, settings.cron));
 }
 
-/** Makes the schedule of the daily check where it is missing. */
+/** Makes the schedule of the daily check if it is missing. */
 export function ensureReconcileSchedule(client: Client, settings: ScheduleSettings): Promise<ScheduleHandle> {
   return ensure(client, reconcileId, reconcileOptions(settings.reconcileCron));
 }
 
-/** Brings existing schedules to these settings; a schedule that an operator has paused stays paused. */
+/** Gives all schedules these settings, and makes missing ones. A schedule that an operator has paused stays paused. */
 export async function updateSchedules(client: Client, settings: ScheduleSettings): Promise<void> {
   for (const register of registerNames) {
     const handle = await ensureSchedule(client, register, settings);
@@ -93,8 +93,8 @@ export interface ScheduledRun {
 }
 
 /**
- * Triggers a fetch through the schedule and returns its run. When a fetch is already running, the new one follows it,
- * since the running one may have asked the site before the caller's file was there.
+ * Triggers a fetch through the schedule and returns its run. If a fetch is already running, the new fetch starts after
+ * it, because the running fetch may have asked the site before the caller's file was there.
  */
 export async function triggerFetch(handle: ScheduleHandle, timeoutMs: number): Promise<ScheduledRun> {
   const before = new Set((await handle.describe()).info.recentActions.map(runOf));
@@ -116,7 +116,7 @@ function runOf(action: { action: { workflow: { firstExecutionRunId: string } } }
   return action.action.workflow.firstExecutionRunId;
 }
 
-/** Starts `publish`, or signals the running one to look for more work. */
+/** Starts the workflow `publish`, or signals a running one to look for more work. */
 export async function wakePublish(client: Client, register: RegisterName): Promise<void> {
   const input: RegisterInput = { register };
   await client.workflow.signalWithStart('publish', {
@@ -127,7 +127,7 @@ export async function wakePublish(client: Client, register: RegisterName): Promi
   });
 }
 
-/** Starts `publish` unless it runs; a running one finds all open work by itself. */
+/** Starts the workflow `publish` unless it runs already. A running workflow finds all open work by itself. */
 export async function startPublish(client: Client, register: RegisterName): Promise<void> {
   const input: RegisterInput = { register };
   await client.workflow.start('publish', {

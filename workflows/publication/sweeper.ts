@@ -18,17 +18,17 @@ export interface SweepDependencies {
   /** Editions whose end Kafka has lost. */
   editionsToRepublish(register: RegisterName): Promise<readonly number[]>;
   archive: Pick<Archive, 'remove'>;
-  /** Days after which raw publications are removed from the archive; null keeps them. */
+  /** Days after which raw publications are removed from the archive. null: they are never removed. */
   publicationDays: number | null;
   log: Logger;
 }
 
-/** A running download sends heartbeats; one that no worker has taken up for this time is started again. */
+/** If a publication was detected this long ago and is still not downloaded, its download is started again. */
 const abandonedAfterMs = 10 * 60 * 1000;
 
 /**
- * Gives each piece of unfinished work in the catalogue a workflow, whether or not Temporal remembers it: PostgreSQL is
- * the truth of what is to be done. It also makes missing schedules and removes old publications. Repeatable and cheap.
+ * Starts a workflow for each piece of unfinished work that PostgreSQL has, even if Temporal has forgotten it. It also
+ * makes missing schedules and removes old publications. It is cheap and can be repeated.
  */
 async function sweep(dependencies: SweepDependencies): Promise<void> {
   await ensureReconcileSchedule(dependencies.client, dependencies.schedule);
@@ -48,7 +48,7 @@ async function sweepRegister(dependencies: SweepDependencies, register: Register
     await startPublish(dependencies.client, register);
   }
   if (await hasAbandonedDownload(dependencies.pool, register, abandonedAfterMs)) {
-    // The server skips this while a fetch runs.
+    // Temporal skips this trigger while a fetch runs.
     await handle.trigger(ScheduleOverlapPolicy.SKIP);
   }
   await endRetention(dependencies, register);
@@ -63,7 +63,7 @@ async function endRetention(
   if (removed > 0) log.info({ register, removed, publicationDays }, 'old raw publications removed from the archive');
 }
 
-/** Logs one line when a register becomes late and one when it no longer is; a restarted worker logs it again. */
+/** Logs when a register becomes late and when it is no longer late. A restarted worker logs a late register again. */
 export class LateWatch {
   readonly #late = new Set<RegisterName>();
   readonly #dependencies: Pick<SweepDependencies, 'pool' | 'log'>;
@@ -86,13 +86,11 @@ export class LateWatch {
   }
 }
 
-/**
- * Sweeps at once and then every `everyMs`. A failed sweep is logged, and the next one tries again. Returns the stop.
- */
+/** Sweeps at once and then every `everyMs`. A failed sweep is logged. Returns a function that stops the sweeper. */
 export function startSweeper(dependencies: SweepDependencies, everyMs: number): () => Promise<void> {
   const lateWatch = new LateWatch(dependencies);
   const work = async () => {
-    // Look first: registers also become late while Temporal is away, and the sweep then fails.
+    // Look for late registers first. A register may become late while Temporal is down, when the sweep fails.
     await lateWatch.look();
     await sweep(dependencies);
   };

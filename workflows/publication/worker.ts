@@ -35,7 +35,7 @@ import { startSweeper } from './sweeper.ts';
 
 export interface PublicationWorkerOptions {
   namespace: string;
-  /** The bundle that all queues share (workflows/bundle.ts); without it the worker makes its own. */
+  /** The bundle that all queues share (workflows/bundle.ts). If left out, the worker makes its own bundle. */
   workflowBundle?: WorkflowBundle;
   schedule: ScheduleSettings;
   sweepEveryMs: number;
@@ -46,19 +46,19 @@ export interface PublicationWorkerOptions {
 }
 
 export interface PublicationWorker {
-  /** Works until stop() is called or the worker fails; rejects when it fails. */
+  /** Works until stop() is called. Rejects if the worker fails. */
   run(): Promise<void>;
   stop(): void;
   isRunning(): boolean;
 }
 
 /**
- * Steps that run at once. Two workflows for each of seven registers and the daily check run one step each, so this is
- * enough for a morning on which all registers are published.
+ * Number of steps that may run at once. There are two workflows for each of seven registers and one for the daily
+ * check, and each runs one step at a time. So this is enough for a morning on which all registers are published.
  */
 const activitySlots = 20;
 
-/** The worker of the queue `publication`, its schedules and its sweeper. Starts nothing before run(). */
+/** Makes the worker of the queue `publication`, with its schedules and its sweeper. Nothing starts before run(). */
 export async function makePublicationWorker(
   connection: NativeConnection,
   engines: PublicationEngines,
@@ -77,7 +77,7 @@ export async function makePublicationWorker(
     maxConcurrentActivityTaskExecutions: activitySlots,
     maxConcurrentWorkflowTaskExecutions: 10,
     maxCachedWorkflows: 50,
-    // An operator who follows a publication sees its progress through the heartbeats.
+    // Heartbeats are sent this often because an operator who follows a publication sees its progress through them.
     maxHeartbeatThrottleInterval: '2 seconds',
     defaultHeartbeatThrottleInterval: '2 seconds',
     shutdownGraceTime: options.graceMs,
@@ -90,7 +90,7 @@ export async function makePublicationWorker(
       const stopSweeper = startSweeper({ ...dependencies, schedule: options.schedule }, options.sweepEveryMs);
       try {
         const running = worker.run();
-        // stop() may have been called while the schedules were updated; a worker can be stopped only once it runs.
+        // stop() may have been called during the update. The worker can be shut down only once it runs.
         if (stopping) worker.shutdown();
         await running;
       } finally {
@@ -109,10 +109,10 @@ export async function makePublicationWorker(
 export interface PublicationSettings {
   downloadLimits: DownloadLimits;
   gates: Readonly<Record<RegisterName, GateSettings>>;
-  /** Waits for an edition to be materialised and notified. */
+  /** Limits of the waits until ClickHouse holds an edition's state, and until the edition's events are written. */
   waits: { pollEveryMs: number; waitAtMostMs: number };
   heartbeats: HeartbeatLimits;
-  /** Days after which raw publications are removed from the archive; null keeps them. */
+  /** Days after which raw publications are removed from the archive. null: they are never removed. */
   publicationDays: number | null;
 }
 
@@ -139,7 +139,7 @@ export interface PublicationEngines {
   clickhouse: ClickHouseClient;
   client: Client;
   archive: Archive;
-  /** The child process that verifies opens its own connection. */
+  /** The child process that verifies a register opens its own connection to this address. */
   clickhouseUrl: string;
   workDir: string;
   access: SiteAccess;
@@ -149,10 +149,10 @@ export interface PublicationEngines {
   settings: PublicationSettings;
 }
 
-/** Longer than the pause between two registers of a morning; after it the process ends and frees its memory. */
+/** An idle child process ends after this time, which is longer than the pause between two registers of a morning. */
 const keptIdleMs = 30_000;
 
-/** Connects the steps' ports to the real engines. */
+/** Connects the dependencies of the steps to the real engines. */
 function makePublicationDependencies(engines: PublicationEngines): PublicationDependencies {
   const { stream, clickhouse, clickhouseUrl, archive, workDir, settings } = engines;
   const { pool, prefix } = stream;
@@ -160,7 +160,7 @@ function makePublicationDependencies(engines: PublicationEngines): PublicationDe
     differences: new KeptProcess(differenceProgram, keptIdleMs),
     producer: new KeptProcess(producerProgram, keptIdleMs),
   };
-  /** Small registers share these processes, one job at a time; each edition of a large register gets its own. */
+  /** Small registers share these processes, one job at a time. An edition of a large register gets its own. */
   const kept = (register: RegisterName) => (registerModules[register].format.size === 'small' ? processes : undefined);
   return {
     ...engines,
@@ -203,7 +203,7 @@ function makePublicationDependencies(engines: PublicationEngines): PublicationDe
   };
 }
 
-/** Local copies of the change files from which an edition's state is built, oldest first. */
+/** Returns local copies of the change files from which an edition's state is built, oldest first. */
 async function localChangeFiles({ stream, archive }: PublicationEngines, register: RegisterName, last: number) {
   const editions = await changeFilesFromLastFull(stream.pool, register, last);
   return await Promise.all(

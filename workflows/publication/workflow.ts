@@ -20,49 +20,49 @@ import {
 
 export const archivedSignal = defineSignal(archivedSignalName);
 
-/** Short steps that ask PostgreSQL or start something; retried until they succeed. */
+/** Short steps that ask PostgreSQL or start something. They are retried until they succeed. */
 const quick = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
-/** Requests to the official site are retried for most of a day; after that the next scheduled run asks. */
+/** Steps that ask the official site. They are retried for 20 hours; after that, the next scheduled run asks. */
 const site = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: '20 seconds',
   scheduleToCloseTimeout: '20 hours',
-  // The first retry comes at once, for a worker that stopped; later ones come more rarely, for a site that is down.
+  // The first retry comes soon, in case a worker stopped. Later ones come more rarely, in case the site is down.
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '10 minutes' },
 });
 
-/** Steps that read a whole file, most of them in a child process, which is killed when the step is cancelled. */
+/** Steps that read a whole file. Most of them use a child process, which is killed when the step is cancelled. */
 const heavy = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '2 minutes' },
 });
 
-/** Each call waits up to about a minute and returns `false` when that was not enough. */
+/** Steps that wait for an edition. Each call waits up to about a minute and returns `false` if that was not enough. */
 const waiting = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '3 minutes',
   heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '1 minute' },
 });
 
-/** The check reads a whole register. Attempts are limited, because the next day's check comes anyway. */
+/** The daily check, which reads a whole register. Attempts are limited, because the next day's check comes anyway. */
 const checking = proxyActivities<PublicationActivities>({
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '20 seconds',
   retry: { initialInterval: '10 seconds', backoffCoefficient: 3, maximumAttempts: 4 },
 });
 
-/** Rounds in one run, far below the limit of a history; the next run finds all work in the catalogue. */
+/** Rounds in one run, far below the limit of a history. The next run finds all work in the catalogue. */
 const maxRoundsPerRun = 50;
 const headMovedPause = '2 seconds';
 
 /**
- * Probe, download, archive. It waits for nothing later: the site keeps only its newest file. Nothing new still wakes
- * `publish`, which finds at once whether anything is open.
+ * Probes the site, downloads a new file and archives it. It waits for no later step, because the site keeps only its
+ * newest file. It also wakes `publish` if nothing is new, because other work may be open.
  */
 async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> {
   const probe = await site.probe(register);
@@ -77,9 +77,9 @@ async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> 
 }
 
 /**
- * Does the register's open work until none is left: first what Kafka lost, then an unfinished edition, then
- * corrections, then archived publications by time. The catalogue is the only memory, so the workflow may end or restart
- * at any point.
+ * Does the register's open work until none is left: first editions whose end Kafka lost, then an unfinished edition,
+ * then corrections, then archived publications in order of time. All state is in the catalogue, so the workflow may end
+ * or restart at any point.
  */
 async function publishRegister({ register }: RegisterInput): Promise<PublishResult> {
   let wakes = 0;
@@ -107,37 +107,33 @@ async function publishRegister({ register }: RegisterInput): Promise<PublishResu
   }
 }
 
-/**
- * Takes a publication up to the freeze; its edition is then open work. False when the publication must be taken again.
- */
+/** Takes a publication up to the freeze, which makes its edition open work. Returns false if it must be repeated. */
 async function takePublication({ register }: RegisterInput, publicationId: number): Promise<boolean> {
   if ((await heavy.verifyPublication(register, publicationId)).outcome === 'ended') return true;
   if ((await heavy.comparePublication(register, publicationId)).outcome === 'ended') return true;
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
   const frozen: FreezeOutcome = await quick.freezePublication(register, publicationId);
   if (frozen.outcome === 'frozen') return true;
-  // The head moved, is not materialised, or is paused. Pause before looking again, so that this is no busy loop.
+  // The head moved, is not in ClickHouse yet, or is paused. Sleep before the next round, so that this is no busy loop.
   await sleep(headMovedPause);
   return false;
 }
 
-/** Takes a correction up to the freeze; after that it is an unfinished edition like any other. */
+/** Takes a correction up to the freeze. After that it is an unfinished edition like any other. */
 async function takeCorrection({ register }: RegisterInput, correctionId: number): Promise<void> {
   if ((await heavy.compareCorrection(register, correctionId)).outcome === 'ended') return;
   const frozen: FreezeOutcome = await quick.freezeCorrection(register, correctionId);
   if (frozen.outcome !== 'frozen') await sleep(headMovedPause);
 }
 
-/**
- * Waits for Kafka, ClickHouse and the events. False when a wait was not enough; the caller checks its limit of rounds.
- */
+/** Waits for Kafka, ClickHouse and the events. Returns false if a wait was too short; the caller tries again. */
 async function finishEdition({ register }: RegisterInput, edition: number): Promise<boolean> {
   await heavy.publishEdition(register, edition, 'once');
   if (!(await waiting.awaitMaterialised(register, edition))) return false;
   return await waiting.awaitNotified(register, edition);
 }
 
-/** Checks one register after another, since each check reads all of it. A failed check does not stop the others. */
+/** Checks one register after another, because each check reads all of it. A failed check does not stop the others. */
 async function reconcileRegisters({ registers }: ReconcileInput): Promise<ReconcileResult> {
   const result: ReconcileResult = { equal: 0, different: 0, skipped: 0, failed: 0 };
   for (const register of registers) {

@@ -20,8 +20,8 @@ function national(decree: string, dates: readonly string[], completesYear: numbe
 }
 
 /**
- * The decrees of national non-working days, from the official gazette. Days of Lima and Callao alone (14 to 16 November
- * 2024) are left out, because this calendar has only national days. The decrees of 2020 and 2021 are incomplete.
+ * The decrees of national non-working days, from the official gazette. 14 to 16 November 2024 are left out, because
+ * they were non-working days only in Lima and Callao. Some decrees of 2020 and 2021 are missing.
  */
 const decrees: readonly Decree[] = [
   national('D.S. 197-2019-PCM, modificado por D.S. 125-2020-PCM', ['2020-10-09', '2020-12-31'], null),
@@ -52,7 +52,7 @@ const decrees: readonly Decree[] = [
 
 const decreeLaw = 'D. Leg. 713, art. 6';
 
-/** A holiday in the list of the Decreto Legislativo of November 1991, which is kept from 1992 on. */
+/** A holiday in the Decreto Legislativo 713 of November 1991. These holidays apply from 1992 on. */
 function of1991(name: string, on: Holiday['on'], exceptions: Holiday['exceptions'] = []): Holiday {
   return { name, law: decreeLaw, on, firstYear: 1992, lastYear: null, exceptions };
 }
@@ -62,8 +62,8 @@ function since(firstYear: number, name: string, law: string, month: number, day:
 }
 
 /**
- * The national statutory holidays, 16 since 2024. Easter Sunday is not in the law. A law that ends a holiday sets its
- * last year here; a norm that cancels one year's holiday is an exception.
+ * The national statutory holidays; since 2024 there are 16. Easter Sunday is not in the law. When a law ends a holiday,
+ * set its last year here. When a norm cancels the holiday of one year, add an exception.
  */
 export const holidays: readonly Holiday[] = [
   of1991('Año Nuevo', { month: 1, day: 1 }),
@@ -84,7 +84,7 @@ export const holidays: readonly Holiday[] = [
   of1991('Navidad del Señor', { month: 12, day: 25 }),
 ];
 
-/** One period's month and day for each group, in the order of `dueDateGroups`. */
+/** The due dates of one period as MM-DD, one for each group, in the order of `dueDateGroups`. */
 type Row = readonly [string, string, string, string, string, string, string];
 
 function table(year: number, source: string, rows: readonly Row[]): PublishedTable {
@@ -96,7 +96,7 @@ function table(year: number, source: string, rows: readonly Row[]): PublishedTab
   return { year, source, periods: Object.fromEntries(periods) };
 }
 
-/** The tax authority's published schedules (Anexo I of R.S. 000281-2022/SUNAT, resolved into dates). */
+/** The schedules that the tax authority published: Anexo I of R.S. 000281-2022/SUNAT as dates. */
 const tables: readonly PublishedTable[] = [
   table(2025, 'SUNAT - Cronograma de obligaciones mensuales 2025', [
     ['02-17', '02-18', '02-19', '02-20', '02-21', '02-24', '02-25'],
@@ -128,7 +128,7 @@ const tables: readonly PublishedTable[] = [
   ]),
 ];
 
-/** The data of this release; operators' additions come after it. When a list here changes, change its time too. */
+/** The calendar data of this release. store.ts adds what operators load. When a list here changes, change its time. */
 export const shippedCalendar: CalendarData = {
   holidays,
   decrees,

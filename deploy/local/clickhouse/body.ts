@@ -11,8 +11,8 @@ import { readStatement, type Statement } from './statement.ts';
 export type Incoming = { statement: Statement; text: string; data: { head: Uint8Array; rest: Readable } };
 
 /**
- * Reads the statement of a request. As on a server, the text in the address and the body are one query text. The data
- * of an INSERT stay in the stream, because they may be far larger than memory.
+ * Reads the statement of a request. As on a ClickHouse server, the text in the address and the body together are one
+ * query text. The data of an INSERT stay in the stream, because they may be far larger than memory.
  * @throws QueryFailure 229 when the text without data is longer than maxQueryBytes
  */
 export async function readIncoming(message: IncomingMessage, request: QueryRequest, limits: Limits): Promise<Incoming> {
@@ -50,7 +50,7 @@ function withData(
   return { statement, text, data: { head, rest } };
 }
 
-/** The text in the address may be only the beginning of the statement, so an error here is not one of the query. */
+/** The address may hold only the beginning of the statement, so a text that cannot be parsed gives undefined. */
 function attempt(text: string): Statement | undefined {
   try {
     return readStatement(text);
@@ -66,7 +66,7 @@ function decompressed(message: IncomingMessage): Readable {
   const decoder = decoders[encoding as keyof typeof decoders]?.();
   if (decoder === undefined)
     throw failure(89, 'UNKNOWN_COMPRESSION_METHOD', `Unknown compression method of the body: ${encoding.slice(0, 20)}`);
-  // A plain pipe passes no error on: the reader would wait for ever when the connection is cut.
+  // `pipe` does not pass errors on. Without these lines the reader would wait for ever after the connection is cut.
   message.once('error', (error) => decoder.destroy(error));
   message.once('aborted', () => decoder.destroy(new Error('The upload was cut')));
   return message.pipe(decoder);
@@ -87,7 +87,7 @@ const isForm = (message: IncomingMessage) =>
   /^multipart\/form-data/i.test(String(message.headers['content-type'] ?? ''));
 
 /**
- * Reads query and parameters from form fields, which clients use when an address would be too long. Files are refused.
+ * Reads query and parameters from form fields. Clients use a form when an address would be too long. Refuses files.
  */
 function readForm(bytes: Buffer, contentType: string, request: QueryRequest): void {
   const boundary = /boundary="?([^";]+)"?/i.exec(contentType)?.[1];
@@ -105,7 +105,7 @@ function readForm(bytes: Buffer, contentType: string, request: QueryRequest): vo
 }
 
 /**
- * The pieces of the body. A reader that leaves early does not destroy it, so that the caller can still get an answer.
+ * Yields the body's pieces. When the reader stops early, the body stays open, so that the client still gets an answer.
  */
 export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGenerator<Buffer> {
   const giveUp = () =>
@@ -115,7 +115,7 @@ export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGen
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
       clearTimeout(timer);
       yield chunk as Buffer;
-      // The timer runs only while this process waits for the caller, not while the caller waits for the disk.
+      // The timer runs only while this process waits for the client. Time that the disk takes does not count.
       timer = setTimeout(giveUp, idleTimeoutMs);
     }
   } finally {
@@ -123,7 +123,7 @@ export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGen
   }
 }
 
-/** Reads the rest of a refused upload, because a caller whose connection is reset meanwhile never reads the answer. */
+/** Reads the rest of a refused upload: a client whose connection is reset during the upload never reads the answer. */
 export async function readToNowhere(message: IncomingMessage, timeoutMs: number): Promise<void> {
   if (message.complete || message.destroyed) return;
   message.unpipe();

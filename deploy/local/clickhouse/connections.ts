@@ -8,9 +8,9 @@ type ConnectionKey = { database: string; settings: ReadonlyMap<string, string> }
 export type Lease = { connection: Connection; key: string };
 
 /**
- * Settings of every connection, before the caller's own. async_insert is on by default in 26.7 and would delay every
- * acknowledgement. Parallel formatting costs threads and delays the first row. With more than one insert thread the
- * rows of one body can become visible part by part.
+ * Settings of every connection. A caller's own settings replace them. By default ClickHouse 26.7 has async_insert on,
+ * which would delay every acknowledgement. Parallel formatting costs threads and delays the first row. With more than
+ * one insert thread the rows of one body can become visible part by part.
  */
 const ourSettings = new Map([
   ['async_insert', '0'],
@@ -21,16 +21,16 @@ const ourSettings = new Map([
 const quoted = (value: string) => `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 const named = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 
-/** `SET …` for these settings. readonly comes last, because nothing can be set after it. */
+/** Returns a `SET` statement for the settings. readonly comes last, because no setting can be changed after it. */
 export function setStatement(settings: ReadonlyMap<string, string>): string {
   const ordered = [...settings].sort(([a], [b]) => Number(a === 'readonly') - Number(b === 'readonly'));
   return `SET ${ordered.map(([name, value]) => `${name} = ${quoted(value)}`).join(', ')}`;
 }
 
 /**
- * Engine connections by database and settings. Settings are SET once per connection and belong to its key, so no query
- * with other settings sees them. After an error a connection must be dropped: its left-over output would begin the next
- * result.
+ * Keeps engine connections by database and settings. Settings are SET once per connection and are part of its key, so a
+ * query never gets a connection with other settings. After an error the connection must be dropped, because the rest of
+ * its output would appear at the start of the next result.
  */
 export class Connections {
   readonly #native: Native;
@@ -45,9 +45,7 @@ export class Connections {
     this.#maxIdle = maxIdle;
   }
 
-  /**
-   * @throws QueryFailure 115 for an unknown setting, 81 for an unknown database (as the plain error of the native call)
-   */
+  /** @throws Error of the native call, with code 115 for an unknown setting or 81 for an unknown database */
   async take(wanted: ConnectionKey): Promise<Lease> {
     const key = keyOf(wanted);
     const at = this.#idle.findLastIndex((lease) => lease.key === key);
@@ -73,7 +71,7 @@ export class Connections {
     while (this.#idle.length > this.#maxIdle) this.drop(this.#idle.shift()!);
   }
 
-  /** Call it only when nothing runs on the connection any more. */
+  /** Closes the connection. No query may still run on it. */
   drop(lease: { connection: Connection }): void {
     this.#native.CloseConnection(lease.connection);
   }
@@ -88,16 +86,16 @@ function keyOf({ database, settings }: ConnectionKey): string {
 }
 
 /**
- * The entry points of the engine, as chdb 3.4.0 ships them; its index.js calls the same ones. They are used directly
- * because the package's Session serialises all parameterised queries and hides written rows, and its `connection` leaks
- * settings.
+ * The native functions of the engine in chdb 3.4.0, which the package's index.js also calls. They are called directly,
+ * because the package's Session runs parameterised queries one by one and hides the number of written rows, and its
+ * `connection` leaks settings.
  */
 export interface Native {
-  /** Queries of one connection run one by one, those of several in parallel. A process may open one path only. */
+  /** A connection runs its queries one by one; connections run in parallel. A process can open only one data path. */
   CreateConnection(dataPath: string, settings?: string[]): Connection;
   /** The engine aborts the process when a query still runs on the connection. */
   CloseConnection(connection: Connection): void;
-  /** Runs on a libuv thread. Parameters are in ClickHouse's text form, and the engine binds them. */
+  /** Runs a query on a libuv thread. The engine binds the parameters, which are in ClickHouse's text form. */
   QueryAsyncConnection(
     connection: Connection,
     sql: string,
@@ -126,7 +124,7 @@ export function loadNative(): Native {
   return (require(loader) as { loadNative(): Native }).loadNative();
 }
 
-/** A limited number of slots with a queue in order of arrival. The queue and the wait in it are limited too. */
+/** Limits how many queries run at once. At most maxWaiting others wait, in order of arrival, up to maxWaitMs each. */
 export class Slots {
   readonly #name: string;
   readonly #limit: number;
@@ -168,7 +166,7 @@ export class Slots {
       await entered;
     } catch (error) {
       const at = this.#waiting.indexOf(entry);
-      // An entry that left the queue got a slot in the moment of its refusal, and passes the slot on.
+      // `leave` may have given this entry a slot just before its refusal. Then the slot goes to the next entry.
       if (at < 0) this.leave();
       else this.#waiting.splice(at, 1);
       throw error;

@@ -13,8 +13,8 @@ import { Pipes, Runs } from './runs.ts';
 type Session = { connection: Connection; busy: boolean; expiry: NodeJS.Timeout | undefined; timeoutMs: number };
 
 /**
- * Sessions by session_id. Each has its own engine connection with its temporary tables and SETs, until it was idle too
- * long.
+ * Keeps sessions by session_id. Each session has its own engine connection, which holds its temporary tables and
+ * settings. A session that is idle for too long is closed.
  */
 class Sessions {
   readonly #native: Native;
@@ -28,7 +28,7 @@ class Sessions {
     this.#limits = limits;
   }
 
-  /** @throws QueryFailure 373 while the session runs another query, 372 when it should exist and does not */
+  /** @throws QueryFailure 373 for a busy session, 372 for a missing one that must exist, 202 for too many sessions */
   async use<T>(request: QueryRequest, run: (connection: Connection) => Promise<T>): Promise<T> {
     const session = await this.#lock(request);
     const { connection } = session;
@@ -37,7 +37,7 @@ class Sessions {
         await this.#native.QueryAsyncConnection(connection, setStatement(request.settings), 'Null');
       return await run(connection);
     } catch (error) {
-      // The left-over output of a failed query would begin the next result. This query swallows it.
+      // The rest of a failed query's output would appear at the start of the next result. This extra query removes it.
       await this.#native.QueryAsyncConnection(connection, 'SELECT 1', 'Null').catch(() => undefined);
       throw error;
     } finally {
@@ -73,8 +73,8 @@ class Sessions {
   }
 
   /**
-   * The settings of a request end with it. A setting that the session had SET itself falls back to its default
-   * (README).
+   * Ends the settings that the request brought. If the session itself had SET one of them, that setting gets its
+   * default value too (README).
    */
   async #reset(connection: Connection, settings: ReadonlyMap<string, string>): Promise<void> {
     for (const name of [...settings.keys()].reverse())
@@ -97,7 +97,7 @@ class Sessions {
 
 /**
  * Stores insert bodies on disk, because the engine would cut inline data at the first blank line and run the rest as
- * SQL. The folder can be deleted at any start: a body is acknowledged only after the engine has taken it.
+ * SQL. The folder can be emptied at every start, because a body is acknowledged only after the engine has inserted it.
  */
 class Spool {
   readonly folder: string;
@@ -116,8 +116,8 @@ class Spool {
   }
 
   /**
-   * Stores the whole body and returns the path of the file. An upload that ends early (cut connection, bad gzip, too
-   * many bytes) removes the file and throws, so half a body is never inserted.
+   * Stores the whole body and returns the path of its file. When the upload fails (cut connection, bad gzip, too many
+   * bytes), the file is removed and the error is thrown, so half a body is never inserted.
    */
   async store(head: Uint8Array, body: Readable): Promise<string> {
     this.#count += 1;
@@ -132,7 +132,7 @@ class Spool {
     }
   }
 
-  /** A body that is too large is left open, so that the caller can still get an answer. */
+  /** Passes on the body up to maxBodyBytes. A larger body is left open, so that the client can still get an answer. */
   async *#limited(head: Uint8Array, body: Readable): AsyncGenerator<Uint8Array> {
     const { maxBodyBytes, uploadIdleTimeoutMs } = this.#limits;
     let bytes = head.length;
@@ -170,20 +170,20 @@ export class DirectoryError extends Error {
 }
 
 /**
- * Opens the data directory. It makes the directory and the database if they are missing.
- * @throws DirectoryError when another process has it, or its path cannot be used
+ * Opens the data directory, and makes the directory and the database if they are missing.
+ * @throws DirectoryError when another process uses the directory, or its path cannot be used
  */
 export async function openEngine(dataFolder: string, database: string, limits: Limits): Promise<Engine> {
   const folder = path.resolve(dataFolder);
-  // The engine reads such characters in the path of a file as patterns.
+  // The engine would read these characters in a file's path as a pattern.
   if (/[*?{}[\]'\\\n]/.test(folder))
     throw new DirectoryError(`The data directory's path has one of *?{}[]'\\: ${folder}`);
   const dataPath = path.join(folder, 'engine');
   await mkdir(dataPath, { recursive: true, mode: 0o700 });
   const native = loadNative();
-  // This connection stays open until the end, because the engine leaves the directory with its last connection.
+  // This connection stays open until the end, because the engine closes the directory when its last connection closes.
   const keeper = openFirst(native, dataPath, folder);
-  // Not earlier: until the directory is opened, these files may belong to another process.
+  // The spool is emptied only now. Before the directory is open, its files may belong to another process.
   const spool = new Spool(path.join(folder, 'spool'), limits);
   await spool.prepare();
   const pipes = new Pipes(spool.folder);
@@ -191,7 +191,7 @@ export async function openEngine(dataFolder: string, database: string, limits: L
     throw new DirectoryError(`No named pipes can be made with mkfifo in ${spool.folder}: ${error.message}`);
   });
   const ask = async (sql: string) => (await native.QueryAsyncConnection(keeper, sql, 'TSVRaw')).bytes.toString().trim();
-  // Without an engine name chDB makes a kind of database that our migrations do not work on.
+  // Without `ENGINE = Atomic` chDB makes another kind of database, on which our migrations do not work.
   await ask(`CREATE DATABASE IF NOT EXISTS \`${database}\` ENGINE = Atomic`);
   const connections = new Connections(native, dataPath, limits.maxIdleConnections);
   const sessions = new Sessions(native, connections, limits);
@@ -230,9 +230,9 @@ function openFirst(native: Native, dataPath: string, folder: string): Connection
 }
 
 /**
- * Runs `use` on a connection that is set up for the request: the session's own, or one of the pool. The pool's
- * connection is dropped after any error, whose left-over output would begin the next result, and when `use` has changed
- * its settings.
+ * Runs `use` on the session's connection, or on a pooled connection with the request's database and settings. A pooled
+ * connection is dropped after an error, because the rest of its output would appear in the next result. It is also
+ * dropped when `changesIt` is true, because its settings then no longer fit its key.
  * @throws QueryFailure
  */
 export async function onConnection<T>(

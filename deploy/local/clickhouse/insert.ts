@@ -8,9 +8,9 @@ import { type Statement, tokens } from './statement.ts';
 const nothing = Buffer.alloc(0);
 
 /**
- * Stores the data of an INSERT on disk and then inserts them. If the process dies during the upload, nothing was
- * inserted and the next start removes the file. If it dies between the engine's insert and the answer, the rows are
- * there and the caller does not know: he inserts them again, which his tables must allow (README).
+ * Stores the data of an INSERT on disk and then inserts them. If the process dies during the upload, nothing is
+ * inserted and the next start removes the file. If it dies between the insert and the answer, the rows are there but
+ * the client does not know it. The client inserts them again, and its tables must allow that (README).
  */
 export async function insertData(
   engine: Engine,
@@ -36,7 +36,7 @@ export async function insertData(
   }
 }
 
-/** Runs an INSERT … SELECT or an insert from a stored body. The text holds no data. */
+/** Runs an INSERT … SELECT or an insert from a stored body; `sql` has no data. Errors do not quote its part `ours`. */
 export async function insert(
   engine: Engine,
   request: QueryRequest,
@@ -50,12 +50,12 @@ export async function insert(
   const parameters = new Map(Object.entries(request.parameters).map(([name, value]) => [`param_${name}`, value]));
   let result: NativeInsert;
   try {
-    // The call that counts rows binds no parameters. They are SET instead, and the connection is not used again.
+    // The call that counts rows cannot bind parameters. They are SET instead, and the connection is not used again.
     result = await onConnection(engine, request, parameters.size > 0, async (connection) => {
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
       return engine.runs.during(request.queryId, signal, async ({ tag }) => {
         try {
-          // If the process dies here, all rows are there or none, unless they are more than one block of the engine.
+          // If the process dies here, all rows are stored or none. Of several engine blocks, perhaps only some are.
           return await engine.native.InsertRawAsyncConnection(connection, `${tag}${sql}`, nothing, false);
         } catch (error) {
           throw asFailure(error, [ours, tag]);
@@ -76,8 +76,9 @@ export async function insert(
 }
 
 /**
- * Runs an INSERT … VALUES with parameters. The engine binds parameters only in inline rows, so it gets the text as it
- * is, after a check that the whole text is one statement. The inserted rows are not counted.
+ * Checks that an INSERT … VALUES with parameters is one statement. The engine binds parameters only in inline rows, so
+ * it gets the text unchanged and would also run a second statement. The rows of such an insert are not counted.
+ * @throws QueryFailure 62
  */
 export function checkInlineValues(text: string): void {
   let ended = false;

@@ -10,7 +10,7 @@ export const defaultLimits = {
   maxBodyBytes: 1_073_741_824,
   /** Length of a SELECT's result that is held in memory because the caller asked for wait_end_of_query. */
   maxHeldResultBytes: 268_435_456,
-  /** Queries of each kind that run at once. Their sum plus kills must stay below the 16 threads of libuv. */
+  /** Largest number of queries of each kind at once. All four plus kills must stay below the 16 threads of libuv. */
   maxReads: 4,
   maxStreams: 4,
   maxWrites: 2,
@@ -19,24 +19,24 @@ export const defaultLimits = {
   maxWaiting: 2_000,
   maxWaitMs: 60_000,
   maxConcurrentUploads: 32,
-  /** Time without progress after which an upload, or a caller who does not read, is given up. */
+  /** An upload without new bytes, or a client that does not read its result, is given up after this time. */
   uploadIdleTimeoutMs: 60_000,
   sendTimeoutMs: 60_000,
   keepAliveTimeoutMs: 10_000,
-  /** Time that running queries have after SIGTERM before they are killed, and again before the process ends anyway. */
+  /** Time for queries to end after SIGTERM. Then they are killed, and after the same time again the process ends. */
   drainTimeoutMs: 6_000,
-  /** Unused engine connections that are kept. */
+  /** Number of unused engine connections that are kept. */
   maxIdleConnections: 16,
   maxSessions: 16,
   sessionTimeoutMs: 60_000,
   maxSessionTimeoutMs: 3_600_000,
   /** Time within which a result pipe must end after the engine reported the end of its query. */
   pipeEndTimeoutMs: 5_000,
-  /** Time between two kills of one query. It is repeated because the engine may not list the query yet. */
+  /** Time between two kills of one query. A kill is repeated because the engine may not list the query yet. */
   killRepeatMs: 100,
 } as const;
 
-/** Threads that the process needs of libuv, which reads their number when its first thread starts. */
+/** Number of libuv threads that the process needs. libuv reads UV_THREADPOOL_SIZE when its first thread starts. */
 export const threadPoolSize = 16;
 
 const names = Object.keys(defaultLimits) as (keyof Limits)[];

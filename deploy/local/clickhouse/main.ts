@@ -12,8 +12,8 @@ const lookAgainMs = 20;
 
 /**
  * Refuses new requests, waits for running queries, kills them after drainTimeoutMs, and closes the engine. It resolves
- * to false when a query did not end even then. The engine would abort if it were closed, so the process just ends, and
- * nothing that was acknowledged is lost.
+ * to false when a killed query still runs. Then the engine stays open, because closing it would abort the process. The
+ * caller ends the process instead, and nothing that was acknowledged is lost.
  */
 async function stop(server: Server, engine: Engine): Promise<boolean> {
   const { drainTimeoutMs } = engine.limits;
@@ -25,7 +25,7 @@ async function stop(server: Server, engine: Engine): Promise<boolean> {
     for (const run of runs.running) void runs.kill(run);
     if (!(await within(drainTimeoutMs, () => runs.running.size === 0))) return false;
   }
-  // Answers that are being written may end. Connections that are idle or still uploading are closed.
+  // Answers that are being written get one second, if all queries ended in time. Then all connections are closed.
   await Promise.race([closed, sleep(drained ? 1_000 : 0)]);
   server.closeAllConnections();
   await within(drainTimeoutMs, () => runs.running.size === 0);
@@ -74,7 +74,7 @@ if (!parsed.success) {
   process.exit(2);
 }
 
-// libuv reads the variable when its first thread starts, which is before this line. Setting it here would be too late.
+// libuv reads UV_THREADPOOL_SIZE when its first thread starts, which is before this line. Setting it here is too late.
 if (process.env.UV_THREADPOOL_SIZE === String(threadPoolSize)) await main(parsed.data);
 else runAgainWithThreads();
 

@@ -14,7 +14,7 @@ export type Summary = {
 /** Bodies up to this size are compressed in one call. Larger ones go through a stream. */
 const maxSyncGzipBytes = 65_536;
 
-/** Time to read a broken result up to its error, before the connection is cut. */
+/** Time for the client to read a broken result up to its error, before the connection is cut. */
 const breakOffAfterMs = 5_000;
 
 const contentTypes: Record<string, string> = {
@@ -31,7 +31,7 @@ const contentTypes: Record<string, string> = {
   Parquet: 'application/octet-stream',
 };
 
-/** The answer to one query. It is sent whole, or begun and then finished or broken off. */
+/** The answer to one query. It is sent with `whole`, or piece by piece with `begin`, `write` and `finish`. */
 export class Reply {
   readonly #response: ServerResponse;
   readonly #gzip: boolean;
@@ -65,7 +65,7 @@ export class Reply {
     }
   }
 
-  /** Sends the head. The rest follows by `write`, which returns false until `onDrain` is called. */
+  /** Sends the headers. Send the body with `write`. When it returns false, wait for `onDrain` before you write more. */
   begin(format: string): void {
     this.#head(format);
     this.#tag = randomBytes(8).toString('hex');
@@ -91,9 +91,9 @@ export class Reply {
   }
 
   /**
-   * Answers with the query's error. If rows were sent already, the error follows them between tags, as servers since
-   * 25.11 do, and the chunked body gets no last chunk, so that a client that knows no tags does not take it for
-   * complete either.
+   * Answers with the query's error. If rows were sent already, the error follows them between tags, as on servers since
+   * 25.11. The chunked body then gets no last chunk, so that a client that does not know the tags also sees that the
+   * result is incomplete.
    */
   fail(failure: QueryFailure): void {
     const text = `${failure.text} (version ${this.#version} (embedded))\n`;
@@ -124,7 +124,7 @@ export class Reply {
   #open(): Writable {
     if (!this.#gzip) return this.#response;
     const gzip = createGzip();
-    // The response does not end together with the stream: a broken answer must not look complete.
+    // The response does not end when the gzip stream ends, because a broken answer must not look complete.
     gzip.pipe(this.#response, { end: false });
     return gzip;
   }
@@ -157,15 +157,15 @@ export class QueryFailure extends Error {
   }
 }
 
-/** An error of this process, in the engine's form. */
+/** An error that this process found, in the form of the engine's errors. */
 export function failure(code: number, type: string, message: string): QueryFailure {
   return new QueryFailure(code, `Code: ${code}. DB::Exception: ${message}. (${type})`);
 }
 
 /**
- * Turns an error of the native call into a QueryFailure. On some paths the engine wraps its own text two or three
- * times; a server sends it once. `ours` are the texts that this process added to the query, which a syntax error must
- * not quote.
+ * Turns an error of the native call into a QueryFailure. The engine sometimes wraps its own error text two or three
+ * times. Only one text is kept, as on a server.
+ * @param ours texts that this process added to the query; they are removed, so that a syntax error does not quote them
  */
 export function asFailure(error: unknown, ours: string[] = []): QueryFailure {
   if (error instanceof QueryFailure) return error;

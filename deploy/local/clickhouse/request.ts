@@ -43,7 +43,7 @@ const notSettings = new Set([
   'compress',
 ]); // prettier-ignore
 
-/** @throws QueryFailure 36 for a parameter that cannot be served (compress, role, a name that is no setting's) */
+/** @throws QueryFailure 36 for compress, decompress and role, 73 for a bad format name, 115 for a bad setting name */
 export function readRequest(message: IncomingMessage, search: URLSearchParams): QueryRequest {
   const settings = new Map<string, string>();
   const parameters: Record<string, string> = {};
@@ -81,7 +81,7 @@ export function readRequest(message: IncomingMessage, search: URLSearchParams): 
 const isOn = (value: string | null) => value === '1' || value === 'true';
 const header = (message: IncomingMessage, name: string) => String(message.headers[name] ?? '');
 
-/** The name of the format becomes part of the query's text and of a header. */
+/** Checks a format's name, because it becomes part of the query text and of a header. @throws QueryFailure 73 */
 function formatName(name: string): string {
   if (/^[A-Za-z0-9]+$/.test(name)) return name;
   throw failure(73, 'UNKNOWN_FORMAT', `Unknown format ${name.slice(0, 50)}`);
@@ -92,7 +92,7 @@ function settingName(name: string): string {
   throw failure(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
 }
 
-/** @throws QueryFailure 516 for an unknown user as for a wrong password, 194 when the request has no credentials */
+/** @throws QueryFailure 516 for an unknown user, a wrong password, or a request without credentials */
 export function authenticate(message: IncomingMessage, search: URLSearchParams, account: Account): void {
   const given = credentials(message, search);
   const right = given !== undefined && same(given.user, account.user) && same(given.password, account.password);

@@ -8,16 +8,14 @@ import type { Connections, Native } from './connections.ts';
 import { failure } from './reply.ts';
 import type { Token } from './statement.ts';
 
-/**
- * One query in the engine. The engine chooses its own query ids, so the caller's id is in a comment before the text.
- */
+/** One query in the engine. The engine chooses its own ids; the caller's id is in `tag`, a comment before the query. */
 export type Run = { queryId: string; tag: string; killed: boolean };
 
 const tagStart = '/*query_id=';
 /** An SQL expression for the caller's query id in a row of system.processes. */
 const idOfProcess = `extract(query, '^/\\\\*query_id=([^;]*);')`;
 
-/** The queries that run in the engine, by the caller's id. It can kill them. */
+/** Keeps the queries that run in the engine by their caller's id, and can kill them. */
 export class Runs {
   readonly #native: Native;
   readonly #connections: Connections;
@@ -38,7 +36,7 @@ export class Runs {
   /**
    * Runs `work`, whose query must begin with the run's tag. When the caller goes away, `onStop` is called and the query
    * is killed.
-   * @throws QueryFailure 216 while another query with that id runs, 735 when the caller has already gone and nothing
+   * @throws QueryFailure 216 while another query with this id runs, 735 when the caller has already gone and nothing
    *   was run
    */
   async during<T>(
@@ -68,7 +66,7 @@ export class Runs {
     }
   }
 
-  /** Asks the engine to stop the query until it has ended. The first ask may come before the query began there. */
+  /** Repeats KILL QUERY until the query has ended: the first kill may come before the query began in the engine. */
   async kill(run: Run): Promise<void> {
     if (run.killed) return;
     run.killed = true;
@@ -78,7 +76,7 @@ export class Runs {
     }
   }
 
-  /** Uses a new connection and no slot, because a kill must get through when all slots are taken. */
+  /** Runs a statement on a new connection and without a slot, because a kill must work when all slots are taken. */
   async ask(sql: string, format = 'TabSeparated', parameters: Record<string, string> = {}): Promise<Buffer> {
     const connection = await this.#connections.open({ database: 'system', settings: new Map() });
     try {
@@ -88,7 +86,7 @@ export class Runs {
     }
   }
 
-  /** Makes a caller's KILL QUERY work with the callers' ids. SYNC becomes ASYNC, because SYNC never returns in chDB. */
+  /** Makes query_id in a caller's KILL QUERY mean the caller's id. SYNC becomes ASYNC: SYNC never returns in chDB. */
   rewriteKill(text: string, words: Iterable<Token>): string {
     let out = '';
     let at = 0;
@@ -140,7 +138,7 @@ export class Pipes {
     this.#free.push(pipe);
   }
 
-  /** Call it after a failed query, because the engine might still write to its pipe later. */
+  /** Deletes the pipe of a failed query, because the engine might still write to it later. */
   spoil(pipe: string): void {
     rmSync(pipe, { force: true });
   }
@@ -160,8 +158,8 @@ export class Pipes {
 }
 
 /**
- * The reading end of a pipe. While it is held, the engine's open and write can neither block for ever nor fail. After
- * `release` the stream ends as soon as the engine has closed its end.
+ * Opens the reading end of a pipe. A second descriptor holds the pipe open, so that the engine's open and write never
+ * block for ever and never fail. `release` closes it, and then the stream ends as soon as the engine closes its end.
  */
 export function openReader(pipe: string): { stream: net.Socket; release: () => void } {
   let held: number | undefined = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);

@@ -8,15 +8,15 @@ import { openReader, type Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
 /**
- * A query that fails before so many bytes gets a clean error. A server's buffer, and the engine's pieces, are as large.
+ * A query that fails before this many bytes gets a clean error. A server's buffer and the engine's pieces are as large.
  */
 const maxSmallBytes = 1_048_576;
-/** The first piece waits at most so long for more, because some formats write a progress row now and then. */
+/** A small result is held back at most this long, because some formats write only a progress row now and then. */
 const maxSmallMs = 1_000;
 
-/** Passes a result from its pipe to the caller, without looking into it. */
+/** Passes a result from its pipe to the caller without reading its content. */
 class Outgoing {
-  /** Set when this process gave the result up, not the engine. */
+  /** The error with which this process, and not the engine, gave the result up. */
   overflow: QueryFailure | undefined;
   readonly #reply: Reply;
   readonly #format: string;
@@ -36,7 +36,7 @@ class Outgoing {
     this.#onBegin = onBegin;
   }
 
-  /** @param stop kills the query; called when the caller does not read its result */
+  /** Begins to read the pipe. @param stop kills the query; it is called when the caller does not read the result */
   take(stream: Socket, stop: () => void): void {
     this.#stream = stream;
     stream.on('error', () => undefined);
@@ -53,9 +53,7 @@ class Outgoing {
     });
   }
 
-  /**
-   * Reads the rest and drops it, because an engine that waits for a write does not notice that its query was killed.
-   */
+  /** Reads and drops the rest: while the engine waits for a write, it does not notice that its query was killed. */
   discard(): void {
     this.#discarding = true;
     this.#held = [];
@@ -90,7 +88,7 @@ class Outgoing {
 
   complete(summary: Summary): void {
     this.#rest();
-    // The query may have ended before it could be stopped.
+    // The query may end normally although this process has given its result up.
     if (this.overflow !== undefined) this.#reply.fail(this.overflow);
     else if (this.#discarding) return;
     else if (this.#reply.begun) this.#reply.finish();
@@ -147,7 +145,7 @@ export async function select(
   let slot = reads;
   const format = statement.format ?? request.defaultFormat;
   const outgoing = new Outgoing(reply, format, engine.limits, () => {
-    // A long result moves to a slot for streams if one is free, so that look-ups get its slot.
+    // If a slot for streams is free, a long result moves to it, so that look-ups can use its slot for reads.
     if (!streams.tryEnter()) return;
     slot = streams;
     reads.leave();
@@ -185,7 +183,7 @@ async function throughPipe(
   try {
     outgoing.take(reader.stream, () => void engine.runs.kill(run));
     const result = await engine.native.QueryAsyncConnection(connection, sql, 'Null', request.parameters);
-    // Only the engine could still hold the pipe now. When the pipe ends, the engine has let go of it.
+    // From here on only the engine can hold the pipe open, so the end of the pipe means that the engine has closed it.
     reader.release();
     await outgoing.atEnd(reader.stream);
     engine.pipes.giveBack(pipe);

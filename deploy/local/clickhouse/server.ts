@@ -8,7 +8,7 @@ import { type Account, authenticate, type QueryRequest, readRequest } from './re
 import { select } from './select.ts';
 import { type Statement, tokens } from './statement.ts';
 
-/** Makes the HTTP server over an engine. The caller makes it listen. */
+/** Makes the HTTP server of an engine. The caller starts it with `listen`. */
 export function makeServer(engine: Engine, account: Account): Server {
   const { limits } = engine;
   const server = createServer({ maxHeaderSize: limits.maxQueryBytes, requestTimeout: 0 }, (message, response) => {
@@ -34,7 +34,7 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
     authenticate(message, url.searchParams, account);
     const request = readRequest(message, url.searchParams);
     reply = new Reply(response, { ...about, queryId: request.queryId, gzip: request.gzip });
-    // As on a server, a GET must not change anything. In a session readonly could not be taken back afterwards.
+    // As on a ClickHouse server, a GET must not change anything. In a session, readonly could not be undone.
     const plain = request.session === undefined && !request.settings.has('readonly');
     if (message.method !== 'POST' && plain) request.settings.set('readonly', '2');
     await serve(engine, message, request, reply, gone.signal);
@@ -104,9 +104,9 @@ async function command(
 }
 
 /**
- * Runs a SELECT whose caller waits for its end. The engine returns the whole result at once, which is faster than a
- * pipe.
- * @throws QueryFailure 396 when it is larger than maxHeldResultBytes in the engine's memory
+ * Runs a SELECT whose caller wants the whole result at once (wait_end_of_query). The engine returns it in one buffer,
+ * which is faster than a pipe.
+ * @throws QueryFailure 396 when the result is larger than maxHeldResultBytes in the engine's memory
  */
 async function heldSelect(
   engine: Engine,
@@ -125,7 +125,7 @@ async function heldSelect(
   await command(engine, limited, about, reply, signal, engine.slots.reads);
 }
 
-/** Needs no slot, because queries must be killed just when all slots are taken. */
+/** Uses no slot, because a caller must be able to kill queries when all slots are taken. */
 async function killQuery(engine: Engine, request: QueryRequest, text: string, reply: Reply): Promise<void> {
   const format = request.defaultFormat;
   try {

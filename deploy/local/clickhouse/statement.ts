@@ -1,12 +1,12 @@
 import { failure } from './reply.ts';
 
-/** The kind of a query text, and where the clauses are that this process has to change. */
+/** A query text by its kind, cut at the places where this process adds a clause. */
 export type Statement =
-  /** `body`, our output clause and `tail` make the query. `tail` begins with FORMAT when the text names one. */
+  /** The query to run is `body`, our INTO OUTFILE and `tail`. `tail` begins with FORMAT if the text names a format. */
   | { kind: 'select'; body: string; format: string | undefined; tail: string }
   /**
-   * `head`, our FROM INFILE, `settings` and FORMAT `format` make the query. The text from `dataStart` on is data, not
-   * SQL.
+   * The query to run is `head`, our FROM INFILE, `settings` and FORMAT `format`. The text from `dataStart` on is data,
+   * not SQL.
    */
   | { kind: 'insert-data'; head: string; settings: string; format: string; dataStart: number }
   | { kind: 'insert-select'; text: string }
@@ -15,8 +15,8 @@ export type Statement =
 
 /**
  * @param sql one statement, which may end with a semicolon
- * @throws QueryFailure 62 for an empty text or several statements (the engine would run them all), 358 INTO OUTFILE, 78
- *   FROM INFILE
+ * @throws QueryFailure 62 for an empty text or several statements (the engine would run them all), 358 for INTO
+ *   OUTFILE, 78 for FROM INFILE
  */
 export function readStatement(sql: string): Statement {
   const all: Token[] = [];
@@ -58,7 +58,7 @@ function several(token: Token, sql: string) {
   );
 }
 
-/** Called after each token of an INSERT. It returns a result at the token that ends the SQL part. */
+/** Call it after each token of an INSERT. It returns undefined until the token that ends the SQL part. */
 function insertWithData(sql: string, all: Token[]): Statement | undefined {
   const last = all.at(-1)!;
   const before = all.at(-2)!;
@@ -99,14 +99,14 @@ function formatClause(all: Token[]): number | undefined {
   return undefined;
 }
 
-/** True for statements after which the connection no longer has the database and settings of its key. */
+/** True for a statement that changes the connection, so that its database and settings no longer fit its key. */
 function changesConnection(all: Token[]): boolean {
   if (isWord(all[0], 'SET', 'USE', 'BEGIN', 'COMMIT', 'ROLLBACK')) return true;
   return isWord(all[0], 'CREATE', 'DROP') && all.slice(1, 5).some((token) => isWord(token, 'TEMPORARY'));
 }
 
 /**
- * Refuses clauses for command-line clients. A server refuses them over HTTP, and here they would reach this machine's
+ * Refuses INTO OUTFILE and FROM INFILE. A server refuses them over HTTP too, and here they would reach this machine's
  * files.
  */
 function refuseFiles(all: Token[]): void {
@@ -131,9 +131,9 @@ const quotes = new Map([
 ]);
 
 /**
- * The tokens of ClickHouse SQL, as far as finding clauses and the ends of statements takes. Comments and spaces are
- * left out; a string, quoted name or heredoc is one token. It is lazy, because the text after INSERT … FORMAT is data,
- * not SQL.
+ * Splits ClickHouse SQL into tokens, just well enough to find clauses and the ends of statements. Comments and spaces
+ * are left out. A string, a quoted name or a heredoc is one token. It is a generator, so that it need not read the text
+ * after INSERT … FORMAT, which is data and not SQL.
  */
 export function* tokens(sql: string): Generator<Token> {
   let at = 0;

@@ -30,11 +30,11 @@ export interface Chain {
   receiver: Receiver;
   customer: Customer;
   token: string;
-  /** What the customer found out about each delivery on its arrival: its signature, and what a look-up showed. */
+  /** For each delivery on its arrival: whether its signature is valid, and whether a look-up showed the new state. */
   received: Received[];
-  /** The variables that the operators' command gets, as from a person's shell. */
+  /** The environment variables with which the command `padron` runs. */
   environment: Record<string, string>;
-  /** Shows the day on the official site, fetches all its registers at once, and waits as `publish` does. */
+  /** Shows the day on the official site, fetches all its registers at the same time, and waits as `publish` does. */
   publishDay(day: PublishedDay, onLine?: (line: string) => void): Promise<PublicationRow[]>;
   /** Fetches a register from the official site and waits until its publication is final, materialised and notified. */
   publish(register: RegisterName, onLine?: (line: string) => void): Promise<PublicationRow>;
@@ -45,7 +45,7 @@ interface ChainOptions {
   /** Folder of the engines' data. It is emptied first. */
   directory: string;
   log: (line: string) => void;
-  /** Called between two steps of the start. It throws when the start should end. */
+  /** Called between two steps of the start. It throws when the start must not go on. */
   checkStopped?: () => void;
   /** More variables for the product's processes. */
   environment?: Record<string, string>;
@@ -149,9 +149,9 @@ function enginesOf(directory: string): string {
 }
 
 /**
- * Runs the operators' command as a person would, and returns the one JSON document that it prints.
- * @param onLine gets each line of its progress (standard error)
- * @throws Error with the command's output when it ends with another code than 0
+ * Runs the command `padron` as a person would, and returns the JSON document that it prints.
+ * @param onLine is called with each line of its progress (standard error)
+ * @throws Error with the command's output when its exit code is not 0
  */
 export async function padron<Answer>(
   words: readonly string[],

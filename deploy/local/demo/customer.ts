@@ -15,13 +15,13 @@ export interface Lookup {
   };
 }
 
-/** The list that a field comes from, when it does not come from the daily register. */
+/** The register of each field that does not come from the daily register. */
 const listOfField: Readonly<Record<string, string>> = {
   es_agente_retencion: 'agentes_retencion',
   es_buen_contribuyente: 'buenos_contribuyentes',
 };
 
-/** A customer of the service, who uses the public API alone, with his own token. */
+/** A customer of the service. He uses only the public API, with his own token. */
 export class Customer {
   readonly #apiUrl: string;
   readonly #token: string;
@@ -31,7 +31,7 @@ export class Customer {
     this.#token = token;
   }
 
-  /** @throws Error with the text of the problem when the answer has another status than wanted */
+  /** @throws Error with the `detail` of the answer when its status is not the expected one */
   async createList(nombre: string, rucs: readonly string[]): Promise<{ id: number }> {
     const list = await this.#post<{ data: { id: number } }>('/id/v1/watch/listas', { nombre, referencia: 'demo' }, 201);
     await this.#post(`/id/v1/watch/listas/${list.data.id}/rucs`, { rucs }, 200);
@@ -54,7 +54,7 @@ export class Customer {
     return body.data;
   }
 
-  /** Reads a delivery, and looks the company up to see whether the API already shows the state it reports. */
+  /** Looks up the company of a delivery, to see whether the API already shows the state that the delivery reports. */
   async check(delivery: Notice): Promise<Received> {
     const { evento, datos } = delivery.body as {
       evento: string;

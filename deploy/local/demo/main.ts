@@ -131,7 +131,7 @@ async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps
   steps.line(`list ${list.id} with ${rucs.length} companies, webhook ${webhook.id} to ${chain.receiver.origin}/avisos`);
 }
 
-/** Lets `npx padron …` in another terminal find this stack. A stack of `npm start` wins over it. */
+/** Lets `npx padron …` in another terminal find this stack. If `npm start` also runs, its stack is found instead. */
 function shareAddresses(chain: Chain, foreground: Foreground): void {
   writeEndpoints(paths.endpointsFile, { ...chain.stack.endpoints, ...chain.product.endpoints });
   foreground.onStop(() => removeEndpoints(paths.endpointsFile));

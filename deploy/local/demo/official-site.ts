@@ -15,10 +15,10 @@ export interface SiteFile {
 export const filePath = sitePaths.padron_reducido.file;
 
 /**
- * An official site on loopback, a real HTTP server that behaves as SUNAT's does on a good day. It has files, each
- * replaced by its newer version, with ETag, Last-Modified, conditional requests and byte ranges (RFC 9110, sections 13
- * and 14), and pages that name the day. Tests set `intercept` to make it misbehave: it returns true when it answered
- * the request itself.
+ * A real HTTP server on loopback that behaves as SUNAT's site does on a good day. It serves files with ETag,
+ * Last-Modified, conditional requests and byte ranges (RFC 9110, sections 13 and 14), and pages that name the day. A
+ * newer version of a file replaces the older one. Tests set `intercept` to make the site misbehave; this
+ * function returns true when it has answered the request itself.
  */
 export class OfficialSite {
   readonly #server: Server;
@@ -62,7 +62,7 @@ export class OfficialSite {
     for (const { sitePath, html } of pages) this.placePage(sitePath, html);
   }
 
-  /** Address of the daily register, for tests that use it alone, with a landing page at the root. */
+  /** Address of the daily register. The members from here to `publish` are for tests that use only this register. */
   get url(): string {
     return `${this.origin}${filePath}`;
   }
@@ -131,7 +131,7 @@ function isUnchanged(request: IncomingMessage, file: SiteFile): boolean {
   return since !== undefined && seconds(new Date(since)) >= seconds(file.lastModified);
 }
 
-/** The first byte of an open range that applies, or null when the whole file is to be sent. */
+/** The first byte that the request asks for (`bytes=N-`), or null when the whole file is to be sent. */
 function rangeStart(request: IncomingMessage, file: SiteFile): number | null {
   const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
   const condition = request.headers['if-range'];

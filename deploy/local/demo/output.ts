@@ -107,7 +107,7 @@ export function printLookup(steps: Steps, lookup: Lookup): void {
   }
 }
 
-/** Waits until `holds` resolves to true, asking every 100 ms. Resolves to false when the time is over. */
+/** Calls `holds` every 100 ms until it is true. Resolves to false when that takes longer than timeoutMs. */
 export async function waitUntil(holds: () => boolean | Promise<boolean>, timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
   while (!(await holds())) {

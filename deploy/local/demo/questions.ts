@@ -11,7 +11,7 @@ export interface Asked {
   isExpected: boolean;
 }
 
-/** Sends what customers ask through the client of the public API. Some questions are refused on purpose. */
+/** Sends a customer's typical requests with the client of the public API. Some requests are meant to be refused. */
 export async function askAll(chain: Chain, days: TwoDays): Promise<Asked[]> {
   const padron = makeClient({ baseUrl: chain.product.apiUrl, token: chain.token });
   const { complete: ruc, barred, person, watched } = days;
@@ -66,7 +66,7 @@ export async function askAll(chain: Chain, days: TwoDays): Promise<Asked[]> {
   ];
 }
 
-/** @param expected the beginning of the expected answer: its status, and the code when it is a refusal */
+/** Sends one request. @param expected how the answer must begin: with its status, and the error code of a refusal */
 async function ask(about: string, request: string, expected: string, send: () => Promise<unknown>): Promise<Asked> {
   const answer = await send().then(
     (gist) => `200 ${gist}`,

@@ -34,7 +34,7 @@ export interface Receiver {
   close: () => Promise<void>;
 }
 
-/** Answers a delivery, and may look things up before. Without one, the receiver answers 204. */
+/** Answers a delivery, and may do other work before. A receiver without this function answers 204. */
 export type Answer = (notice: Notice, response: ServerResponse, request: IncomingMessage) => Promise<void> | void;
 
 interface ReceiverOptions {
@@ -141,7 +141,7 @@ async function listen(server: Server, port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A certificate authority for receivers on this machine. Nothing trusts it unless it is configured to. */
+/** A certificate authority for receivers on this machine. Only a process that is configured to trust it does so. */
 export interface Authority {
   caPem: string;
   issue: (options: CertificateOptions) => Promise<{ certificatePem: string; keyPem: string }>;
@@ -201,7 +201,7 @@ async function issue(issuer: string, signingKey: webcrypto.CryptoKey, options: C
   return { certificatePem: certificate.toString('pem'), keyPem: key };
 }
 
-/** Sixteen random bytes whose number is positive. */
+/** Sixteen random bytes in hex. The first bit is 0, because a certificate's serial number must be positive. */
 function serialNumber(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[0] = (bytes[0]! & 0x3f) | 0x40;

@@ -1,8 +1,6 @@
 import type { Lookup } from './customer.ts';
 
-/**
- * One field of an answer, with the register that it comes from and the date that the answer states for that register.
- */
+/** One field of a look-up's answer, with its register and the date that the answer gives for that register. */
 interface ShownField {
   field: string;
   value: unknown;

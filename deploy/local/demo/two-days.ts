@@ -34,13 +34,13 @@ const maxSeeds = 1_000;
 const hourMs = 3_600_000;
 const missing = 'NO DISPONIBLE';
 
-/** Fewer than a hundred new and changed rows. The gates that limit shares let so few pass in a small register. */
+/** Fewer than 100 rows are new or changed: no gate stops so few, even in a small register (`minAffectedRows`). */
 const fewChanges = { inserted: 30, deleted: 30, updated: 65 };
 const changedInMonth = 50;
 
 /**
- * Writes invented publications of all registers for yesterday and today, in the official formats. Today brings a new
- * month.
+ * Writes invented publications of all registers for yesterday and today, in the official formats. The monthly register
+ * has a new month today.
  */
 export async function writeTwoDays(directory: string, rows: number, changes = fewChanges): Promise<TwoDays> {
   const now = Date.now();
@@ -66,7 +66,7 @@ function rucsOf({ entered, left }: ReturnType<typeof membershipChanges>): { ente
   return { entered: entered.map(({ ruc }) => ruc), left: left.map(({ ruc }) => ruc) };
 }
 
-/** Rounded to whole seconds, because HTTP dates have no fractions. */
+/** The time this many hours ago, in whole seconds because HTTP dates have no fractions. */
 function at(now: number, hoursAgo: number): Date {
   return new Date(Math.floor((now - hoursAgo * hourMs) / 1000) * 1000);
 }

@@ -4,7 +4,7 @@ import type { TrueChange } from './register/population.ts';
 /** A company that the demo's customer watches, and the event that he must be notified of. */
 export interface Watched {
   ruc: string;
-  /** null when the company does not change, so that no delivery may come. */
+  /** The event that must be delivered. Null when the company does not change: then any delivery is a fault. */
   expected: { evento: string; campo: string } | null;
 }
 
@@ -14,12 +14,12 @@ const eventOfColumn = [
   { column: 'nombre', evento: 'ruc.nombre_cambiado' },
 ] as const;
 
-/** The companies whose expected event comes from the daily register, and those without one. */
+/** The companies whose expected event comes from the daily register, and the companies without an expected event. */
 export function watchedInDailyRegister(watched: readonly Watched[]): Watched[] {
   return watched.filter(({ expected }) => expected === null || !expected.campo.startsWith('es_'));
 }
 
-/** What day 2 changes. The watched companies are chosen from it. */
+/** The changes of day 2 from which the watched companies are chosen. */
 interface Choice {
   /** Changes of the daily register. */
   daily: readonly TrueChange[];
@@ -60,7 +60,8 @@ export interface Received {
 }
 
 /**
- * Lists what is wrong with the deliveries. It is empty when each expected one came, was verified, and no other came.
+ * Lists what is wrong with the deliveries: an event is missing, not expected, or has two delivery ids, a signature is
+ * not valid, or a look-up on arrival still showed the old state.
  */
 export function faultsOf(watched: readonly Watched[], received: readonly Received[]): string[] {
   const wanted = watched.filter(({ expected }) => expected !== null);

@@ -16,22 +16,20 @@ export interface EngineContext {
   ports: Ports;
   credentials: Credentials;
   programs: ProgramStore;
-  /** Addresses of the other engines. An engine that needs one is started after it. */
+  /** Addresses of the other engines. An engine starts after the engines that it needs. */
   endpoints: Endpoints;
 }
 
-/** One engine of the stack. */
 export interface Engine {
   name: EngineName;
-  /** Engines that must serve before this one starts, and that stop after it. */
+  /** Engines that must be ready before this one starts. They stop after it. */
   after: readonly EngineName[];
-  /** Settings that name such an engine elsewhere. When all are set, this one is not started. */
+  /** Settings that hold the engine's address when it runs elsewhere. When all are set, it is not started here. */
   addressNames: readonly (keyof Endpoints)[];
-  /** The engine's addresses in this stack. */
   endpoints(context: EngineContext): Partial<Endpoints>;
   /** Fetches the program and makes the data folder unless they exist, and returns how to start the engine. */
   prepare(context: EngineContext): Promise<Launch>;
-  /** Runs when the engine serves. It must be repeatable. */
+  /** Runs after each start, once the engine is ready. It must be safe to run again. */
   finish?(context: EngineContext): Promise<void>;
 }
 
@@ -46,9 +44,7 @@ export function plainEnvironment(searchPath: string): Record<string, string> {
   return { PATH: searchPath, HOME: tmpdir(), TMPDIR: tmpdir(), TZ: 'UTC', LC_ALL: 'C' };
 }
 
-/**
- * Java decodes paths by the locale. In the plain one it finds nothing in a folder whose name has a letter such as ó.
- */
+/** Java decodes paths by the locale. In the locale C it does not find a folder whose name has a letter such as ó. */
 export function javaEnvironment(searchPath: string): Record<string, string> {
   return { ...plainEnvironment(searchPath), LC_ALL: 'C.UTF-8' };
 }

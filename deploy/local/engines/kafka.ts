@@ -16,7 +16,7 @@ import {
 import { type Engine, type EngineContext, engineFolder, javaEnvironment } from './context.ts';
 
 const oneYearMinutes = 525_600;
-const maxMessageBytes = 16 * 1024 * 1024; // holds a batch of some 5,000 rows
+const maxMessageBytes = 16 * 1024 * 1024; // a batch of some 5,000 rows fits
 const addressNames = ['KAFKA_BROKERS'] as const;
 
 export const kafka: Engine = {
@@ -76,8 +76,8 @@ function resolveKafka(store: ProgramStore): Promise<string> {
 }
 
 /**
- * Formats the data folder under another name and renames it when whole, so a crash leaves nothing that looks like a
- * log.
+ * Formats the data folder under another name and renames it when it is complete, so that after a crash no incomplete
+ * folder has the final name.
  */
 function format(
   context: EngineContext,
@@ -100,7 +100,7 @@ function format(
   renameSync(unfinished, data);
 }
 
-/** 16 bytes in URL-safe base64. The first bit is 0, so that it never starts with "-", which would read as an option. */
+/** 16 bytes in URL-safe base64. The first bit is 0, because a text that starts with "-" would be read as an option. */
 function newClusterId(): string {
   const bytes = randomBytes(16);
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);

@@ -70,7 +70,7 @@ function databaseUrl(context: EngineContext, database: string): string {
 
 async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
-  client.on('error', () => undefined); // a server that stops meanwhile also fails the query, whose error is enough
+  client.on('error', () => undefined); // when the server stops, the query fails too, and that error is enough
   await client.connect();
   try {
     return await use(client);
@@ -108,8 +108,8 @@ async function resolvePostgres(searchPath: string): Promise<Programs> {
 }
 
 /**
- * Makes the data folder under another name and renames it when whole, so a crash leaves nothing that looks like a
- * database.
+ * Makes the data folder under another name and renames it when it is complete, so that after a crash no incomplete
+ * folder has the final name.
  */
 function initialise(context: EngineContext, initdb: string, account: Account, data: string): void {
   const unfinished = `${data}.new`;
@@ -135,8 +135,8 @@ function initialise(context: EngineContext, initdb: string, account: Account, da
 }
 
 /**
- * After a crash PostgreSQL refuses to start while any process has the number in its pid file. In a fresh container that
- * is likely another program. Processes that a crash left in this folder are ended before this is called.
+ * Removes a pid file that a crash left. While another process has the number in that file, PostgreSQL refuses to start,
+ * and in a fresh container that is likely. Call it after the processes that a crash left in this folder were ended.
  */
 function removeStalePidFile(data: string): void {
   const file = path.join(data, 'postmaster.pid');
@@ -153,7 +153,7 @@ function commandLineOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {
-    return ''; // it ended since the check
+    return ''; // the process ended since the check
   }
 }
 
@@ -168,9 +168,9 @@ interface Account {
 }
 
 /**
- * PostgreSQL refuses to run as root. When root starts it (usually in a container), it gets the account `postgres` if
- * there is one, else `nobody`; no account is made. If that account cannot enter the folders, as below /root, PostgreSQL
- * also gets the capability to enter any folder.
+ * Chooses the account for PostgreSQL, which refuses to run as root. When root starts the stack (usually in a
+ * container), PostgreSQL runs as `postgres` if that account exists, else as `nobody`. No account is made. If the
+ * account cannot enter the folders, for example below /root, PostgreSQL also gets the capability to enter any folder.
  */
 function postgresAccount(searchPath: string, program: string, directory: string): Account {
   if (process.getuid?.() !== 0) return { privileges: [], prefix: [] };
@@ -185,7 +185,7 @@ function postgresAccount(searchPath: string, program: string, directory: string)
     );
   }
   const plain = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  // access(2) checks the real user's rights. For users other than root it counts capabilities only with this bit.
+  // access(2) checks the real user's rights. If that is not root, it counts capabilities only with no_setuid_fixup.
   const passing = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
   const reaches = (file: string, kind: string) => spawnSync(setpriv, [...plain, '--', 'test', kind, file]).status === 0;
   const privileges = reaches(program, '-x') && reaches(directory, '-x') ? plain : [...plain, ...passing];

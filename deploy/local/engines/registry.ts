@@ -17,7 +17,7 @@ import { createDatabase } from './postgres.ts';
 const addressNames = ['SCHEMA_REGISTRY_URL'] as const;
 const databaseName = 'apicurio';
 
-/** Apicurio Registry, used through its Confluent-compatible interface. It stores in the stack's PostgreSQL. */
+/** Apicurio Registry, used through its Confluent-compatible interface. It keeps its data in the stack's PostgreSQL. */
 export const registry: Engine = {
   name: 'registry',
   after: ['postgres'],

@@ -41,7 +41,7 @@ function serverArguments(context: EngineContext): string[] {
     ...['--http-port', String(ports.temporalHttp), '--metrics-port', String(ports.temporalMetrics)],
     ...['--log-level', 'warn', '--ui-disable-news-fetch'],
     ...['--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'],
-    // One history shard loads its queues 20 times a second by default, which makes every task wait up to 50 ms.
+    // By default a history shard loads its queues 20 times a second, so every task would wait up to 50 ms.
     ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
     ...['--dynamic-config-value', 'history.timerProcessorMaxPollRPS=2000'],
   ];
@@ -74,7 +74,7 @@ export function isSuitable(found: string, wanted: string): boolean {
 async function answers(context: EngineContext): Promise<boolean> {
   const connection = await Connection.connect({ address: frontendAddress(context), connectTimeout: '1s' });
   try {
-    // Unlike the health check, this answers only once the server's own services have found each other.
+    // Unlike the health check, this call answers only once the server's own services have found each other.
     await connection.workflowService.describeNamespace({ namespace: 'default' });
     return true;
   } finally {

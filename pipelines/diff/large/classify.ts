@@ -6,39 +6,39 @@ import type { Page } from './pages.ts';
 import { blankControlBytes, hashOfRow, problemOfLine } from './scan.ts';
 import type { Spill } from './spill.ts';
 
-/** Rows looked up together: enough to overlap cache misses, few enough to stay in the second-level cache. */
+/** Number of rows looked up together: many enough to overlap cache misses, few enough for the second-level cache. */
 const rowsPerBatch = 1024;
 
 export interface ClassifierDependencies {
-  /** Rows that equal this index's rows are not compared cell by cell. With null, every row goes to the merge. */
+  /** Index of the base: a row that is equal there skips the merge. If it is null, every row goes to the merge. */
   base: EditionIndex | null;
-  /** RUCs of this index keep their row when their only lines are bad. */
+  /** If all lines of a RUC are bad and this index has the RUC, its old row is kept. */
   known: EditionIndex | null;
   spill: Spill;
   rejects: RejectList;
   seed: HashSeed;
-  /** Cells of a row. */
+  /** Number of cells of a row. */
   cells: number;
 }
 
 /**
- * First pass over a publication. A row that is the same as in the base only sets the bit of its rank in `seen`; any
- * other row goes to the spill, for the merge to compare.
+ * Makes the first pass over a publication. A row that is the same as in the base only sets the bit of its rank in
+ * `seen`. Any other row goes to the spill, and the merge compares it.
  */
 export class Classifier {
-  /** Data lines read so far. */
+  /** Number of data lines that were read so far. */
   lines = 0;
   emptyNames = 0;
   /** One bit for each rank of the base. */
   readonly seen: Int32Array;
-  /** One bit for each rank of `known`: set for a RUC that had a bad line. */
+  /** One bit for each rank of `known`. It is set if the RUC had a bad line. */
   readonly seenBad: Int32Array;
   readonly #dependencies: ClassifierDependencies;
   readonly #hash = new Int32Array(2);
   readonly #ranks = new Int32Array(rowsPerBatch).fill(-1);
-  /** Zero for a row that is the same as in the base. */
+  /** For each row of the batch: zero if it is the same as in the base. */
   readonly #differs = new Int32Array(rowsPerBatch).fill(-1);
-  /** Not zero for a line of a known RUC that had a line before. */
+  /** For each row of the batch: not zero if the base has its RUC and an earlier line had it too. */
   readonly #repeats = new Int32Array(rowsPerBatch);
 
   constructor(dependencies: ClassifierDependencies) {
@@ -47,7 +47,7 @@ export class Classifier {
     this.seenBad = bitsFor(dependencies.known);
   }
 
-  /** Takes a page's rows. The first row of the first page is line 2 of the publication. */
+  /** Classifies a page's rows. The first row of the first page is line 2 of the publication. */
   add(page: Page): void {
     const { rows } = page;
     const { base } = this.#dependencies;
@@ -65,7 +65,7 @@ export class Classifier {
     }
   }
 
-  /** Lists rows with control bytes as they came, then replaces those bytes by spaces and hashes the rows. */
+  /** Lists each row with control bytes as it came, then replaces these bytes by spaces and hashes the row. */
   #repair({ bytes, view, rows }: Page): void {
     const { rejects, seed } = this.#dependencies;
     for (let at = 0; at < rows.repairables; at += 1) {
@@ -105,23 +105,22 @@ export class Classifier {
     const reason = problemOfLine(bytes, start, end, cells);
     if (reason === null) throw new Error(`line ${line} is a row for the slow reader and none for the fast one`);
     rejects.add(reason, line, bytes, start, end);
-    // Ten digits name a RUC even when the check digit is wrong. A row kept for no reason is harmless, a false end is
-    // not.
+    // The first ten digits identify a RUC even if its check digit is wrong. To keep a row without need is harmless, but
+    // to end a RUC that did not end is not.
     const key = keyAt(bytes, start, end);
     const rank = key === noKey ? -1 : (known?.rankOf(key) ?? -1);
     if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);
   }
 }
 
-/** One bit per rank. */
 function bitsFor(index: EditionIndex | null): Int32Array {
   return new Int32Array(((index?.header.rows ?? 0) >>> 5) + 1);
 }
 
 /**
- * Marks the ranks of a batch as seen and completes `differs`: rows without a rank go to the merge, and so do repeats,
- * even those that equal the base. The last line of a RUC counts, and the merge knows only the lines that it finds in
- * the spill. This is a loop of its own, without branches, for the same reason as `EditionIndex.lookUp`.
+ * Marks the ranks of a batch as seen and completes `differs`. A row without a rank goes to the merge. A repeat of a RUC
+ * also goes to the merge, even if the row equals the base: the last line of a RUC counts, and the merge knows only the
+ * lines in the spill. This loop stands alone and has no branches, for the same reason as `EditionIndex.lookUp`.
  */
 function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
   for (let row = 0; row < count; row += 1) {

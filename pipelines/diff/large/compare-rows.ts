@@ -3,19 +3,19 @@ import type { RowAt } from '../change-writer.ts';
 import { cellEnds, maxLineBytes, pipe, slackBytes } from './scan.ts';
 
 export interface RowDifference {
-  /** Bit c is set when column c (after the RUC) differs; 0 for the same row. */
+  /** Bit c is set if column c differs; column 0 is the one after the RUC. No bit is set if the rows are the same. */
   changed: number;
   /** The row to store: the new row, or a merged one in which empty cells kept their previous value. */
   after: RowAt & { view: DataView; end: number };
   merged: boolean;
 }
 
-/** Compares two rows of one RUC cell by cell. In columns of `keepsPrevious`, an empty new cell keeps the old value. */
+/** Compares two rows of one RUC cell by cell. Where `keepsPrevious` is true, an empty new cell keeps the old value. */
 export class RowComparer {
   readonly #keepsPrevious: readonly boolean[];
   readonly #oldEnds: Int32Array;
   readonly #newEnds: Int32Array;
-  // A merged row may take the longer cell of two rows each time.
+  // Room for the longest merged row: each of its cells may be the longer one of two cells.
   readonly #merged = new Uint8Array(2 * maxLineBytes + slackBytes);
   readonly #mergedView = new DataView(this.#merged.buffer);
 
@@ -73,8 +73,9 @@ function sameBytes(
 }
 
 /**
- * Replaces the five bytes that Windows-1252 leaves undefined by one of them, in place. All five are U+FFFD in a change
- * file, and a row store rebuilt from change files must have the same bytes. Reads up to `slackBytes` past `end`.
+ * Replaces each of the five bytes that Windows-1252 leaves undefined by `unreadableByte`, in place. All five are U+FFFD
+ * in a change file, and a row store rebuilt from change files must have the same bytes. Reads up to `slackBytes` past
+ * `end`.
  */
 export function makeCanonical(bytes: Uint8Array, view: DataView, start: number, end: number): void {
   for (let at = start; at < end; at += 16) {

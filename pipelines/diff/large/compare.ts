@@ -21,10 +21,11 @@ import { classifyPages, type LargeModule, largeModule, Reading } from './scan-th
 import { Spill } from './spill.ts';
 
 /**
- * Compares a publication with the register's head and writes the edition's change file, overlay, reject file, index
- * and row store. The same input gives the same bytes, and no file gets its final name before it is whole.
+ * Compares a publication with the register's head and writes the edition's change file, overlay, reject file, index and
+ * row store. The same input gives the same bytes, and a file gets its final name only when it is whole.
  *
- * At 18 million rows it uses some 500 MB beside the heap. @throws CompareError; the signal's reason when aborted
+ * For 18 million rows it uses some 500 MB outside the heap.
+ * @throws CompareError; the signal's reason when aborted
  */
 export async function compareEdition(
   input: CompareInput,
@@ -40,7 +41,7 @@ export async function compareEdition(
   let work: Work | null = null;
   try {
     const seed = isFull(input) ? newSeed(input, reading.text) : seedOfBase(input);
-    // The thread reads the publication while this one reads the index.
+    // Another thread reads the publication while this thread reads the index.
     const pages = reading.start(seed);
     const base = input.base === null ? null : openBase(input, input.base);
     if (base !== null && !isFull(input)) requireSameParser(input.register, base.header);
@@ -48,7 +49,7 @@ export async function compareEdition(
     await classifyPages(pages, reading.text.textBytes, work.classifier, report, signal);
     requireRows(work);
     if (base !== null && input.previous != null) {
-      // A re-baseline is rare, and an ordinary comparison starts faster without its code.
+      // A re-baseline is rare, so its code is imported only here. An ordinary comparison starts faster without it.
       const { writeRebaseline } = await import('./rebaseline.ts');
       const dependencies = { ...work, baseRows: work.baseRows!, previous: input.previous, module, limits };
       await writeRebaseline(dependencies, input.workDir, report, signal);
@@ -61,7 +62,7 @@ export async function compareEdition(
   }
 }
 
-/** True when every row is written: there is no base, or another parser read the base's rows. */
+/** True if the change file gets every row: there is no base, or another parser read the base's rows. */
 function isFull(input: CompareInput): boolean {
   return input.base === null || input.previous != null;
 }
@@ -74,7 +75,7 @@ function requireSameParser(name: RegisterName, header: IndexHeader): void {
   }
 }
 
-/** Refuses a publication without a single row: no register is empty, and every RUC would end. */
+/** Refuses a publication without any row. No register is empty, and the comparison would end every RUC. */
 function requireRows({ classifier, rejects }: Work): void {
   const { lines } = classifier;
   if (lines > rejects.rejected) return;
@@ -82,13 +83,14 @@ function requireRows({ classifier, rejects }: Work): void {
   throw new CompareError('empty', `The publication holds ${what}.`);
 }
 
-/** The seed stands in the index's header, which is read in a millisecond, before the index itself. */
+/** Reads the base's seed from its index's header in a millisecond, so the scan can start before the index is read. */
 function seedOfBase({ workDir, register, base }: CompareInput): HashSeed {
   return openIndexHeader(workDir, register, base!.changeFileSha256).hashSeed;
 }
 
 /**
- * The source cannot foresee `detectedAt`, so it cannot prepare rows that collide. A repeated run gets the same seed.
+ * Makes the seed of the row hashes; a repeated run gets the same seed. The publisher cannot foresee `detectedAt`, so he
+ * cannot prepare rows with equal hashes.
  */
 function newSeed(input: CompareInput, text: PublishedText): HashSeed {
   const bytes = namedBytes(8, 'seed', input.register, input.detectedAt, text.crc32, text.textBytes);
@@ -140,14 +142,14 @@ async function mergeWithBase(work: Work, report: (progress: Progress) => void, s
   await eachBucket((bucket) => merge.add(bucket), lines, report, signal);
 }
 
-/** If the process dies before it answers, its files are whole, and a repeat writes the same bytes again. */
+/** If the process dies before it answers, the finished files are whole, and a repeat writes the same bytes again. */
 function finish(input: CompareInput, base: EditionIndex | null, work: Work, limits: CompareLimits): CompareResult {
   const { workDir, register, outputDir } = input;
   const { facts, rejects, writer } = work;
   const written = writer.finish();
   const rejectName = editionFileName(facts, 'rejects', written.changeFile.sha256, 'ndjson');
   const rejectFile = rejects.write(outputDir, attemptName(register, work.attempt, 'rejects'), rejectName);
-  // The base's files stay: when an operator refuses this comparison, another one starts from the same base.
+  // The base's files stay, because another comparison starts from the same base if an operator refuses this one.
   const needed = neededFiles(register, [base?.header ?? null, written.index]);
   sweepWorkFiles(workDir, register, needed, limits.maxAttemptAgeMs);
   sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);

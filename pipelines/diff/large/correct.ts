@@ -34,8 +34,8 @@ interface CorrectionDependencies {
 }
 
 /**
- * Goes through an edition's changes in RUC order and undoes each one that still stands. The head's overlay is read in
- * step, because its entries of all other RUCs stand in the new overlay too.
+ * Goes through an edition's changes in RUC order and undoes each change whose result is still in the head. At the same
+ * time it reads the head's overlay, because the new overlay gets the entries of all other RUCs from there.
  */
 class Correction {
   readonly #dependencies: CorrectionDependencies;
@@ -46,7 +46,7 @@ class Correction {
   constructor(dependencies: CorrectionDependencies) {
     this.#dependencies = dependencies;
     this.#changes = new RowDecoder(dependencies.columns.length);
-    // Both rows are stored rows, so an empty cell is really empty and keeps no earlier value.
+    // The compared rows are both stored rows. So an empty cell is really empty and keeps no earlier value.
     this.#comparer = new RowComparer(dependencies.columns.map(() => false));
   }
 
@@ -71,7 +71,7 @@ class Correction {
     this.#endBucketsBelow(bucketCount);
   }
 
-  /** True when the RUC got its earlier row back, false when it is a conflict. */
+  /** Returns true if the RUC got its earlier row back, false for a conflict. */
   #undo(key: number, ruc: string, before: StoredRow | null, after: StoredRow | null): boolean {
     const { rows, writer, conflicts } = this.#dependencies;
     const current = rows.find(key);
@@ -154,7 +154,7 @@ export async function correctEdition(
   }
 }
 
-/** A correction parses nothing, so its edition has the head's parser version. */
+/** Returns the facts of the new edition. A correction parses nothing, so the parser version is the head's. */
 function factsOf(input: CorrectInput, base: IndexHeader): ChangeFileFacts {
   const { register, edition, detectedAt, corrects } = input;
   const columns = registers[register].columns.map(({ name }) => name);

@@ -21,19 +21,21 @@ import { readFully } from './spill.ts';
 export const bytesPerEntry = 12;
 
 /**
- * The index of one edition in memory: which RUCs it has, and each one's row hash and place in the row store. A bitmap
- * with ranks over all possible RUCs is a perfect hash: it gives membership and position from one cache line. It takes
- * some 290 MB for 18.34 million rows.
+ * The index of one edition in memory. For each RUC it has the hash of the row and the row's position in the row store.
+ * The rank of a RUC is the number of smaller RUCs in the index. A bitmap over all possible RUCs, with ranks in it,
+ * shows from one cache line whether a RUC is there and where its entry is. The index takes some 290 MB for 18.34
+ * million rows.
  */
 export class EditionIndex {
   readonly header: IndexHeader;
   /**
-   * Pairs of 32 bits of the bitmap and the rank of the first. The first block of pairs stands for ranges without rows.
+   * Pairs of numbers: a word of 32 bits of the bitmap, and the rank of the word's first RUC. All ranges without rows
+   * share the first block of pairs.
    */
   readonly table: Uint32Array;
-  /** First pair of each range of keys; 0 for a range without rows and for `noKey`. */
+  /** The first pair of each range of keys. It is 0 for a range without rows and for `noKey`. */
   readonly firstPair: Int32Array;
-  /** Rank of the first row of each range of keys, and the count of rows at the end. */
+  /** The rank of the first row of each range of keys. The last element is the count of all rows. */
   readonly firstRank: Int32Array;
   /** Three numbers for each rank: hash lane 1, hash lane 2, position in the row store. */
   readonly entries: Int32Array;
@@ -61,7 +63,7 @@ export class EditionIndex {
     return this.firstRank[bucket + 1]! - this.firstRank[bucket]!;
   }
 
-  /** Rank of a key, or -1. */
+  /** Returns the rank of a key, or -1 if the index does not have the key. */
   rankOf(key: number): number {
     const pair = (this.firstPair[key >>> bucketBits]! + ((key >>> 5) & (wordsPerBucket - 1))) * 2;
     const bits = this.table[pair]!;
@@ -69,22 +71,22 @@ export class EditionIndex {
     return this.table[pair + 1]! + popCount(bits & ((1 << (key & 31)) - 1));
   }
 
-  /** How many rows have a smaller key. */
+  /** Returns the number of rows with a smaller key. */
   rankBelow(key: number): number {
     const bucket = key >>> bucketBits;
-    // The pairs of ranges without rows are shared, so they hold no ranks.
+    // Ranges without rows share their pairs, so these pairs hold no ranks.
     if (this.firstPair[bucket] === 0) return this.firstRank[bucket]!;
     const pair = (this.firstPair[bucket]! + ((key >>> 5) & (wordsPerBucket - 1))) * 2;
     return this.table[pair + 1]! + popCount(this.table[pair]! & ((1 << (key & 31)) - 1));
   }
 
   /**
-   * Writes the ranks of rows `[from, to)` to `ranks`, from 0 on; -1 where the index has no such key. `noKey` falls into
-   * the pairs of ranges without rows.
+   * Writes the rank of each row in `[from, to)` to `ranks`, from index 0 on. The rank is -1 if the index does not have
+   * the row's key. `noKey` counts as a key in a range without rows.
    *
-   * This loop and `compareHashes` wait for memory, so many cache misses must be in flight at once. Few instructions may
-   * stand between two of them: there are no branches, no imported names (V8 checks each at every use), and four rows
-   * share V8's checks of the arrays. Up to three rows past `to` are read in vain.
+   * This loop and `compareHashes` mostly wait for memory, so they need many cache misses at once, with few instructions
+   * between them. There are no branches and no imported names (V8 checks an imported name at every use), and four rows
+   * share V8's checks of the arrays. The loop may read up to three rows past `to`; their results are not used.
    */
   lookUp(batch: RowBatch, from: number, to: number, ranks: Int32Array): void {
     const { table, firstPair } = this;
@@ -113,11 +115,11 @@ export class EditionIndex {
     }
   }
 
-  /** Writes zero to `differs` where a known key has the row's hash. For absent keys the value means nothing. */
+  /** Writes 0 to `differs` if the index has the row's hash for its key. The value for an absent key means nothing. */
   compareHashes(batch: RowBatch, from: number, to: number, ranks: Int32Array, differs: Int32Array): void {
     const { entries } = this;
     const { hash1, hash2 } = batch;
-    // An index without rows has no entry 0, which absent keys read.
+    // For an absent key the loop reads entry 0, which an index without rows does not have.
     if (entries.length === 0) return;
     for (let row = from; row < to; row += 4) {
       const at = row - from;
@@ -132,7 +134,7 @@ export class EditionIndex {
     }
   }
 
-  /** Keys of a range whose rank is not marked in `seen`, ascending. */
+  /** Returns the keys of a range whose ranks are not marked in `seen`, in ascending order. */
   unseenKeys(bucket: number, seen: Int32Array): number[] {
     const keys: number[] = [];
     if (allSeen(seen, this.firstRank[bucket]!, this.firstRank[bucket + 1]!)) return keys;
@@ -148,7 +150,7 @@ export class EditionIndex {
   }
 }
 
-/** The rank of a key from the 32 bits of its word, or -1 when its bit is not set. */
+/** Returns the rank of a key from the 32 bits of its word, or -1 if the key's bit is not set. */
 function rankIn(bits: number, key: number, rankOfWord: number): number {
   let below = bits & ((1 << (key & 31)) - 1);
   below -= (below >>> 1) & 0x55555555;
@@ -175,7 +177,7 @@ export function openIndex(folder: string, register: RegisterName, changeFileSha2
   return withIndexFile(folder, register, changeFileSha256, readIndex);
 }
 
-/** Reads the header alone. @throws CompareError `index_missing`, `index_damaged` */
+/** Reads only the header of an index. @throws CompareError `index_missing`, `index_damaged` */
 export function openIndexHeader(folder: string, register: RegisterName, changeFileSha256: string): IndexHeader {
   return withIndexFile(folder, register, changeFileSha256, readHeader);
 }
@@ -226,7 +228,7 @@ function readIndex(file: number, name: string, changeFileSha256: string): Editio
   return index;
 }
 
-/** Reads the bitmap and the entries of each range that has rows. Returns the checksum of all bytes read. */
+/** Reads the bitmap and the entries of each range that has rows. Returns the checksum of all these bytes. */
 function readBody(file: number, index: EditionIndex): number {
   const { table, firstPair, firstRank, header } = index;
   const words = new Uint32Array(wordsPerBucket);
@@ -253,8 +255,8 @@ function readBody(file: number, index: EditionIndex): number {
 }
 
 /**
- * Opens the head's index and checks that the new edition follows it. @throws CompareError `index_missing`,
- * `index_damaged`
+ * Opens the head's index and checks that the new edition is the next one.
+ * @throws CompareError `index_missing`, `index_damaged`
  */
 export function openBase(
   input: { workDir: string; register: RegisterName; edition: number },

@@ -18,13 +18,14 @@ export interface EditionFiles {
   segment: SegmentWriter;
   builder: IndexBuilder;
   tally: Tally;
-  /** By how much each column's count of empty cells changes. */
+  /** The change in each column's count of empty cells. */
   empty: Float64Array;
 }
 
 /**
- * Gives an edition's row segment and index their names, the rows first, since the index points at them. Comparison,
- * correction and rebuild all make their index header here, so a rebuilt index equals the first one bit for bit.
+ * Gives an edition's row segment and index their final names. The segment comes first, because the index points to its
+ * rows. Comparison, correction and rebuild all make their index header here, so a rebuilt index equals the original one
+ * bit for bit.
  */
 export function finishEdition(files: EditionFiles): IndexHeader {
   const { facts, changeFileSha256, base, segment, builder, tally } = files;
@@ -47,7 +48,7 @@ export function finishEdition(files: EditionFiles): IndexHeader {
   });
 }
 
-/** Names of the working files that these indexes need. */
+/** Returns the names of the working files that these indexes need. */
 export function neededFiles(register: RegisterName, headers: readonly (IndexHeader | null)[]): Set<string> {
   const names = new Set<string>();
   for (const header of headers) {
@@ -60,11 +61,11 @@ export function neededFiles(register: RegisterName, headers: readonly (IndexHead
 
 export interface EditionPlan {
   facts: ChangeFileFacts;
-  /** The index that the new one is made from; null for a full edition. */
+  /** The index from which the new index is made; null for a full edition. */
   base: EditionIndex | null;
   workDir: string;
   outputDir: string;
-  /** Part of the names of this attempt's files. */
+  /** Each temporary file of this attempt has this text in its name. */
   attempt: string;
   emptyMarkers: readonly string[];
 }
@@ -76,7 +77,7 @@ export interface WrittenEdition {
 }
 
 /**
- * Writes all files of an edition side by side: change file, overlay, row store and index. Callers give rows in RUC
+ * Writes all files of an edition at the same time: change file, overlay, row store and index. Callers give rows in RUC
  * order and call `endBucket` after each range of keys.
  */
 export class EditionWriter {
@@ -100,14 +101,14 @@ export class EditionWriter {
     this.#builder = new IndexBuilder(workDir, name('index'), base);
   }
 
-  /** Writes a row that was not there, or that a full edition repeats. */
+  /** Writes a row that was not there before, or that a full edition states again. */
   insert(op: 'r' | 'c', key: number, row: StoredRow, line: number | null): void {
     this.#store(key, row);
     this.#changes.write(op, null, row, line);
     this.tally.count(key, op === 'r' ? 'baseline' : 'inserted', 0);
   }
 
-  /** Bit c of `changed` is set when column c differs. */
+  /** Writes a row that differs. Bit c of `changed` is set if column c differs. */
   update(key: number, before: RowAt, after: StoredRow, line: number | null, changed: number): void {
     this.#store(key, after);
     this.#changes.write('u', before, after, line);
@@ -125,7 +126,7 @@ export class EditionWriter {
     this.#edits.clear();
   }
 
-  /** Finishes the change file first, since the hash of its bytes is part of every other name. */
+  /** Finishes the change file first, because its hash is part of the names of the row segment and the index. */
   finish(): WrittenEdition {
     const { facts, base } = this.#plan;
     const name = (kind: string, sha256: string) => editionFileName(facts, kind, sha256, 'avro');
@@ -167,14 +168,14 @@ const keysPerPrefix = 100_000_000;
 const kindOfPrefix = (prefix: string): Kind => (prefix === '20' ? 'company' : 'other');
 
 /**
- * Counts of one comparison by kind of taxpayer, since gates judge companies apart from natural persons. The counts are
- * plain numbers by prefix, because a first edition counts every row of the register.
+ * Counts the rows of one comparison by kind of taxpayer, because gates judge companies apart from natural persons. The
+ * counts are plain numbers for each RUC prefix, so that the count of every row of a first edition is fast.
  */
 export class Tally {
   readonly #columns: readonly string[];
-  /** Rows of the base by prefix; null for a full edition, whose counts start from nothing. */
+  /** Number of rows of the base by RUC prefix; null for a full edition, whose counts start from zero. */
   readonly #baseRows: Record<string, number> | null;
-  /** One number for each prefix and outcome. */
+  /** One count for each pair of RUC prefix and outcome. */
   readonly #counts = new Float64Array(rucPrefixes.length * outcomes.length);
   readonly #changed: Record<Kind, Float64Array>;
   kept = 0;
@@ -186,7 +187,7 @@ export class Tally {
     this.#changed = { company: new Float64Array(columns.length), other: new Float64Array(columns.length) };
   }
 
-  /** Bit c of `changedColumns` is set when an update changed column c. */
+  /** Counts one row. Bit c of `changedColumns` is set if an update changed column c. */
   count(key: number, what: Outcome, changedColumns: number): void {
     const prefix = Math.floor(key / keysPerPrefix);
     this.#counts[prefix * outcomes.length + outcomes.indexOf(what)]! += 1;
@@ -208,7 +209,7 @@ export class Tally {
     return this.#byColumn((column) => company[column]! + other[column]!);
   }
 
-  /** Rows by prefix, in a fixed order so that equal states give equal index bytes. */
+  /** Number of rows by RUC prefix. The order is fixed, so that equal states give equal index bytes. */
   get rowsByKind(): Record<string, number> {
     const kinds = rucPrefixes.map((prefix) => [prefix, this.#rows(prefix)] as const);
     return Object.fromEntries(kinds.filter(([, rows]) => rows > 0));

@@ -52,8 +52,8 @@ export class BucketEdits {
 }
 
 /**
- * Writes an index range by range from the base's index and the edits. Entries are in RUC order, so a deletion or an
- * insertion only shifts what follows it, and unchanged stretches are copied whole.
+ * Writes an index, range by range, from the base's index and the edits. Entries are in RUC order, so all unchanged
+ * entries between two edits are copied in one piece.
  */
 export class IndexBuilder {
   readonly #base: EditionIndex | null;
@@ -67,11 +67,11 @@ export class IndexBuilder {
   constructor(folder: string, attempt: string, base: EditionIndex | null) {
     this.#base = base;
     this.#file = new AttemptFile(folder, attempt);
-    // Room for the header, which is written last.
+    // This leaves room for the header, which is written last.
     this.#file.append(new Uint8Array(headerBytes));
   }
 
-  /** Adds the next range. Must be called once for each range, in order. */
+  /** Adds the next range of keys. It must be called once for each range, in order. */
   addBucket(edits: BucketEdits): void {
     const bucket = this.#buckets.length;
     const base = this.#base;

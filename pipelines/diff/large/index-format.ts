@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { keyLimit } from '../../registers/ruc-key.ts';
 
 /**
- * Keys are divided into ranges of 2¹⁹, called buckets. Index, spill and merge go bucket by bucket, so that nothing of
- * the register's size is sorted and little is held at once.
+ * Keys are divided into ranges of 2¹⁹ keys, called buckets. Index, spill and merge work on one bucket at a time. So
+ * they never sort a whole register, and they hold little of it at once.
  */
 export const bucketBits = 19;
 export const keysPerBucket = 1 << bucketBits;
@@ -22,10 +22,10 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.number().int().nonnegative();
 
 /**
- * An index file begins with `headerBytes`: the length of the header's JSON (4 bytes, little-endian), the JSON, zeros.
- * For each bucket that has rows, its bitmap (64 KB) and its entries follow: 12 bytes per RUC in RUC order, the two
- * lanes of the row's hash and the row's position in the row store. The file holds no times, so an edition always gives
- * the same bytes.
+ * An index file begins with a block of `headerBytes`: the length of the header's JSON (4 bytes, little-endian), the
+ * JSON, and zeros. Then each bucket that has rows follows with its bitmap (64 KB) and its entries in RUC order. An
+ * entry takes 12 bytes: the two lanes of the row's hash and the row's position in the row store. The file holds no
+ * times, so an edition always gives the same bytes.
  */
 export const headerBytes = 64 * 1024;
 
@@ -40,9 +40,9 @@ const indexHeaderSchema = z.object({
   rows: count,
   rowsByKind: z.record(z.string(), count),
   emptyByColumn: z.record(z.string(), count),
-  /** The row store: one file for each edition that has rows, joined end to end in this order. */
+  /** The files of the row store, one for each edition that wrote rows. Joined in this order, they are the store. */
   segments: z.array(z.object({ changeFileSha256: sha256, bytes: count })),
-  /** Rows in each bucket. */
+  /** Number of rows in each bucket. */
   buckets: z.array(count).length(bucketCount),
   bodyBytes: count,
   bodyCrc32: count,
@@ -58,7 +58,7 @@ export function encodeHeader(header: IndexHeader): Buffer {
   return block;
 }
 
-/** Null when the block is no header of this format. */
+/** Returns null if the block is not a header of this format. */
 export function decodeHeader(block: Buffer): IndexHeader | null {
   const length = block.readUInt32LE(0);
   if (length > headerBytes - 4) return null;

@@ -9,7 +9,7 @@ import type { Spill, SpilledBucket } from './spill.ts';
 
 const pauseEveryMs = 500;
 
-/** Calls `add` for each bucket in order. Twice a second it reports and lets a cancellation in. */
+/** Calls `add` for each bucket in order. Twice a second it reports progress and throws if the signal is aborted. */
 export async function eachBucket(
   add: (bucket: number) => void | Promise<void>,
   lines: number,
@@ -28,10 +28,10 @@ export async function eachBucket(
   }
 }
 
-/** Gives the spilled rows of one bucket at a time, and of each RUC only its last line. */
+/** Reads the spilled rows, one bucket at a time. For each RUC it gives only the last line. */
 export class LastLines {
   readonly #spill: Spill;
-  /** By the low bits of a key: its last spilled entry + 1, or 0. */
+  /** Indexed by the low bits of a key: the number of the key's last spilled entry + 1, or 0 if it has no entry. */
   readonly #slots = new Int32Array(keysPerBucket);
   #keys = new Uint32Array(1024);
   #found = new Uint32Array(0);
@@ -42,8 +42,8 @@ export class LastLines {
   }
 
   /**
-   * The distinct keys of a bucket in order, valid until the next call. Calls `onRepeat` for each repeated line of a
-   * RUC.
+   * Returns the distinct keys of a bucket in ascending order, valid until the next call. Calls `onRepeat` for each
+   * repeated line of a RUC.
    */
   take(bucket: number, onRepeat: (key: number, spilled: SpilledBucket, entry: number) => void): Uint32Array {
     this.#forget();
@@ -73,7 +73,7 @@ export class LastLines {
     return this.#slots[key & (keysPerBucket - 1)] !== 0;
   }
 
-  /** Fills `into` with the row of a key, in the form in which it is stored. Returns its line. */
+  /** Points `into` to the row of a key, in the form in which the row store keeps it. Returns the row's line. */
   read(key: number, into: StoredRow): number {
     const spilled = this.#spilled!;
     const entry = this.#slots[key & (keysPerBucket - 1)]! - 1;
@@ -94,9 +94,9 @@ export class LastLines {
 }
 
 interface MergeDependencies {
-  /** Null for a first edition. */
+  /** The rows of the base; null for a first edition. */
   base: BaseRows | null;
-  /** Bits by rank of the base, as the first pass left them. */
+  /** One bit for each rank of the base, set by the first pass (`Classifier`). */
   seen: Int32Array;
   seenBad: Int32Array;
   spill: Spill;
@@ -106,8 +106,9 @@ interface MergeDependencies {
 }
 
 /**
- * Second pass, bucket by bucket and in RUC order. Spilled rows are compared with the base's rows cell by cell. A RUC of
- * the base without a row in the publication ends, or is kept when it had a bad line.
+ * Makes the second pass, one bucket at a time and in RUC order. It compares the spilled rows with the base's rows cell
+ * by cell. A RUC of the base that has no row in the publication ends, unless it had a bad line: then its old row is
+ * kept.
  */
 export class Merge {
   readonly #dependencies: MergeDependencies;
@@ -133,7 +134,7 @@ export class Merge {
     writer.endBucket();
   }
 
-  /** Lists repeats of RUCs that the base does not have; the first pass has listed those of known RUCs. */
+  /** Lists a repeated line of a RUC that the base does not have. The first pass has listed all other repeats. */
   #listRepeat(key: number, { bytes, starts, ends, lines }: SpilledBucket, entry: number): void {
     const { base, rejects } = this.#dependencies;
     if (base !== null && base.index.rankOf(key) >= 0) return;

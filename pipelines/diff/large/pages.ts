@@ -13,11 +13,11 @@ export interface Page {
   rows: RowBatch;
 }
 
-/** A longer line is cut here. It is far past every accepted length, so it is refused anyway. */
+/** A line longer than this is cut. It is far longer than every accepted line, so it is refused anyway. */
 export const maxCarryBytes = 1 << 20;
 /** Room for one piece of text and the longest line that can stand before it. */
 const maxTextBytes = chunkBytes + maxCarryBytes;
-/** Twice the lines that a piece of text has on average. A page of shorter lines ends early. */
+/** Limit of rows in a page: twice what a piece of text has on average. A page of shorter lines ends early. */
 const maxRows = 48 * 1024;
 const columnBytes = maxRows * 4;
 const pageBytes = maxTextBytes + slackBytes + 6 * columnBytes;
@@ -26,7 +26,7 @@ export function newPageMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(pageBytes);
 }
 
-/** A thread's own view of the page in memory that `newPageMemory` made. */
+/** Returns a thread's own view of a page, in memory that `newPageMemory` made. */
 export function pageIn(memory: SharedArrayBuffer): Page {
   const column = (index: number) => maxTextBytes + slackBytes + index * columnBytes;
   return {
@@ -48,9 +48,9 @@ export function pageIn(memory: SharedArrayBuffer): Page {
 }
 
 /**
- * Reads a publication's text into pages that `freePage` gives. A page belongs to the reader until it gives it back. The
- * header line is checked and left out, so the first row is line 2. @throws CompareError `header_changed`, `empty`, and
- * the errors of `chunks`
+ * Reads a publication's text into pages that `freePage` gives. A caller may use a page until it gives the page back to
+ * `freePage`. The header line is checked and left out, so the first row is line 2.
+ * @throws CompareError `header_changed`, `empty`, and the errors of `chunks`
  */
 export async function* pagesOf(
   chunks: AsyncIterable<Buffer>,
@@ -63,7 +63,7 @@ export async function* pagesOf(
     while (region.from < region.limit) {
       page ??= emptied(await freePage());
       readInto(page, region, seed, format.cells);
-      // A region may be the one line that was cut between two pieces: it shares the page of the next piece.
+      // A region may be only the line that was cut between two pieces. It then shares the page of the next piece.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
       page = null;
@@ -72,7 +72,7 @@ export async function* pagesOf(
   if (page !== null) yield page;
 }
 
-/** The lines after the header, in the form that `scanRows` reads. */
+/** Yields the lines after the header, in the form that `scanRows` reads. */
 async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat): AsyncGenerator<LineRegion> {
   let headerSeen = false;
   for await (const region of regionsOf(format.canonical === undefined ? chunks : piecesOf(format.canonical(chunks)))) {
@@ -83,7 +83,7 @@ async function* rowRegionsOf(chunks: AsyncIterable<Buffer>, format: LargeFormat)
   if (!headerSeen) throw new CompareError('empty', 'The publication is empty: it has not even a header.');
 }
 
-/** Checks the header and reads no further. @throws CompareError as `pagesOf` */
+/** Checks the header and reads no rows. @throws CompareError as `pagesOf` */
 export async function checkHeader(chunks: AsyncIterable<Buffer>, format: LargeFormat): Promise<void> {
   for await (const _ of rowRegionsOf(startOf(chunks, maxHeaderBytes), format)) return;
 }
@@ -115,11 +115,14 @@ function emptied(page: Page): Page {
   return page;
 }
 
-/** Moves as many of a region's lines to the page as fit. The first region of a page always fits in bytes. */
+/**
+ * Moves a region's lines to the page until the page has no room for more rows. If the text is too long for the page, no
+ * line is moved. The first region of a page is never too long.
+ */
 function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number): void {
   const text = region.bytes.subarray(region.from, region.limit);
   if (page.textBytes + text.length > maxTextBytes) return;
-  // `set` would copy into shared memory word by word, twelve times slower.
+  // `set` would copy into shared memory word by word, which is twelve times slower than `fill`.
   page.bytes.fill(text, page.textBytes, page.textBytes + text.length);
   const stop = scanRows(page.bytes, page.view, page.textBytes, page.textBytes + text.length, page.rows, seed, cells);
   region.from += stop - page.textBytes;
@@ -133,7 +136,7 @@ function skipHeader(region: LineRegion, format: LargeFormat): void {
   region.from = region.bytes.indexOf(0x0a, end) + 1;
 }
 
-/** Whole lines in one piece of memory. `[from, limit)` ends with a line end, and `slackBytes` after it can be read. */
+/** Whole lines in one piece of memory. `[from, limit)` ends with a line end; `slackBytes` more bytes can be read. */
 export interface LineRegion {
   bytes: Uint8Array;
   view: DataView;
@@ -171,7 +174,7 @@ export async function* regionsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     keep(chunk.subarray(limit));
   }
   if (carried === 0) return;
-  // A last line without line end counts.
+  // The last line counts even if it has no line end.
   if (carry[carried - 1] !== lineFeed) carry[carried++] = lineFeed;
   yield { bytes: carry, view: carryView, from: 0, limit: carried };
 }

@@ -23,9 +23,9 @@ interface RebaselineDependencies {
   limits: CompareLimits;
   attempt: string;
   facts: ChangeFileFacts;
-  /** The head's rows: which RUCs are known, and their cells where no reading of a publication has them. */
+  /** The head's rows. They show which RUCs are known, and give the cells that no reading of a publication has. */
   baseRows: BaseRows;
-  /** The new publication after its first pass: every row, and the known RUCs that had a bad line. */
+  /** The rows of the new publication, written by its first pass (`classifier`). */
   spill: Spill;
   classifier: Classifier;
   rejects: RejectList;
@@ -34,8 +34,8 @@ interface RebaselineDependencies {
 }
 
 /**
- * Second pass of a re-baseline. Today's parser reads the head's publication again. The new publication is compared with
- * that reading and the head's overlay, so that a new parser alone makes no change. Every row is written.
+ * Makes the second pass of a re-baseline. Today's parser reads the head's publication again. The new publication is
+ * compared with that reading and the head's overlay, so that a new parser alone makes no change. Every row is written.
  * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay); the signal's reason when aborted
  */
 export async function writeRebaseline(
@@ -51,7 +51,7 @@ export async function writeRebaseline(
   const reading = await readingPrevious(() => Reading.open(module, publicationPath, limits));
   const overlay = await OverlayReader.open(overlayPath);
   try {
-    // The bad lines of the head's publication were listed when it was new.
+    // The bad lines of the head's publication were listed when it was new, so this list keeps none.
     const rejects = new RejectList({ maxRejectLines: 0, maxRejectBytes: 0 });
     const { cells } = module.format;
     const seed = facts.hashSeed;
@@ -74,7 +74,7 @@ class Rebaseline {
   readonly #lines: LastLines;
   readonly #previous: LastLines;
   readonly #overlay: OverlayReader;
-  /** Bit c is set when the head had column c. */
+  /** Bit c is set if the head had column c. */
   readonly #knownColumns: number;
   readonly #row = emptyRow(0);
   readonly #previousRow = emptyRow(0);
@@ -116,7 +116,6 @@ class Rebaseline {
     writer.endBucket();
   }
 
-  /** Reads the overlay's entries of a bucket. */
   async #takeEntries(bucket: number): Promise<void> {
     this.#entries = new Map();
     const next = (bucket + 1) * keysPerBucket;
@@ -127,7 +126,9 @@ class Rebaseline {
     }
   }
 
-  /** Handles a known RUC that has a row: an update where one parser reads two different rows, else a repeated row. */
+  /**
+   * Handles a known RUC that has a row: an update if one parser reads old and new row differently, else a repeated row.
+   */
   #compare(key: number): void {
     const { comparer, writer } = this.#dependencies;
     const line = this.#lines.read(key, this.#row);
@@ -137,7 +138,7 @@ class Rebaseline {
       writer.overlay.write(after, 'empty_cell', line);
       writer.tally.keptCells += 1;
     }
-    // Without a row of the head's publication in today's reading, two parsers would be compared.
+    // If neither the head's publication nor its overlay has the RUC, two parsers would be compared.
     const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
     const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
     if (changedInWorld === 0) writer.insert('r', key, after, line);
@@ -145,8 +146,8 @@ class Rebaseline {
   }
 
   /**
-   * Handles a row whose RUC the state lacks. If the head's publication has it, only the parser is new, and the row is
-   * no change, unless a correction had removed it.
+   * Handles a row whose RUC is not in the state. If the head's publication has the RUC, only the parser is new and the
+   * row is not a change, unless a correction had removed the row.
    */
   #appear(key: number): void {
     const line = this.#lines.read(key, this.#row);
@@ -166,7 +167,8 @@ class Rebaseline {
   }
 
   /**
-   * A known row in today's columns: cells of the overlay, else of the head's publication, else of the head's own row.
+   * Returns a known row in today's columns. Each cell comes from the overlay, else from the head's publication, else
+   * from the head's own row.
    */
   #before(key: number): StoredRow {
     const ruc = rucOfKey(key);

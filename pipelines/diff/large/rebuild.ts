@@ -24,11 +24,11 @@ import { hashOfRow } from './scan.ts';
 import { largeModule } from './scan-thread.ts';
 
 /**
- * Makes the index and row store of the last given edition again by folding change files, from a full edition on. Each
- * step writes what the comparison or correction of that edition wrote, bit for bit, and the files of the last two
+ * Makes the index and row store of the last given edition again. It applies change files in order, from a full edition
+ * on. Each step writes the same bytes as the comparison or correction of its edition, and the files of the last two
  * editions stay. If the process dies, only the steps of this run are lost. A first edition of 18 million rows takes
- * some seconds, each later one half a second. @throws CompareError `change_file_damaged`; the signal's reason when
- * aborted
+ * some seconds, each later edition half a second.
+ * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function rebuildIndex(
   input: RebuildInput,
@@ -108,7 +108,7 @@ async function fold(
   }
 }
 
-/** Applies one edition's records, which come in RUC order, to index and row store. */
+/** Applies the records of one edition to index and row store. The records are in RUC order. */
 class Folding {
   records = 0;
   readonly tally: Tally;
@@ -167,7 +167,7 @@ class Folding {
   }
 }
 
-/** The file's own facts: an edition before a re-baseline has another parser version and may have other columns. */
+/** The facts come from the file: an edition before a re-baseline has another parser version and maybe other columns. */
 function factsOf(file: ChangeFile, register: RegisterName): ChangeFileFacts {
   const { metadata: _, hashSeed, ...header } = file.header;
   if (hashSeed === null) throw new CompareError('change_file_damaged', 'A change file does not name its hash seed.');

@@ -9,7 +9,7 @@ type OfPublication = Pick<
   'rejectFile' | 'lines' | 'rows' | 'rejected' | 'rejectedByReason' | 'repaired' | 'duplicates' | 'emptyNames'
 >;
 
-/** The part of an answer that describes the publication that was read. */
+/** Returns the part of a result that describes the publication. */
 export function readCounts(classifier: Classifier, rejects: RejectList, rejectFile: Listing | null): OfPublication {
   const { lines, emptyNames } = classifier;
   const { rejected, duplicates, repaired, counts: rejectedByReason } = rejects;
@@ -17,7 +17,7 @@ export function readCounts(classifier: Classifier, rejects: RejectList, rejectFi
   return { rejectFile, lines, rows, rejected, rejectedByReason, repaired, duplicates, emptyNames };
 }
 
-/** The same part for a correction, which reads no publication. */
+/** A correction reads no publication, so this part of its result is empty. */
 export const nothingRead: OfPublication = {
   rejectFile: null,
   lines: 0,
@@ -29,7 +29,7 @@ export const nothingRead: OfPublication = {
   emptyNames: 0,
 };
 
-/** The answer of a comparison or correction, once its files are written. */
+/** Returns the result of a comparison or correction after its files are written. */
 export function resultOf(
   facts: ChangeFileFacts,
   { tally }: EditionWriter,

@@ -10,24 +10,24 @@ import type { IndexHeader } from './index-format.ts';
 import { hashOfRow, lineFeed, maxLineBytes, slackBytes } from './scan.ts';
 import { readFully } from './spill.ts';
 
-/** Reads an edition's rows by key from its row store, and proves of each that it is the row of its index entry. */
+/** Reads an edition's rows from its row store by key. It checks for each row that it matches its index entry. */
 export class BaseRows {
   readonly index: EditionIndex;
   readonly #store: RowStore;
   readonly #hash = new Int32Array(2);
 
-  /** Errors: `index_missing`. */
+  /** @throws CompareError `index_missing` */
   constructor(folder: string, register: RegisterName, index: EditionIndex) {
     this.index = index;
     this.#store = new RowStore(folder, register, index.header.segments);
   }
 
-  /** Announces how many of some neighbouring rows will be read: many are read by the megabyte, few one by one. */
+  /** Announces how many of the next `of` rows will be read. Many are read by the megabyte, few are read one by one. */
   expect(rows: number, of: number): void {
     this.#store.expect(rows * 20 > of ? 'many' : 'few');
   }
 
-  /** The row of a rank, valid until the next call. Errors: `index_damaged`. */
+  /** Returns the row of a rank, valid until the next call. @throws CompareError `index_damaged` */
   read(key: number, rank: number): StoredRow {
     const { entries, header } = this.index;
     const row = this.#store.read(entries[rank * 3 + 2]! >>> 0);
@@ -39,7 +39,7 @@ export class BaseRows {
     return row;
   }
 
-  /** The row of a key, or null. */
+  /** Returns the row of a key, or null if the edition does not have it. @throws CompareError `index_damaged` */
   find(key: number): StoredRow | null {
     const rank = this.index.rankOf(key);
     return rank < 0 ? null : this.read(key, rank);
@@ -50,12 +50,10 @@ export class BaseRows {
   }
 }
 
-/**
- * Positions are stored in 32 bits. At 2.5 MB of changed rows a day, the store is full three years after a first load.
- */
+/** Positions have 32 bits. At 2.5 MB of changed rows a day, the store is full three years after a first load. */
 const maxRowStoreBytes = 2 ** 32 - 1;
 
-/** One row of the store: `[start, end)` of `bytes`, without its line end; valid until the next read. */
+/** One row of the store. It is `[start, end)` of `bytes`, without its line end, and valid until the next read. */
 export interface StoredRow {
   bytes: Uint8Array;
   view: DataView;
@@ -63,7 +61,7 @@ export interface StoredRow {
   end: number;
 }
 
-/** A row to fill. With 0 bytes it has no memory of its own and is pointed at another's. */
+/** Makes a row that the caller fills. With 0 bytes it has no memory, and the caller points it to other memory. */
 export function emptyRow(memoryBytes: number): StoredRow {
   const bytes = new Uint8Array(memoryBytes);
   return { bytes, view: new DataView(bytes.buffer), start: 0, end: 0 };
@@ -72,7 +70,7 @@ export function emptyRow(memoryBytes: number): StoredRow {
 const widestWindowBytes = 1 << 20;
 const narrowWindowBytes = maxLineBytes + 1;
 
-/** Reads rows back from an edition's segments, joined end to end. Each is an immutable file of lines in RUC order. */
+/** Reads rows from an edition's segments, joined end to end. A segment is an unchanging file of lines in RUC order. */
 class RowStore {
   readonly #segments: { from: number; bytes: number; file: number; name: string }[] = [];
   readonly #memory = new Uint8Array(widestWindowBytes + slackBytes);
@@ -81,7 +79,7 @@ class RowStore {
   #windowTo = 0;
   #windowBytes = narrowWindowBytes;
 
-  /** Errors: `index_missing` when a segment is not there. */
+  /** @throws CompareError `index_missing` when a segment is not there */
   constructor(folder: string, register: RegisterName, segments: IndexHeader['segments']) {
     let from = 0;
     for (const { changeFileSha256, bytes } of segments) {
@@ -141,7 +139,6 @@ class RowStore {
   }
 }
 
-/** Writes one edition's new segment. */
 export class SegmentWriter {
   readonly #file: AttemptFile;
   readonly #buffer = new Uint8Array(widestWindowBytes + slackBytes);
@@ -159,7 +156,7 @@ export class SegmentWriter {
     return this.#file.bytes + this.#used;
   }
 
-  /** Appends a row and its line end; returns its position. Error: `row_store_full`. */
+  /** Appends a row and its line end. Returns the row's position. @throws CompareError `row_store_full` */
   append({ view, start, end }: StoredRow): number {
     const length = end - start;
     const position = this.#from + this.bytes;
@@ -178,7 +175,7 @@ export class SegmentWriter {
     return position;
   }
 
-  /** Makes the segment durable. This comes before the index that names it. */
+  /** Makes the segment durable. Callers do this before they finish the index that names it. */
   finish(name: string): void {
     this.#flush();
     this.#file.finish(name);

@@ -7,19 +7,19 @@ import { maxLineBytes, pipe, slackBytes } from './scan.ts';
 
 const memoryBytes = maxLineBytes * 2 + slackBytes;
 
-/** Turns the rows of a change back into the register's bytes. It reverses `encodeRow` and makes no strings either. */
+/** Turns the rows of a change back into the register's bytes. It reverses `encodeRow` and makes no strings. */
 export class RowDecoder {
   readonly #before = emptyRow(memoryBytes);
   readonly #after = emptyRow(memoryBytes);
   readonly #cells = new AvroCursor();
   readonly #columns: number;
 
-  /** `columns` counts the cells of a row after the RUC. */
+  /** @param columns number of cells of a row after the RUC */
   constructor(columns: number) {
     this.#columns = columns;
   }
 
-  /** The rows of the cursor's record, valid until the next call. */
+  /** Returns the rows of the record that the cursor is at, valid until the next call. */
   read(record: BlockCursor): { before: StoredRow | null; after: StoredRow | null } {
     return {
       before: this.#row(record, record.beforeAt, this.#before),
@@ -45,7 +45,7 @@ export class RowDecoder {
     return into;
   }
 
-  /** Reads one UTF-8 character as its Windows-1252 byte. `encodeRow` makes one to three bytes of each, never four. */
+  /** Reads one UTF-8 character as its Windows-1252 byte. `encodeRow` writes one to three bytes for each, never four. */
   #character(bytes: Buffer): number {
     const cells = this.#cells;
     const first = bytes[cells.at++]!;
@@ -62,9 +62,9 @@ const dash = 0x2d;
 /** Counts empty cells by column. A cell is empty when its text is one of the markers of the register's format. */
 export class EmptyCells {
   readonly byColumn: Float64Array;
-  /** Bytes of the longest marker; -1 when there are no markers. */
+  /** Length of the longest marker in bytes; -1 if there are no markers. */
   readonly longest: number;
-  /** 1 where a single dash is a marker. Three cells in four of the large registers are a single dash. */
+  /** 1 if a single dash is a marker, else 0. Three of four cells of the large registers are a single dash. */
   readonly dashes: 0 | 1;
   /** Markers by their length. */
   readonly #markers: Uint8Array[][];
@@ -79,7 +79,7 @@ export class EmptyCells {
     );
   }
 
-  /** Whether the cell `[first, end)` is a marker. It must have at most `longest` bytes. */
+  /** Whether the cell `[first, end)` is a marker. The cell must have at most `longest` bytes. */
   isMarker(bytes: Uint8Array, first: number, end: number): boolean {
     const markers = this.#markers[end - first]!;
     for (let index = 0; index < markers.length; index += 1) if (isAt(bytes, first, markers[index]!)) return true;
@@ -93,9 +93,9 @@ function isAt(bytes: Uint8Array, first: number, marker: Uint8Array): boolean {
 }
 
 /**
- * Writes the cells after the RUC of the good row at `start` as Avro strings, from Windows-1252 to UTF-8, without making
- * a string. There are as many cells as `empty` has columns, and `sign` is added to the count of each that is empty.
- * Returns where the cells end.
+ * Writes the cells of the good row at `start`, except its RUC, as Avro strings. It converts them from Windows-1252 to
+ * UTF-8 without making a string. The row must have one cell for each column of `empty`. For each empty cell it adds
+ * `sign` to the count of the cell's column. Returns the position after the cells.
  */
 export function encodeRow(
   to: Uint8Array,
@@ -105,7 +105,7 @@ export function encodeRow(
   empty: EmptyCells,
   sign: number,
 ): number {
-  // V8 checks an imported name at each use, a local one never.
+  // V8 checks an imported name at each use, but never a local name.
   const cellEnd = pipe;
   const { byColumn, longest } = empty;
   const columns = byColumn.length;
@@ -132,7 +132,7 @@ export function encodeRow(
     from += 1;
     const length = at - lengthAt - 1;
     if (length >= 64) {
-      // Such a length takes two bytes (up to 8,191, past any line): make room for the second.
+      // A length from 64 on takes two bytes (up to 8,191, longer than any line). This makes room for the second byte.
       to.copyWithin(lengthAt + 2, lengthAt + 1, at);
       at += 1;
     }
@@ -141,7 +141,7 @@ export function encodeRow(
   return at;
 }
 
-/** Adds `sign` to the counts of the empty cells of the good row at `start`. */
+/** For each empty cell of the good row at `start`, adds `sign` to the count of the cell's column. */
 export function countEmptyCells(bytes: Uint8Array, start: number, empty: EmptyCells, sign: number): void {
   const { byColumn, longest } = empty;
   let from = start + 12;

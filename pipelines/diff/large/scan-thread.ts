@@ -12,7 +12,7 @@ import { newPageMemory, type Page, pageIn, pagesOf } from './pages.ts';
 
 export type LargeModule = RegisterModule & { format: LargeFormat };
 
-/** The module of a large register. Asking for a small one is a bug. */
+/** Returns the module of a large register. A call with a small register is a bug. */
 export function largeModule(register: RegisterName): LargeModule {
   const { source, format } = registerModules[register];
   if (format.size !== 'large') throw new Error(`${register} is a small register: another engine compares it`);
@@ -32,14 +32,15 @@ export type FromThread =
   | { kind: 'end' }
   | { kind: 'fault'; code: CompareErrorCode; message: string };
 
-/** Reading may run ahead by so many pages, some 25 MB. */
+/** The reading thread may run ahead by this number of pages, some 25 MB. */
 const maxPages = 6;
 
 /**
- * Inflates, checks and reads a publication on a thread of its own, from its construction on, into pages that are handed
- * over and back. Pages are shared and not moved: once a process has moved any memory, V8 checks at each access whether
- * the memory is still there, and look-ups cost a fifth more. The threads wait for messages and never block, so a thread
- * that dies ends `pages` with an error, and an abort comes through. `close` must be called.
+ * Inflates, checks and reads a publication on a thread of its own, which starts in the constructor. The thread fills
+ * pages and gets them back after use. The pages are shared memory and are not transferred: once a process has
+ * transferred any memory, V8 checks at each access whether the memory is still there, and look-ups cost a fifth more.
+ * Both threads wait for messages and never block. So `pages` throws an error if the reading thread dies, and an abort
+ * is noticed. Callers must call `close`.
  */
 export class ScanThread {
   readonly #pages: Page[];
@@ -61,7 +62,7 @@ export class ScanThread {
     this.#thread.on('exit', () => this.#fail(new Error('the reading thread ended early')));
   }
 
-  /** The publication's pages in order, once. Each is valid until the next one is asked for. */
+  /** Yields the publication's pages in order, only once. A page is valid until the caller asks for the next one. */
   async *pages(): AsyncGenerator<Page> {
     for (;;) {
       const message = this.#messages.shift();
@@ -89,7 +90,7 @@ export class ScanThread {
   }
 
   #fail(error: unknown): void {
-    // Earlier messages come first: `pages` looks at the failure only when no message waits.
+    // Messages that came before the failure are handled first: `pages` looks at the failure only when no message waits.
     this.#failure ??= error instanceof Error ? error : new Error('the reading thread failed');
     this.#wake();
   }
@@ -97,7 +98,7 @@ export class ScanThread {
 
 const progressEveryMs = 500;
 
-/** A publication that is read into pages. A long text gets a thread of its own; a short one is read by this thread. */
+/** Reads a publication into pages. A long text is read by a thread of its own, a short text by this thread. */
 export class Reading {
   readonly text: PublishedText;
   readonly #module: LargeModule;
@@ -112,12 +113,12 @@ export class Reading {
     this.text = text;
   }
 
-  /** Opens the publication and reads nothing yet. @throws CompareError as `openPublication` */
+  /** Opens the publication but reads no row yet. @throws CompareError as `openPublication` */
   static async open(module: LargeModule, path: string, limits: CompareLimits): Promise<Reading> {
     return new Reading(module, path, limits, await openPublication(path, module.source.container, limits));
   }
 
-  /** Starts the thread, which reads ahead while the caller does other things. `close` must be called. */
+  /** Starts to read. A thread reads a long text ahead while the caller does other things. Callers must call `close`. */
   start(seed: HashSeed): AsyncIterable<Page> {
     if (this.text.textBytes < this.#limits.minThreadTextBytes) {
       const page = pageIn(newPageMemory());
@@ -132,7 +133,7 @@ export class Reading {
   }
 }
 
-/** Runs the first pass over a publication. @throws the errors of its pages; the signal's reason when aborted */
+/** Runs the first pass over a publication. @throws the errors of `pages`; the signal's reason when aborted */
 export async function classifyPages(
   pages: AsyncIterable<Page>,
   textBytes: number,

@@ -1,15 +1,16 @@
 import type { HashSeed } from '../../changes/change-file.ts';
 import { checkDigitOfSum, keyAt, keyOfPrefix, noKey, rucOfKey } from '../../registers/ruc-key.ts';
 
-// Every large register is read in one form: Windows-1252, one line per row, LF or CR LF, the RUC first, each cell
-// closed by a pipe, no quoting.
+// All large registers are read in one form: Windows-1252, one line per row, LF or CR LF. The RUC comes first, a pipe
+// closes each cell, and nothing is quoted.
 export const pipe = 0x7c;
 export const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 
 /**
- * Longest line that is read. The widest official cells add up to some 250 bytes; counting pipes in bytes needs ≤ 1,000.
+ * A longer line is refused. The widest official cells add up to some 250 bytes. `scanRows` counts pipes in counters of
+ * one byte, which is safe only for lines of at most 1,000 bytes.
  */
 export const maxLineBytes = 1000;
 
@@ -22,9 +23,8 @@ export type LineProblem =
   | 'text_after_last_cell';
 
 /**
- * Why a line is no row of `cells` cells, or null when it is one. This is the plain form of the rule that `scanRows`
- * applies fast. `end` excludes the line end. Control bytes are no reason to refuse a line, since they are read as
- * spaces.
+ * Returns why a line is not a row of `cells` cells, or null if it is a row. `scanRows` applies the same rule in a
+ * faster form. `end` excludes the line end. A line is not refused for control bytes, because they are read as spaces.
  */
 export function problemOfLine(bytes: Uint8Array, start: number, end: number, cells: number): LineProblem | null {
   if (end - start > maxLineBytes) return 'too_long';
@@ -41,7 +41,6 @@ export function problemOfLine(bytes: Uint8Array, start: number, end: number, cel
   return bytes[end - 1] === pipe ? null : 'text_after_last_cell';
 }
 
-/** Replaces every control byte by a space, in place. */
 export function blankControlBytes(bytes: Uint8Array, start: number, end: number): void {
   for (let at = start; at < end; at += 1) if (bytes[at]! < space) bytes[at] = space;
 }
@@ -56,25 +55,25 @@ export function cellEnds(bytes: Uint8Array, start: number, ends: Int32Array): vo
   }
 }
 
-/** End of the line at `start` without its line end. */
+/** Returns where the line at `start` ends, before its LF or CR LF. */
 export function endOfLine(bytes: Uint8Array, start: number): number {
   const lineEnd = bytes.indexOf(lineFeed, start);
   return lineEnd > start && bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
 }
 
-/** Lines that `scanRows` has read, one element of each array per line. */
+/** Lines that `scanRows` has read. Each array has one element per line. */
 export interface RowBatch {
   /** `noKey` for a bad line. */
   keys: Uint32Array;
-  /** Byte ranges without line ends. */
+  /** Where each line starts and ends. The range excludes the line end. */
   starts: Int32Array;
   ends: Int32Array;
   hash1: Int32Array;
   hash2: Int32Array;
   count: number;
-  /** How many good lines have no name. */
+  /** Number of good lines whose name is empty. */
   emptyNames: number;
-  /** The first `repairables` elements name rows with control bytes. Such a row has a key but no hash yet. */
+  /** The first `repairables` elements are indexes of rows with control bytes. Such a row has a key but no hash yet. */
   repairable: Int32Array;
   repairables: number;
 }
@@ -100,15 +99,17 @@ const multiplier1 = 0x9e3779b1 | 0;
 const multiplier2 = 0x85ebca77 | 0;
 
 /**
- * Adds lines of `cells` cells from `position` on to the batch, until it is full or `limit` (just after a line end) is
- * reached. Returns where it stopped. `bytes` and `view` are the same memory, with `slackBytes` more after `limit`.
+ * Adds lines from `position` on to the batch, until the batch is full or `limit` (just after a line end) is reached.
+ * Returns the position where it stopped. A good line has `cells` cells. `bytes` and `view` are the same memory and have
+ * `slackBytes` more bytes after `limit`.
  *
  * It reads four bytes at a time and makes no string and no object. It accepts exactly the lines that `problemOfLine`
- * accepts; a test compares the two. A row with control bytes is listed in `repairable` and is hashed when they are
- * gone.
+ * accepts; a test compares the two. A row with control bytes is listed in `repairable`, and the caller hashes it after
+ * it has replaced the control bytes.
  *
- * The hash has two lanes of 32 bits over the bytes after the RUC. Each step is a bijection of the word and of the lane,
- * so two rows of one length that differ within one aligned word never collide. For others the chance is 2⁻⁶⁴.
+ * The hash has two lanes of 32 bits and covers the bytes after the RUC. Each step is a bijection of the word and of the
+ * lane. So two rows of equal length that differ within only one aligned word never have the same hash. For other pairs
+ * of rows the chance is 2⁻⁶⁴.
  */
 export function scanRows(
   bytes: Uint8Array,
@@ -136,11 +137,11 @@ export function scanRows(
       let lane2 = seed2;
       let pipes = 0;
       let word = view.getInt32(at, true);
-      // A byte below 0x20 sets its top bit here. Only the lowest bit that is set is exact.
+      // Each byte below 0x20 sets its top bit here. Of the bits that are set, only the lowest one is exact and used.
       let control = (word - 0x20202020) & ~word & 0x80808080;
       while (control === 0) {
         const different = word ^ 0x7c7c7c7c;
-        // Adds 1 to a byte of the counter for each byte of the word that is a pipe.
+        // `pipes` is four counters of one byte. For each byte of the word that is a pipe, this adds 1 to one of them.
         pipes = (pipes + ((~(((different & 0x7f7f7f7f) + 0x7f7f7f7f) | different) >>> 7) & 0x01010101)) | 0;
         lane1 = mix1(lane1, word);
         lane2 = mix2(lane2, word);
@@ -178,8 +179,8 @@ export function scanRows(
 }
 
 /**
- * Reads a line that is no row, or a row to repair. It stands outside the loop of `scanRows` to keep that loop small.
- * Returns where the next line starts.
+ * Reads a line that is not a row, or a row with control bytes. This code is outside the loop of `scanRows` to keep the
+ * loop small. Returns where the next line starts.
  */
 function readSlowly(
   bytes: Uint8Array,
@@ -210,7 +211,7 @@ function mix2(lane: number, word: number): number {
   return Math.imul((mixed << 19) | (mixed >>> 13), multiplier2);
 }
 
-/** The key of three little-endian words that hold the eleven digits of a good RUC and a pipe, or -1. */
+/** Returns the key of the RUC in three little-endian words, or -1 if they are not a good RUC and a pipe. */
 function readKey(word1: number, word2: number, word3: number): number {
   const shape =
     ((word1 & 0xf0f0f0f0) ^ 0x30303030) |

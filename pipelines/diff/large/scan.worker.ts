@@ -4,7 +4,8 @@ import { openPublication } from '../publication.ts';
 import { type Page, pageIn, pagesOf } from './pages.ts';
 import { type FromThread, largeModule, type ScanJob } from './scan-thread.ts';
 
-// Reads a publication into pages: takes a free page, fills it and hands it over, until the main thread hands it back.
+// Reads a publication into pages. It takes a free page, fills it and posts it to the main thread. The main thread posts
+// the page back when it has read it.
 const job = workerData as ScanJob;
 const pages = job.pages.map(pageIn);
 const free = [...pages];
@@ -35,7 +36,8 @@ try {
   }
   post({ kind: 'end' });
 } catch (error) {
-  // An error's code would be lost between threads, so code and message travel apart and the other side joins them.
+  // An error that is posted to another thread loses its code. So code and message are sent as two fields, and the main
+  // thread makes the error again from them.
   if (!(error instanceof CompareError)) throw error;
   post({ kind: 'fault', code: error.code, message: error.message });
 } finally {

@@ -4,13 +4,13 @@ import { bucketBits, bucketCount } from './index-format.ts';
 import { slackBytes } from './scan.ts';
 
 const blockBytes = 64 * 1024;
-/** An entry begins with key (4 bytes), line (4) and length (2); the row's bytes without line end follow. */
+/** Bytes of an entry before its row: key (4), line number (4) and length of the row (2). The row has no line end. */
 const headerBytes = 10;
 
 export interface SpilledBucket {
   bytes: Uint8Array;
   view: DataView;
-  /** Byte position of each row's first byte. */
+  /** For each row, the position of its first byte in `bytes`. */
   starts: Int32Array;
   ends: Int32Array;
   keys: Uint32Array;
@@ -19,9 +19,9 @@ export interface SpilledBucket {
 }
 
 /**
- * Holds rows for the merge by range of keys, in file order within a range. On a normal day all of them fit into one
- * block of memory for each range. A first edition, or a day on which every row differs, goes through a temporary file
- * instead.
+ * Holds rows for the merge, by bucket (range of keys) and in file order within a bucket. On a normal day the rows of
+ * each bucket fit into its block of memory. For a first edition, or on a day when every row differs, full blocks go to
+ * a temporary file.
  */
 export class Spill {
   readonly #path: string;
@@ -54,7 +54,7 @@ export class Spill {
     to.setUint32(target + 4, line, true);
     to.setUint16(target + 8, length, true);
     target += headerBytes;
-    // Four bytes at a time, because a call of `set` costs more than the row. Both sides have slack at the end.
+    // Copying four bytes at a time is faster than a call of `set`. Both memories have `slackBytes` at the end.
     for (let from = start; from < end; from += 4, target += 4) to.setInt32(target, view.getInt32(from, true), true);
     this.#used[bucket] = at + headerBytes + length;
     this.#counts[bucket]! += 1;
@@ -64,7 +64,7 @@ export class Spill {
     return this.#counts[bucket]!;
   }
 
-  /** The rows of one range, valid until the next call. @throws CompareError `zip_size` when they are too many */
+  /** Rows of one bucket, valid until the next call. @throws CompareError `zip_size` for more than `maxBucketBytes` */
   read(bucket: number): SpilledBucket {
     const count = this.#counts[bucket]!;
     const blocks = this.#blocks[bucket]!;
@@ -104,7 +104,7 @@ export class Spill {
   }
 
   #flush(bucket: number): void {
-    // If the process dies, this attempt's temporary file is left and a later comparison sweeps it.
+    // If the process dies, this attempt's temporary file is left and a later comparison removes it.
     this.#file ??= openSync(this.#path, 'w+');
     const bytes = this.#used[bucket]!;
     const from = bucket * blockBytes;
@@ -130,7 +130,7 @@ function emptyBucket(bytes: number, entries: number): SpilledBucket {
   };
 }
 
-/** Reads exactly `length` bytes. @throws CompareError `index_damaged` where the file is shorter */
+/** Reads exactly `length` bytes and returns `length`. @throws CompareError `index_damaged` when the file is shorter */
 export function readFully(file: number, into: Uint8Array, at: number, length: number, position: number): number {
   for (let done = 0; done < length; ) {
     const read = readSync(file, into, at + done, length - done, position + done);

@@ -18,8 +18,8 @@ import { EditionOutputs } from './outputs.ts';
 import { columnsOf, finishState, inTodaysColumns, openBase, requireSameParser, type SmallChange } from './state.ts';
 
 /**
- * Compares a publication with the register's head, or makes its first edition. The same input gives the same bytes, and
- * no file gets its final name before it is whole.
+ * Compares a publication with the register's head, or makes the register's first edition. The same input gives the same
+ * bytes, and no file gets its final name before it is whole.
  * @throws CompareError; the signal's reason when aborted
  */
 export async function compareSmall(
@@ -63,7 +63,7 @@ async function decide(input: CompareInput, text: SmallText, limits: CompareLimit
   return { next, changes: differences(head?.rows ?? null, next.rows), compared: all };
 }
 
-/** Writes the change file first, since all other names hold its hash, and the state last. */
+/** The change file is written first, because other files have its hash in their names. The state is written last. */
 function write(input: CompareInput, text: SmallText, decided: Decided, limits: CompareLimits): CompareResult {
   const { register, edition, detectedAt, outputDir, workDir } = input;
   const { changes, compared } = decided;

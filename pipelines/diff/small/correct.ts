@@ -18,7 +18,7 @@ import {
 } from './state.ts';
 
 /**
- * Makes the edition that undoes an earlier one. The same input gives the same bytes.
+ * Makes the edition that undoes an earlier edition. The same input gives the same bytes.
  * @throws CompareError `not_correctable`, `parser_changed`, `change_file_damaged`, `index_missing`, `index_damaged`;
  *   the signal's reason when aborted
  */
@@ -64,7 +64,7 @@ async function headOverlay(path: string | null, columns: readonly string[]): Pro
   });
 }
 
-/** Writes in the order of a comparison. A correction parses nothing, so its edition has the head's parser version. */
+/** Writes files in the order of compare.ts. A correction parses nothing, so it keeps the head's parser version. */
 function write(
   input: CorrectInput,
   head: SmallState,
@@ -93,8 +93,8 @@ function write(
 }
 
 /**
- * Undoes an edition's changes, which come in the order of keys. A row of the head that is still the edition's row
- * becomes the earlier row. Any other row stays, because a later change would be undone with it.
+ * Undoes an edition's changes, which are in the order of keys. A row that is in the head as the edition left it becomes
+ * the earlier row again. Any other row stays and is a conflict, because undoing it would also undo a later change.
  */
 function undo(
   head: ReadonlyMap<string, Cells>,
@@ -114,7 +114,7 @@ function undo(
   return { changes, conflicts };
 }
 
-/** The head's overlay with the rows that the correction rewrote. */
+/** The head's overlay with the correction's rows added, or put in place of the entries for the same keys. */
 function correctedOverlay(head: readonly OverlayRow[], changes: readonly SmallChange[]): OverlayRow[] {
   const rows = new Map(head.map((row) => [row.key, row]));
   for (const { key, after } of changes) rows.set(key, { key, reason: 'correction', line: null, row: after });

@@ -25,13 +25,13 @@ export interface CountedEdition {
   kept: number;
   /** True when every row is among the changes. */
   isFull: boolean;
-  /** For each column, whether a difference in it counts. By default all do. */
+  /** For each column, whether its differences are counted. Without this field, all columns are counted. */
   compared?: readonly boolean[];
 }
 
 const outcomes = { r: 'baseline', c: 'inserted', u: 'updated', d: 'deleted' } as const;
 
-/** Counts of an edition, by the kinds of taxpayer that the gates judge apart. */
+/** Counts an edition's rows and changes, also by kind of taxpayer, because the gates judge each kind separately. */
 export function countsOf({ columns, changes, rows, kept, isFull, compared }: CountedEdition): Counted {
   const kinds = { company: newCounts(columns), other: newCounts(columns) };
   for (const { op, key, before, after } of changes) {
@@ -80,8 +80,8 @@ function emptyByColumn(columns: readonly string[], rows: ReadonlyMap<string, Cel
 }
 
 /**
- * Rows by the first two digits of a RUC, or by the kind of any other id. Sorted, so that equal states give equal
- * counts.
+ * Counts rows by the first two digits of a RUC, or by the kind of any other id. The result is sorted, so that equal
+ * states give equal results.
  */
 function rowsByKind(keys: Iterable<string>): Record<string, number> {
   const counts = new Map<string, number>();

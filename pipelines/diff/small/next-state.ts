@@ -9,9 +9,9 @@ import { readOverlay } from './outputs.ts';
 import { type Cells, columnsOf, inOrder, type OverlayRow, type SmallChange, sameCells } from './state.ts';
 
 interface KeepingRules {
-  /** True when several lines make one row, so that a bad line leaves its row incomplete. */
+  /** True when several lines make one row. A bad line then leaves its row incomplete. */
   severalLinesPerRow: boolean;
-  /** For each column, whether an empty cell of a known row keeps its value. */
+  /** For each column, whether the known value stays when the publication's cell is empty. */
   keepsPrevious: readonly boolean[];
 }
 
@@ -19,16 +19,16 @@ interface KeepingRules {
 export interface NextState {
   rows: Map<string, { cells: Cells; line: number | null }>;
   overlay: OverlayRow[];
-  /** Rows that stay because their lines cannot be read. */
+  /** Number of rows that stay because of a bad line. */
   kept: number;
-  /** Rows in which an empty cell kept its value. */
+  /** Number of rows in which an empty cell kept its previous value. */
   keptCells: number;
 }
 
 /**
- * Makes the next state from a publication's rows and the known rows that it must not end or empty. A bad line that
- * names a known key keeps that row as it is. A kept row is listed and harmless, but a false end would be sent to
- * customers, and a supplier whose bar stands in the unreadable line would look free of it.
+ * Makes the next state from a publication's rows and the known rows. A bad line that names a known key keeps that row
+ * as it is. A kept row is listed and does no harm. Removing the row would send customers a false end, and a supplier
+ * whose bar is in the unreadable line would seem to have no bar.
  */
 export function nextState(known: ReadonlyMap<string, Cells> | null, text: SmallText, rules: KeepingRules): NextState {
   const bad = new Set(text.listed.map(({ key }) => key).filter((key) => key !== null));
@@ -51,9 +51,7 @@ export function nextState(known: ReadonlyMap<string, Cells> | null, text: SmallT
   return next;
 }
 
-/**
- * The found cells, with previous values where an empty cell keeps them. Returns `cells` itself when nothing is kept.
- */
+/** Returns `cells` with the previous value in each empty cell that keeps it, or `cells` itself when none does. */
 function filled(cells: Cells, before: Cells, keepsPrevious: readonly boolean[]): Cells {
   const keeps = (cell: string, column: number) =>
     cell === '' && keepsPrevious[column] === true && before[column] !== '';
@@ -76,14 +74,14 @@ export function differences(base: ReadonlyMap<string, Cells> | null, next: NextS
 /** The head's publication as today's parser reads it. */
 interface PreviousReading {
   rows: ReadonlyMap<string, Cells>;
-  /** For each column, whether the head had it. */
+  /** For each of today's columns, whether the head had it. */
   known: readonly boolean[];
 }
 
 /**
- * The changes of a re-baseline, which name every row. A row is `u` only where one parser reads two different values in
- * a column that the head had, `c` only where its key is really new, and `r`, which is no event, otherwise. `base` has
- * the head's rows in today's columns; those that the next state lacks end.
+ * Makes the changes of a re-baseline, which contain every row. A row is `u` only when today's parser reads two
+ * different values in a column that the head had. It is `c` only when its key is really new, and otherwise `r`, which
+ * is no event. `base` has the head's rows in today's columns. A row of it that the next state lacks is `d`.
  */
 export function rebaseline(
   base: ReadonlyMap<string, Cells>,
@@ -110,16 +108,16 @@ export function rebaseline(
 }
 
 /**
- * A row stands twice in a Kafka record (8 MB at most), and once in ClickHouse as JSON (2 MB at most, up to three bytes
- * a character). A row that did not fit there would block every later edition. The longest real row, of a supplier with
- * many sanctions, has some 60,000 characters.
+ * Most characters that a row may have. A Kafka record (at most 8 MB) contains a row twice. ClickHouse stores a row once
+ * as JSON (at most 2 MB, up to three bytes per character). A row that did not fit would block every later edition. The
+ * longest real row belongs to a supplier with many sanctions and has some 60,000 characters.
  */
 const maxRowCharacters = 512 * 1024;
 
 /**
- * Reads a small register's publication whole.
- * @throws CompareError the publication's faults; `empty` when no line is a row, `text_invalid` for a row that is too
- *   long
+ * Reads and parses a small register's whole publication.
+ * @throws CompareError with the codes of `readPublication`; `header_changed`; `empty` when no line is a row;
+ *   `text_invalid` for a row that is too long
  */
 export async function readText(register: RegisterName, path: string, limits: PublicationLimits): Promise<SmallText> {
   const { source, format } = registerModules[register];
@@ -135,9 +133,9 @@ export async function readText(register: RegisterName, path: string, limits: Pub
 }
 
 /**
- * Reads the head's publication with today's parser and lays the head's overlay over it. Columns that the head did not
- * have come from the publication.
- * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay)
+ * Reads the head's publication with today's parser and applies the head's overlay to the rows. Columns that the head
+ * did not have come from the publication.
+ * @throws CompareError `previous_unreadable`; `change_file_damaged` when the overlay is damaged
  */
 export async function readPrevious(
   register: RegisterName,

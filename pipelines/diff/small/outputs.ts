@@ -19,7 +19,8 @@ import { attemptName } from '../work-files.ts';
 import type { Cells, OverlayRow, SmallChange } from './state.ts';
 
 /**
- * Writes an edition's files, each under an attempt's name until it is whole and durable. Equal input gives equal bytes.
+ * Writes an edition's files. Each file has a temporary name until it is whole and durable. Equal input gives equal
+ * bytes.
  */
 export class EditionOutputs {
   readonly #folder: string;
@@ -38,7 +39,7 @@ export class EditionOutputs {
     return this.#container('changes', this.#codec.changeSchema, metadataOf(this.#facts), records);
   }
 
-  /** Null when the state is the publication's. */
+  /** Returns null when there are no rows: the state then equals the publication. */
   overlay(rows: readonly OverlayRow[]): ContainerFile | null {
     if (rows.length === 0) return null;
     const { register, edition } = this.#facts;
@@ -118,12 +119,12 @@ class RecordCodec {
   }
 }
 
-/** A change file read whole. Cells stand in the order of the file's own columns. */
+/** A change file with all its changes. Cells are in the order of the file's own columns. */
 export interface ReadChangeFile extends ChangeFileHeader {
   changes: SmallChange[];
 }
 
-/** @throws CompareError `change_file_damaged`, also when `sha256` is given and is not the file's */
+/** @throws CompareError `change_file_damaged`, also when `sha256` is given and differs from the file's hash */
 export async function readChangeFile(path: string, sha256: string | null): Promise<ReadChangeFile> {
   if (sha256 !== null && hashOf(await readFile(path)) !== sha256) {
     throw new CompareError('change_file_damaged', 'A change file is not what its name says.');
@@ -144,7 +145,8 @@ function hashOf(bytes: Buffer): string {
 }
 
 /**
- * An overlay's rows by the names of its own columns, which may be older than today's. Without a file there are none.
+ * Reads an overlay's entries. Their rows have the overlay's own columns, which may be older than today's. There are no
+ * entries when `path` is null.
  */
 export async function readOverlay(path: string | null): Promise<OverlayEntry[]> {
   const entries: OverlayEntry[] = [];

@@ -8,8 +8,8 @@ import { type ReadChangeFile, readChangeFile } from './outputs.ts';
 import { type Cells, finishState, type SmallState } from './state.ts';
 
 /**
- * Makes the states of the last two given editions again by folding change files, with the same bytes that the
- * comparisons wrote.
+ * Makes the states of the last two given editions again by applying change files in order. The states get the same
+ * bytes that the comparisons wrote.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 async function rebuildSmall(
@@ -36,7 +36,7 @@ async function rebuildSmall(
   return { edition: state.edition, indexName, rows: state.rows.size };
 }
 
-/** Checks that a file follows the one before it. The first file must have every row, so that it needs no base. */
+/** Checks that a file follows the one before it. The first file must contain every row, because it has no base. */
 function requireNext(register: RegisterName, edition: number, file: ReadChangeFile, state: SmallState | null): void {
   const follows =
     state === null ? file.isFull : edition === state.edition + 1 && file.baseSha256 === state.changeFileSha256;
@@ -47,11 +47,11 @@ function requireNext(register: RegisterName, edition: number, file: ReadChangeFi
 
 function folded(state: SmallState | null, file: ReadChangeFile, changeFileSha256: string): SmallState {
   const { edition, parserVersion, columns, changes } = file;
-  // A re-baseline needs no case of its own: it names every row, also those that end.
+  // A re-baseline is applied like any other edition: it has a change for every row, also for each row that ends.
   const rows = new Map<string, Cells>(state?.rows ?? []);
   for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
   return { edition, changeFileSha256, parserVersion, columns, rows };
 }
 
-/** The engine of registers of at most 200,000 lines. It holds both states in memory. */
+/** The engine for registers of at most 200,000 lines. It holds the old and the new state in memory. */
 export const smallEngine: DifferenceEngine = { compare: compareSmall, correct: correctSmall, rebuild: rebuildSmall };

@@ -8,7 +8,7 @@ import { CompareError } from '../../changes/errors.ts';
 import type { Operation } from '../../changes/record-bytes.ts';
 import { attemptName, sweepWorkFiles, workFileName, writeWhole } from '../work-files.ts';
 
-/** A row's cells after its key, in the order of the columns. */
+/** A row's cells without its key, in the order of the columns. */
 export type Cells = readonly string[];
 
 /** A register's rows at one edition, all in memory. */
@@ -21,7 +21,7 @@ export interface SmallState {
   rows: ReadonlyMap<string, Cells>;
 }
 
-/** One difference between two states. `line` is that of the publication, or null where there is none. */
+/** A difference between two states. `line` is the row's line number in the publication, or null if it has none. */
 export interface SmallChange {
   op: Operation;
   key: string;
@@ -38,7 +38,10 @@ export interface OverlayRow {
   row: Cells | null;
 }
 
-/** Keys in the order of every file. It is the order of their bytes: no key has a character beyond the basic plane. */
+/**
+ * Returns the distinct keys in the order that every file uses. It is the order of their UTF-8 bytes, because no key has
+ * a character above U+FFFF.
+ */
 export function inOrder(...keys: readonly Iterable<string>[]): string[] {
   return [...new Set(keys.flatMap((some) => [...some]))].sort();
 }
@@ -51,13 +54,13 @@ interface NextEdition {
   register: RegisterName;
   workDir: string;
   base: { edition: number; changeFileSha256: string };
-  /** base.edition + 1. */
+  /** Must be base.edition + 1. */
   edition: number;
 }
 
 /**
- * Reads the state of the register's head, whatever parser made it.
- * @throws CompareError `index_missing`, `index_damaged`: rebuild it
+ * Reads the state of the register's head, whichever parser version made it.
+ * @throws CompareError `index_missing` or `index_damaged` when the state must be rebuilt
  */
 export function openBase({ register, workDir, base, edition }: NextEdition): SmallState {
   const state = readState(workDir, register, base.changeFileSha256);
@@ -68,7 +71,7 @@ export function openBase({ register, workDir, base, edition }: NextEdition): Sma
   return state;
 }
 
-/** @throws CompareError `parser_changed` unless the state was read as this program reads */
+/** @throws CompareError `parser_changed` when the state's parser version or columns are not this program's */
 export function requireSameParser(register: RegisterName, { parserVersion, columns }: SmallState): void {
   if (parserVersion === registers[register].parserVersion && columns.join() === columnsOf(register).join()) return;
   throw new CompareError('parser_changed', 'The base was read by another parser or with other columns.');
@@ -86,9 +89,9 @@ export function inTodaysColumns(register: RegisterName, { columns, rows }: Small
 }
 
 /**
- * Makes the new state durable in WORK_DIR and removes all states but the last two: when an operator refuses this
- * edition, another comparison starts from the same base. If the process dies before this, a repeat makes everything
- * again.
+ * Makes the new state durable in WORK_DIR and removes all states except the new one and its base. When an operator
+ * refuses this edition, another comparison starts from the same base. If the process dies before this call, a repeat
+ * makes everything again.
  */
 export function finishState(
   workDir: string,
@@ -103,7 +106,7 @@ export function finishState(
   return { indexName: `${register}.${state.changeFileSha256}` };
 }
 
-/** First line of a state file. One line per row follows, `[key, cell, …]`, in the order of keys. */
+/** The first line of a state file. Then each row is one line, `[key, cell, …]`, in the order of keys. */
 const headerSchema = z.object({
   register: z.string(),
   edition: z.number().int().positive(),
@@ -116,7 +119,7 @@ const headerSchema = z.object({
 });
 const rowSchema = z.tuple([z.string()], z.string());
 
-/** Makes a state durable in WORK_DIR under its change file's hash. The same state gives the same bytes. */
+/** Makes a state durable in WORK_DIR, under a name with its change file's hash. The same state gives the same bytes. */
 function writeState(workDir: string, register: RegisterName, state: SmallState): void {
   const { edition, changeFileSha256, parserVersion, columns, rows } = state;
   const lines = [...rows]
@@ -129,7 +132,7 @@ function writeState(workDir: string, register: RegisterName, state: SmallState):
   writeWhole(workDir, attempt, name, [`${JSON.stringify(header)}\n`, body]);
 }
 
-/** @throws CompareError `index_missing`, `index_damaged`: rebuild it */
+/** @throws CompareError `index_missing` or `index_damaged` when the state must be rebuilt */
 function readState(workDir: string, register: RegisterName, changeFileSha256: string): SmallState {
   const bytes = bytesOf(join(workDir, workFileName(register, changeFileSha256, 'rows')));
   const end = bytes.indexOf(0x0a) + 1;

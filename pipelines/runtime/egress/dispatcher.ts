@@ -12,10 +12,10 @@ import {
 } from './policy.ts';
 
 /**
- * Makes an undici dispatcher that checks every new connection: the port, an address in the URL (for which Node asks no lookup),
- * every address that a name has at this moment, and the address that it has connected to. A kept socket was checked when it
- * was made and cannot change its address. The environment's proxies are not used, redirects are not followed, and TLS is
- * verified whatever the environment says.
+ * Makes an undici dispatcher that checks every new connection. It checks the port, an address in the URL (which Node
+ * does not look up), every address that a name has now, and the address that the socket is connected to. A kept socket
+ * is not checked again, because its address cannot change. The dispatcher ignores the environment's proxies, follows no
+ * redirects, and verifies TLS whatever the environment says.
  */
 export function makeEgressDispatcher(
   policy: EgressPolicy,
@@ -46,7 +46,7 @@ function guardedConnector(
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 250,
     rejectUnauthorized: true,
-    // Made once, because reading some 150 authorities takes longer than a handshake.
+    // The context is made once, because reading some 150 certificate authorities takes longer than a handshake.
     secureContext: createSecureContext({
       minVersion: 'TLSv1.2',
       ...(policy.extraCaPem === undefined ? {} : { ca: [...rootCertificates, policy.extraCaPem] }),
@@ -76,7 +76,7 @@ function refusal(protocol: string, host: string, port: number, policy: EgressPol
   return null;
 }
 
-/** The look-up that node:net calls for names. With address racing it asks for the list, otherwise for one address. */
+/** Makes the look-up that node:net calls for names. With address racing it wants all addresses, otherwise one. */
 export function guardedLookup(policy: EgressPolicy, resolve: ResolveName): LookupFunction {
   return (host, options, callback) => {
     resolve(host.replace(/\.$/, '')).then(
@@ -85,7 +85,7 @@ export function guardedLookup(policy: EgressPolicy, resolve: ResolveName): Looku
           .map((address) => ({ address, family: isIP(address) }))
           .filter(({ family }) => !options.family || family === Number(String(options.family).replace('IPv', '')));
         if (addresses.length === 0) return callback(new EgressRefused('name_not_resolved'), '', 4);
-        // One forbidden address refuses the name, because racing might pick it.
+        // A name with one forbidden address is refused, because racing might pick that address.
         if (!found.every((address) => isAddressAllowed(address, policy))) {
           return callback(new EgressRefused('address_not_allowed'), '', 4);
         }

@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import type { TargetProblem } from './policy.ts';
 
-/** The guard refused a request. The message holds no address, so it may be logged and stored. */
+/** The error of a request that our checks refuse. Its message holds no address, so it may be logged and stored. */
 export class EgressRefused extends Error {
   override name = 'EgressRefused';
   readonly code = 'egress_refused';
@@ -13,7 +13,7 @@ export class EgressRefused extends Error {
   }
 }
 
-/** Why a request got no answer, as a class that a customer may see: it holds no address, port, or text of a system. */
+/** Why a request got no answer. A customer may see this class: it holds no address, no port and no system's text. */
 export type NetworkFailure =
   | TargetProblem
   | 'connect_timeout'
@@ -41,15 +41,15 @@ const untrusted = new Set([
   'PATH_LENGTH_EXCEEDED',
 ]);
 
-/** Finds the class of an error of undici, node:net, node:tls or node:dns. An unknown error counts as a lost connection. */
+/** Finds the class of an error of undici, node:net, node:tls or node:dns. Unknown errors count as lost connections. */
 export function networkFailure(error: unknown): NetworkFailure {
   if (error instanceof EgressRefused) return error.problem;
-  // Address racing reports the failure of every address. A refusal by the guard wins, otherwise the first is taken.
+  // Address racing reports an error for each address. A refusal by our own check is taken, otherwise the first error.
   if (error instanceof AggregateError && error.errors.length > 0) {
     return networkFailure(error.errors.find((each) => each instanceof EgressRefused) ?? error.errors[0]);
   }
   if (!(error instanceof Error)) return 'connection_lost';
-  // undici sets no code when the first line belongs to another protocol.
+  // undici's error has no code when the answer's first line belongs to another protocol.
   if (error instanceof errors.HTTPParserError) return 'answer_malformed';
   const code = String((error as Error & { code?: unknown }).code ?? '');
   const known = failureOfCode(code);

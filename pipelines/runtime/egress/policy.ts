@@ -2,28 +2,28 @@ import { promises as dns, Resolver } from 'node:dns';
 import { promisify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 
-/** Where outbound HTTP may go. Each process makes one from its configuration and passes it down. */
+/** Rules for where outbound HTTP may go. Each process makes its policy from its configuration and passes it down. */
 export interface EgressPolicy {
   /** Allows loopback and private addresses, any port and local names. Only tests and the demo set it. */
   allowPrivateTargets: boolean;
   /** PEM text of certificate authorities to trust besides the usual ones. */
   extraCaPem?: string;
-  /** Ports allowed while private targets are not. Left out: 443 and 8443, and 80 where http is allowed. */
+  /** Allowed ports where private targets are forbidden, by default 443 and 8443. `allowHttp` always allows port 80. */
   allowedPorts?: readonly number[];
-  /** Our own public base URLs. A target there would be a delivery loop. */
+  /** Our own public base URLs. A target at one of their hosts is refused, because it would make a delivery loop. */
   ownBaseUrls?: readonly string[];
-  /** Allows http: besides https:, for downloads of publications and never for webhooks. */
+  /** Allows http: as well as https:. It is set for downloads of publications and never for webhooks. */
   allowHttp?: boolean;
 }
 
 export interface EgressLimits {
-  /** DNS, TCP and TLS together. */
+  /** Limit of DNS, TCP and TLS together. */
   connectTimeoutMs: number;
-  /** From the written request to the end of the answer's headers. */
+  /** Limit of the time from the written request to the end of the answer's headers. */
   headersTimeoutMs: number;
-  /** Between two pieces of the answer's body. */
+  /** Limit of the time between two pieces of the answer's body. */
   bodyIdleTimeoutMs: number;
-  /** Sockets to one host at the same time. */
+  /** Largest number of sockets to one host at the same time. */
   connectionsPerOrigin: number;
   /** How long an unused socket is kept for the next request to the same host. */
   keepAliveMs: number;
@@ -31,7 +31,7 @@ export interface EgressLimits {
 
 const defaultWebhookPorts: readonly number[] = [443, 8443];
 
-/** Why a target is refused. The customer sees this class and never which address or port it was. */
+/** Why a target is refused. The customer sees this class, but never which address or port caused it. */
 export type TargetProblem =
   | 'malformed'
   | 'scheme'
@@ -48,16 +48,17 @@ export function isPortAllowed(port: number, policy: EgressPolicy): boolean {
   return (policy.allowedPorts ?? defaultWebhookPorts).includes(port);
 }
 
-/** Private addresses are allowed only where the policy says so; forbidden ones (metadata, multicast, tunnels) never are. */
+/** Private addresses need `allowPrivateTargets`. Forbidden ones (metadata, multicast, tunnels) are never allowed. */
 type AddressKind = 'public' | 'private' | 'forbidden';
 
 /**
- * Which kind of address a text is. A list of bad addresses is never complete, so this lists the good ones: IPv4 outside every
- * special range, and IPv6 inside 2000::/3 outside every special range. An IPv6 address that carries an IPv4 one by a known
- * embedding (mapped, NAT64's well-known prefix) is judged by that one; by any other embedding it is forbidden.
+ * Returns the kind of an address. A list of bad addresses is never complete, so this lists the good ones: IPv4 outside
+ * every special range, and IPv6 inside 2000::/3 and outside every special range. An IPv4-mapped address has the kind of
+ * its IPv4 address. One with NAT64's well-known prefix is public if its IPv4 address is. Other embeddings are
+ * forbidden.
  */
 function addressKind(text: string): AddressKind {
-  // Only link-local addresses have a zone id (fe80::1%eth0).
+  // Only link-local addresses have a zone id (fe80::1%eth0), and they are forbidden.
   if (text.includes('%') || !ipaddr.isValid(text)) return 'forbidden';
   const address = ipaddr.parse(text);
   return address.kind() === 'ipv4' ? kindOfIpv4(address as ipaddr.IPv4) : kindOfIpv6(address as ipaddr.IPv6);
@@ -77,14 +78,14 @@ function kindOfIpv4(address: ipaddr.IPv4): AddressKind {
 function kindOfIpv6(address: ipaddr.IPv6): AddressKind {
   if (address.isIPv4MappedAddress()) return kindOfIpv4(address.toIPv4Address());
   const parts = address.parts;
-  // On a network with IPv6 only, every IPv4 host answers under 64:ff9b::/96. The local NAT64 prefix is refused below.
+  // On IPv6-only networks every IPv4 host is reachable under 64:ff9b::/96. NAT64's local prefix is refused below.
   if (parts[0] === 0x64 && parts[1] === 0xff9b && parts.slice(2, 6).every((part) => part === 0)) {
     return kindOfIpv4(embeddedIpv4(parts)) === 'public' ? 'public' : 'forbidden';
   }
   const range: string = address.range();
   if (range === 'loopback' || range === 'uniqueLocal') return isAwsMetadata(parts) ? 'forbidden' : 'private';
   if (range !== 'unicast') return 'forbidden';
-  // ISATAP interface identifiers carry an IPv4 address inside any prefix.
+  // An ISATAP interface identifier embeds an IPv4 address, and it can follow any prefix.
   if ((parts[4] === 0 || parts[4] === 0x200) && parts[5] === 0x5efe) return 'forbidden';
   return (parts[0]! & 0xe000) === 0x2000 ? 'public' : 'forbidden';
 }
@@ -94,31 +95,31 @@ function embeddedIpv4(parts: readonly number[]): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 }
 
-/** fd00:ec2::254 is AWS's metadata service on IPv6. Its IPv4 address is link-local and so forbidden anyway. */
+/** fd00:ec2::254 is AWS's metadata service on IPv6. Its IPv4 address is link-local, which is forbidden anyway. */
 function isAwsMetadata(parts: readonly number[]): boolean {
   return parts[0] === 0xfd00 && parts[1] === 0xec2;
 }
 
-/** Resolves all addresses of a name, IPv4 and IPv6. Rejects or returns none when it does not exist. */
+/** Resolves with all IPv4 and IPv6 addresses of a name. Rejects or resolves with none when the name does not exist. */
 export type ResolveName = (host: string) => Promise<readonly string[]>;
 
 /**
- * Asks the name servers directly. getaddrinfo runs on four threads that it shares with all file work, so four names whose
- * servers do not answer would stop every delivery. It also reads the hosts file and search domains, which no public target
- * needs.
+ * Makes a resolver that asks the name servers directly. The system's getaddrinfo runs on four threads that it shares
+ * with all file work, so four names whose servers do not answer would stop every delivery. It also reads the hosts file
+ * and search domains, which no public target needs.
  */
 function makePublicResolver(): ResolveName {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const resolve4 = promisify(resolver.resolve4.bind(resolver)) as (host: string) => Promise<string[]>;
   const resolve6 = promisify(resolver.resolve6.bind(resolver)) as (host: string) => Promise<string[]>;
   return async (host) => {
-    // A name with addresses of one family answers "no data" for the other.
+    // For a name with addresses of only one family, the query for the other family fails with "no data".
     const answers = await Promise.allSettled([resolve4(host), resolve6(host)]);
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   };
 }
 
-/** Asks the system (hosts file, search domains), for development, where targets are localhost or private names. */
+/** Asks the system, which knows the hosts file and search domains. Development uses localhost and private names. */
 const resolveBySystem: ResolveName = async (host) => {
   const found = await dns.lookup(host, { all: true, verbatim: true });
   return found.map((entry) => entry.address);

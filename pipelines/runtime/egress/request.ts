@@ -6,12 +6,12 @@ import { EgressRefused, type NetworkFailure, networkFailure } from './failure.ts
 import type { EgressPolicy } from './policy.ts';
 import { checkTargetUrl } from './target.ts';
 
-/** An outbound request got no answer. The message holds only the failure's class. */
+/** The error of an outbound request that got no answer. Its message holds only the failure's class. */
 export class EgressFailed extends Error {
   override name = 'EgressFailed';
   readonly code = 'egress_failed';
   readonly failure: NetworkFailure;
-  /** Whether the same request may succeed later. A request that the guard refused cannot. */
+  /** Whether the same request may succeed later. A refused request cannot, except when its name was not resolved. */
   readonly retryable: boolean;
 
   constructor(failure: NetworkFailure, cause?: unknown) {
@@ -24,13 +24,13 @@ export class EgressFailed extends Error {
 export interface GuardedAnswer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** The caller must read it to its end or destroy it; otherwise its socket is lost. */
+  /** The caller must read the body to its end or destroy it. Otherwise the body's socket is lost. */
   body: Readable;
 }
 
 /**
- * Sends a request through the guard and leaves the answer's body to the caller as a stream, for downloads. A redirect is
- * returned as it is and never followed. The dispatcher and `signal` limit its time. @throws EgressFailed
+ * Checks the URL and sends a request, for downloads. The caller gets the answer's body as a stream. A redirect is
+ * returned as it is and never followed. The dispatcher's limits and `signal` limit the time. @throws EgressFailed
  */
 export async function guardedRequest(
   dispatcher: Dispatcher,
@@ -46,7 +46,7 @@ export async function guardedRequest(
       headers: options.headers ?? {},
       signal: options.signal ?? null,
     });
-    // Destroying a body early emits an error, which would end the process without a listener.
+    // A body that is destroyed early emits an error. Without this listener, the error would end the process.
     answer.body.on('error', () => {});
     return { status: answer.statusCode, headers: answer.headers, body: answer.body };
   } catch (error) {
@@ -60,8 +60,8 @@ export interface CappedBody {
 }
 
 /**
- * Reads at most `maxBytes` of a body, counted after decompression, then drops the rest together with its socket. It never
- * rejects: of a body that breaks off it returns what came before.
+ * Reads at most `maxBytes` of a body, counted after decompression, and then destroys the rest with its socket. It never
+ * rejects: when the body breaks off, it returns the bytes that came before.
  */
 export async function readCapped(
   source: Readable,
@@ -70,7 +70,7 @@ export async function readCapped(
 ): Promise<CappedBody> {
   const decoder = decoderOf(contentEncoding);
   const stream = decoder === null ? source : source.pipe(decoder);
-  // pipe() forwards no failure, so a broken connection would leave the decoder waiting for ever.
+  // pipe() does not forward errors. Without this, a broken connection would leave the decoder waiting for ever.
   if (decoder !== null) source.once('error', (error) => decoder.destroy(error));
   const pieces: Buffer[] = [];
   let room = maxBytes;
@@ -88,14 +88,14 @@ export async function readCapped(
   } catch {
     problem = 'broken';
   }
-  // Leaving the loop destroys only the decoder; the source holds the socket.
+  // Leaving the loop destroys only `stream`, which may be the decoder. The source holds the socket, so destroy it too.
   source.on('error', () => {});
   if (!source.destroyed && !source.readableEnded) source.destroy();
   return { body: Buffer.concat(pieces), problem };
 }
 
 function decoderOf(contentEncoding: string | string[] | undefined): Transform | null {
-  // Small chunks stop a decompression bomb near the cap.
+  // With small chunks, a decompression bomb is stopped soon after it exceeds the limit.
   const options = { chunkSize: 16_384 };
   switch (
     String(contentEncoding ?? '')
@@ -115,7 +115,7 @@ function decoderOf(contentEncoding: string | string[] | undefined): Transform | 
 }
 
 export interface ExchangeLimits {
-  /** The whole exchange: connect, request, headers and body. */
+  /** Limit of the whole exchange: connect, request, headers and body. */
   exchangeTimeoutMs: number;
   /** Limit of the answer's body, counted after decompression. */
   maxBodyBytes: number;
@@ -127,14 +127,14 @@ export type ExchangeResult =
       status: number;
       headers: IncomingHttpHeaders;
       body: Buffer;
-      /** Why the body was not read whole. The status stands all the same. */
+      /** Why the body was not read whole. The status is valid all the same. */
       bodyProblem: 'cut' | 'timeout' | 'broken' | null;
     }
   | { answered: false; failure: NetworkFailure };
 
 /**
- * Sends a request through the guard and reads its whole answer, for webhooks. It never throws for anything that the other side
- * does. Once the headers have arrived the status stands: endless, slow, broken and oversized bodies are cut.
+ * Sends a webhook's request and reads the answer. It never throws for anything that the other side does. The status
+ * counts once the headers have arrived; a body that is endless, slow, broken or too large is cut.
  */
 export async function exchange(
   dispatcher: Dispatcher,

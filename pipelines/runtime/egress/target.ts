@@ -7,12 +7,12 @@ export type TargetCheck = { ok: true; url: URL } | { ok: false; problem: TargetP
 export type TargetResolution = { ok: true; addresses: readonly string[] } | { ok: false; problem: TargetProblem };
 
 /**
- * Checks the text of a target without the network: scheme, form, userinfo, port, literal addresses in every spelling that
- * Node's URL accepts, local names, our own host. Callers check at creation and update, and again at each attempt.
+ * Checks the text of a target without the network: scheme, form, userinfo, port, literal addresses in every spelling
+ * that Node's URL accepts, local names, and our own host. Callers check at creation, at an update, and at each attempt.
  */
 export function checkTargetUrl(text: string, policy: EgressPolicy): TargetCheck {
-  // Node's URL drops tabs and line breaks, reads backslashes as slashes and adds missing slashes. A text that needs this is
-  // not what it seems, so it is refused.
+  // Node's URL drops tabs and line breaks, reads backslashes as slashes and adds missing slashes. A text that needs
+  // such repairs is not what it seems, so it is refused.
   if (text.length > maxUrlLength || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) {
     return { ok: false, problem: 'malformed' };
   }
@@ -28,7 +28,7 @@ export function checkTargetUrl(text: string, policy: EgressPolicy): TargetCheck 
   return problem === null ? { ok: true, url } : { ok: false, problem };
 }
 
-/** Resolves the target's name as a connection would. One forbidden address among several refuses the target. */
+/** Resolves the target's name as a connection would. If one of its addresses is forbidden, the target is refused. */
 export async function resolveTarget(url: URL, policy: EgressPolicy, resolve: ResolveName): Promise<TargetResolution> {
   const host = hostOf(url);
   const addresses = isIP(host) ? [host] : await resolve(host).catch(() => []);
@@ -57,7 +57,7 @@ function hostProblem(url: URL, policy: EgressPolicy): TargetProblem | null {
   return isOwnHost(url, policy) ? 'own_host' : null;
 }
 
-/** Names without a dot, of this host, or of a private zone never belong to a public host. */
+/** Whether a name cannot belong to a public host: it has no dot, means this host, or is in a private zone. */
 function isLocalName(host: string): boolean {
   if (!host.includes('.')) return true;
   return /\.(localhost|localdomain|internal|intranet|local|lan|home|corp|private|test|invalid|onion|arpa)$/.test(host);
@@ -67,7 +67,7 @@ function isOwnHost(url: URL, policy: EgressPolicy): boolean {
   return (policy.ownBaseUrls ?? []).some((base) => {
     const own = new URL(base);
     if (hostOf(own) !== hostOf(url)) return false;
-    // On a development machine every target is the loopback address, and only the port shows our own.
+    // On a development machine every target is at the loopback address. Only the port shows whether it is our own.
     return !policy.allowPrivateTargets || portOf(own) === portOf(url);
   });
 }

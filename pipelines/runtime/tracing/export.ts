@@ -27,11 +27,11 @@ import type { TracingConfiguration } from '../config.ts';
 import type { Logger } from '../log.ts';
 
 const limits = {
-  /** Spans that wait to be sent, some 20 MB. Further ones are dropped and counted in the log. */
+  /** Largest number of spans that wait to be sent, some 20 MB. Further spans are dropped and counted in the log. */
   maxQueueSize: 8_192,
   maxExportBatchSize: 512,
   scheduledDelayMillis: 2_000,
-  /** One export with its retries. */
+  /** Limit of one export with its retries. */
   exportTimeoutMillis: 10_000,
 };
 const spanLimits = {
@@ -47,8 +47,8 @@ const maxFlushMs = 1_000;
 const logEveryMs = 60_000;
 
 /**
- * Sets up OpenTelemetry for this process: spans go to a collector in batches, and no work waits for an export or fails by one.
- * Returns the stop.
+ * Sets up OpenTelemetry for this process. Spans go to a collector in batches. No work waits for an export, and a failed
+ * export fails no work. Returns a function that stops this.
  */
 export function exportTraces(
   process: string,
@@ -56,7 +56,7 @@ export function exportTraces(
   log: Logger,
 ): () => Promise<void> {
   const logLoss = makeLossLog(log);
-  // The library reports here what it drops and which of its variables it cannot read.
+  // The library reports here what it drops and which environment variables it cannot read.
   diag.setLogger(
     { error() {}, warn: (message) => logLoss({ library: message }), info() {}, debug() {}, verbose() {} },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
@@ -71,7 +71,7 @@ export function exportTraces(
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   trace.setGlobalTracerProvider(provider);
   return async () => {
-    // The exporter has logged a failed flush already.
+    // If the last flush fails, the exporter has already logged that.
     await Promise.race([provider.shutdown().catch(() => {}), sleep(maxFlushMs)]);
     for (const api of [trace, propagation, context, diag]) api.disable();
   };
@@ -122,14 +122,14 @@ function resourceOf(process: string) {
 
 type LossLog = (fields: { err?: Error | undefined; library?: string }, spans?: number) => void;
 
-/** Logs at most once in `logEveryMs` that spans were lost, with their number since the last line. */
+/** Returns a function that logs lost spans, at most once in `logEveryMs`, with their number since the last line. */
 function makeLossLog(log: Logger): LossLog {
   let loggedAt = Number.NEGATIVE_INFINITY;
   let lost = 0;
   return (fields, spans = 0) => {
     lost += spans;
     if (performance.now() - loggedAt < logEveryMs) return;
-    // An export may run within the context of some span, whose trace this line has nothing to do with.
+    // An export may run in the context of some span. This line has nothing to do with that span's trace.
     context.with(ROOT_CONTEXT, () =>
       log.warn({ ...fields, spans: lost }, 'traces do not arrive; the work goes on without them'),
     );

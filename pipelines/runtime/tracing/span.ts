@@ -9,14 +9,14 @@ import {
 } from '@opentelemetry/api';
 
 /*
- * Spans by OpenTelemetry's own API. Without a collector its no-op tracer runs and the SDK is not loaded (start.ts).
- * Attributes are ids of ours, counts, and names of routes, topics and error classes. They never hold a RUC, a person's name,
- * a token, a query, a body, or any other text of a caller, because whoever reads the traces sees them.
+ * Makes spans by OpenTelemetry's own API. Without a collector its no-op tracer runs, and the SDK is not loaded
+ * (start.ts). Attributes are our own ids, counts, and names of routes, topics and error classes. They never hold a RUC,
+ * a person's name, a token, a query, a body, or other text of a caller, because readers of the traces see them.
  */
 
 /**
- * Runs `work` in a span that ends with it. If it throws, the span gets the error's class, never its message, which may quote
- * a row or a request. @param parent by default the active span
+ * Runs `work` in a span, which ends with the work. If the work throws, the span gets the error's class and never its
+ * message, because a message may quote a row or a request. @param parent by default the context of the active span
  */
 export function inSpan<Result>(
   name: string,
@@ -24,7 +24,7 @@ export function inSpan<Result>(
   work: (span: Span) => Promise<Result>,
   parent: Context = context.active(),
 ): Promise<Result> {
-  // The tracer is not kept: a kept one would go on sending to a provider that was stopped, as tests do several times.
+  // Each call gets the tracer anew: a kept one would go on sending to a stopped provider, and tests stop several.
   return trace.getTracer('padron').startActiveSpan(name, options, parent, async (span) => {
     try {
       return await work(span);
@@ -38,8 +38,8 @@ export function inSpan<Result>(
 }
 
 /**
- * Runs work that several spans wait for. Its span is a child of the first of them and linked with the others from both sides,
- * so that a reader who looks at any of them finds what it waited for.
+ * Runs work that several spans wait for. The work's span is a child of the first of them, and it and the other spans
+ * have links to each other. So a reader of any of these spans finds what it waited for.
  */
 export function inSharedSpan<Result>(
   name: string,
@@ -48,7 +48,7 @@ export function inSharedSpan<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const spans = [...new Set(waiting)].filter((span) => span !== undefined);
-  // A recorded span is preferred: under one that is not recorded, the shared span would not be recorded either.
+  // A recorded span is preferred as the parent: under any other span, the shared span would not be recorded either.
   const first = spans.find((span) => span.isRecording()) ?? spans[0];
   const others = spans.filter((span) => span !== first && span.isRecording());
   return inSpan(
@@ -62,7 +62,7 @@ export function inSharedSpan<Result>(
   );
 }
 
-/** Marks a span as failed where nothing is thrown. @param errorClass a code or a class name, never a message */
+/** Marks a span as failed, also when nothing is thrown. @param errorClass a code or a class name, never a message */
 export function failSpan(span: Span, errorClass: string): void {
   span.setAttribute('error.type', errorClass).setStatus({ code: SpanStatusCode.ERROR });
 }
@@ -73,7 +73,7 @@ function classOf(error: unknown): string {
   return typeof code === 'string' ? code : error.name;
 }
 
-/** Joins a log line to the span that writes it. */
+/** Fields that connect a log line with the trace of the active span. */
 export function traceLogFields(): { trace_id?: string } {
   const span = trace.getActiveSpan();
   return span === undefined ? {} : { trace_id: span.spanContext().traceId };

@@ -2,8 +2,8 @@ import type { TracingConfiguration } from '../config.ts';
 import type { Logger } from '../log.ts';
 
 /**
- * Sends the spans of this process to the collector, if the configuration names one; only then the SDK is loaded. Returns the
- * stop, which comes last of all in a process: it sends the spans that still wait, for a bounded time.
+ * Sends the spans of this process to the collector, if the configuration names one. Only then the SDK is loaded.
+ * Returns the function that stops this. Call it last: it sends the spans that still wait, for a bounded time.
  */
 export async function startTracing(
   process: string,

@@ -12,17 +12,16 @@ export const jobSchema = z.object({
   partitions: z.number().int().positive(),
   changeFile: z.string(),
   sha256: z.string(),
-  /** Rows of the file according to the catalogue. */
+  /** Number of rows in the file according to the catalogue. */
   rows: z.number().int().nonnegative(),
   /** Blocks that Kafka acknowledged in an earlier run. They are counted but not sent again. */
   acknowledgedBlocks: z.number().int().nonnegative(),
-  /** A chunk is sent once it has this many rows or bytes. It may exceed them by one block of the file. */
+  /** A chunk is sent when it reaches this number of rows or bytes. It may exceed the limit by one block of the file. */
   rowsPerChunk: z.number().int().positive(),
   bytesPerChunk: z.number().int().positive(),
-  /** Headers that every record gets. */
   recordHeaders: z.record(z.string(), z.string()),
   requestTimeoutMs: z.number().int().positive(),
-  /** How often a chunk is sent, each time by a new producer, before the process gives up. */
+  /** How many times a chunk is sent, each time by a new Kafka producer, before the process gives up. */
   sendAttempts: z.number().int().positive(),
 });
 export type ProducerJob = z.infer<typeof jobSchema>;
@@ -53,7 +52,7 @@ export type ProducerMessage = z.infer<typeof messageSchema>;
 
 export const producerProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),
-  // Chunks of a few thousand rows need far less.
+  // Chunks of a few thousand rows need far less than this.
   maxHeapMb: 256,
   // The job contains everything, so the process gets no environment and no secrets.
   env: {},
@@ -62,8 +61,9 @@ export const producerProgram: JobProgram = {
 export type ProducerDone = Extract<ProducerMessage, { kind: 'done' }>;
 
 /**
- * Runs a producer job to its end, in a process of its own unless `run` runs it elsewhere. An aborted signal kills it.
- * @throws StreamError with the process's own code, or `producer_failed` when it ended without an answer
+ * Runs a producer job to its end. By default a process of its own runs the job; `run` can run it elsewhere. An aborted
+ * `signal` kills the process.
+ * @throws StreamError with the code that the process sent, or `producer_failed` if the process ended without an answer
  */
 export async function runProducer(
   job: ProducerJob,

@@ -8,11 +8,11 @@ import { KafkaChunkSender, StreamError } from '../kafka.ts';
 import { jobSchema, type ProducerJob, type ProducerMessage } from './job.ts';
 import { PreparedChunk, RecordCutter } from './records.ts';
 
-// The producer is a process of its own, so that encoding millions of records neither delays the worker's heartbeats nor
-// exceeds a memory limit.
+// The producer is a separate process, because encoding millions of records would delay the worker's heartbeats and
+// could exceed a memory limit.
 
 const progressMs = 1_000;
-/** CPU seconds of the process when it answered the last job. */
+/** CPU seconds that the process had used when it answered the previous job. */
 let cpuSecondsBefore = 0;
 
 function send(message: ProducerMessage): void {
@@ -48,7 +48,7 @@ async function produce(job: ProducerJob): Promise<void> {
   const kafka = makeKafka(job.brokers, 'padron-producer', makeLogger('producer', 'warn'));
   const sender = new KafkaChunkSender(kafka, { requestTimeoutMs: job.requestTimeoutMs });
   try {
-    // Check the file before the first record is sent: records in Kafka cannot be taken back.
+    // The file is checked before the first record is sent, because records in Kafka cannot be taken back.
     const found = await sha256OfFile(job.changeFile);
     if (found !== job.sha256) throw changed(`has hash ${found}, the edition was frozen with ${job.sha256}`);
     const file = await openChangeFile(job.changeFile);
@@ -84,7 +84,7 @@ function sendFailure(error: unknown): void {
   });
 }
 
-// The parent sends the next job only after it has this one's answer.
+// The parent sends the next job only after the answer to this job, so two jobs never run at once.
 const lines = createInterface({ input: process.stdin });
 lines.on('line', async (line) => {
   try {
@@ -93,10 +93,10 @@ lines.on('line', async (line) => {
     sendFailure(error);
   }
 });
-// The input ends when there are no more jobs, or when the parent died. Then nobody would record what is sent.
+// The input closes when there are no more jobs, or when the parent has died and nobody would record what is sent.
 lines.on('close', () => process.exit(0));
 
-/** Blocks of a change file: the bytes of `count` records each. */
+/** Blocks of a change file. Each block has the bytes of `count` records. */
 export type Blocks = AsyncIterable<{ bytes: Buffer; count: number }>;
 
 interface SendState {
@@ -111,9 +111,9 @@ interface Filled {
 }
 
 /**
- * Sends the blocks in order, one chunk at a time, and keeps `state` at what is acknowledged. Resolves with the rows by
- * partition. The next chunk is filled while the broker writes the last one. A death here loses nothing: the next run
- * sends again what was not acknowledged, and readers take repeats as one.
+ * Sends the blocks in order, one chunk at a time, and resolves with the number of rows per partition. `state` counts
+ * what Kafka has acknowledged. The next chunk is filled while the broker writes the previous one. If the process dies
+ * here, the next run sends the unacknowledged chunks again, and readers count a repeated record once.
  */
 async function sendBlocks(
   blocks: Blocks,
@@ -129,8 +129,8 @@ async function sendBlocks(
       state.rows += filled.chunk.rows;
       state.blocks += filled.blocks;
     });
-    // The promise is awaited in the next round or below. Until then an unhandled rejection would end the process
-    // silently.
+    // The promise is awaited in the next round or after the loop. Without this handler, a rejection before that would
+    // be unhandled and end the process silently.
     inFlight.catch(() => {});
   }
   await inFlight;
@@ -149,7 +149,7 @@ async function sendOne(sender: KafkaChunkSender, job: ProducerJob, chunk: Prepar
   }
 }
 
-/** Two chunks take turns. When the caller asks for the next one, the chunk before the last has been acknowledged. */
+/** Two chunks take turns: one is filled while the caller sends the other. */
 async function* chunks(
   blocks: Blocks,
   cutter: RecordCutter,

@@ -5,8 +5,8 @@ import { schemaHeader } from '../../changes/record.ts';
 import { BlockCursor, layoutOf } from '../../changes/record-bytes.ts';
 
 /**
- * Cuts the blocks of a change file into chunks for Kafka. A record's bytes stay as they are in the file, behind a
- * five-byte header. Its Kafka key, and so its partition, are the bytes of its key (a RUC, or a supplier's id).
+ * Cuts the blocks of a change file into chunks for Kafka. A record's bytes stay as they are and get a five-byte header
+ * in front. The record's key (a RUC or a supplier's id) is also its Kafka key, which decides the partition.
  */
 export class RecordCutter {
   readonly #record: BlockCursor;
@@ -15,7 +15,7 @@ export class RecordCutter {
   /** Records seen so far, by partition. */
   readonly rowsByPartition: number[];
 
-  /** `schema` is the file's own schema as parsed JSON, and `schemaId` its id in the registry. */
+  /** `schema` is the parsed JSON of the schema in the file. `schemaId` is the registry's id of this schema. */
   constructor(options: { schema: unknown; schemaId: number; edition: number; partitions: number }) {
     this.#header = schemaHeader(options.schemaId);
     this.#record = new BlockCursor(layoutOf(options.schema));
@@ -24,8 +24,8 @@ export class RecordCutter {
   }
 
   /**
-   * Adds one block of `count` records to the chunk. Without a chunk they are only counted.
-   * @throws UndecodableRecord when the block does not fit the schema, or belongs to another edition
+   * Adds one block of `count` records to the chunk. If `chunk` is null, the records are only counted.
+   * @throws UndecodableRecord if the block does not fit the schema or belongs to another edition
    */
   cut(bytes: Buffer, count: number, chunk: PreparedChunk | null): void {
     const record = this.#record;
@@ -42,20 +42,20 @@ export class RecordCutter {
   }
 }
 
-// The hash of Kafka's own Java client (murmur2, seed 0x9747b28c), so that any producer puts a RUC into the same
+// This is the hash of Kafka's own Java client (murmur2, seed 0x9747b28c), so every producer puts a RUC into the same
 // partition.
 const seed = 0x9747b28c;
 const multiplier = 0x5bd1e995;
 
 /**
- * Partition of the key in `bytes` from `start` to `end`. Never change this function: a RUC's records are in order only
- * within one partition. The number of partitions may grow only between editions.
+ * Returns the partition of the key in `bytes` from `start` to `end`. Never change this function: Kafka keeps a RUC's
+ * records in order only within one partition. The number of partitions may grow only between editions.
  */
 export function partitionOf(bytes: Uint8Array, start: number, end: number, partitions: number): number {
   return (murmur2(bytes, start, end) & 0x7fffffff) % partitions;
 }
 
-/** A signed 32-bit hash. */
+/** Returns the hash of bytes[start, end) as a signed 32-bit number. */
 export function murmur2(bytes: Uint8Array, start: number, end: number): number {
   let hash = seed ^ (end - start);
   let at = start;
@@ -77,15 +77,15 @@ export function murmur2(bytes: Uint8Array, start: number, end: number): number {
 /**
  * The records of one chunk by partition, already in Kafka's wire format (record batch version 2).
  *
- * Why: the client makes a 512-byte buffer and some twenty objects for every record that it encodes. That took 8 µs
- * each, the largest part of a first load. Here a record is written once, from the change file's bytes into its
- * partition's buffer. The client still does everything else: batch headers, checksums, sequence numbers, leaders,
- * retries.
+ * Why: the Kafka client makes a 512-byte buffer and some twenty objects for every record that it encodes. That took 8
+ * µs per record, the largest part of a first load. Here each record is copied once, from the change file's bytes into
+ * the buffer of its partition. The client still does everything else: batch headers, checksums, sequence numbers,
+ * leaders, retries.
  *
- * How: kafkajs 2.2.4 (pinned; no release since 2023) calls three methods of the message list that it gets: `find` (for
- * a message without a value), `reduce` (to group them by partition), and on each group `length` and `map` (for
- * timestamps, then for encoded records). `asMessages` implements these. The unit tests compare the bytes with the
- * client's own encoder, and the contract tests read them back.
+ * How: kafkajs 2.2.4 (pinned; no release since 2023) uses only a few members of the message list that it gets. It calls
+ * `find` to look for a message without a value and `reduce` to group the messages by partition. On each group it reads
+ * `length` and calls `map`, first for timestamps and then for encoded records. `asMessages` implements these members.
+ * The unit tests compare the bytes with the client's own encoder, and the contract tests read the records back.
  */
 export class PreparedChunk {
   readonly #partitions: PreparedPartition[];
@@ -97,20 +97,18 @@ export class PreparedChunk {
     this.#partitions = Array.from({ length: partitions }, () => new PreparedPartition(trailer, firstBytes));
   }
 
-  /** Bytes of all partitions together. No batch that the broker gets is larger. */
+  /** Bytes of all partitions together. No batch that is sent to the broker is larger. */
   get bytes(): number {
     return this.#partitions.reduce((sum, partition) => sum + partition.bytes, 0);
   }
 
-  /** Call it only after the chunk's send has ended, because a retry encodes the same bytes again. */
+  /** Empties the chunk. Call it only after the chunk's send has ended, because a retry encodes the same bytes again. */
   clear(): void {
     this.rows = 0;
     for (const partition of this.#partitions) partition.clear();
   }
 
-  /**
-   * Adds a record: key = bytes[keyStart, keyEnd), value = header followed by bytes[start, end).
-   */
+  /** Adds a record. Its key is bytes[keyStart, keyEnd), and its value is `header` followed by bytes[start, end). */
   add(
     partition: number,
     header: Uint8Array,
@@ -129,7 +127,7 @@ export class PreparedChunk {
     return this.#partitions[partition]!.written();
   }
 
-  /** The chunk in the form of the client's message list. */
+  /** Returns the chunk as the message list that the Kafka client expects. */
   asMessages(): Message[] {
     const filled = [...this.#partitions.entries()].filter(([, { length }]) => length > 0);
     const byPartition = Object.fromEntries(filled);
@@ -137,7 +135,7 @@ export class PreparedChunk {
   }
 }
 
-/** Headers of a Kafka record, which can be read without decoding key or value. */
+/** Headers of a Kafka record. A reader can use them without decoding the key or the value. */
 export type RecordHeaders = Readonly<Record<string, string>>;
 
 function encodeRecordHeaders(headers: RecordHeaders): Buffer {
@@ -151,14 +149,14 @@ function encodeRecordHeaders(headers: RecordHeaders): Buffer {
   return out.subarray(0, at);
 }
 
-/** The fields of the client's encoder that it reads after encoding. */
+/** The two fields of an encoded record that the Kafka client reads. */
 interface Encoded {
   buf: Buffer;
   buffer: Buffer;
 }
 const nothing: Encoded = { buf: Buffer.alloc(0), buffer: Buffer.alloc(0) };
 const probe = { key: Buffer.alloc(0), value: Buffer.alloc(0) };
-/** Bytes of a record besides key, value and headers: at most six numbers of five bytes. */
+/** Most bytes of a record besides key, value and headers. There are at most six numbers of five bytes. */
 const mostAround = 32;
 const mostPerLength = 5;
 
@@ -193,7 +191,7 @@ class PreparedPartition {
     this.#reserve(keyLength + valueLength + trailer.length + mostAround);
     const to = this.#bytes;
     const offsetDelta = this.length;
-    // A record is: attributes and timestamp delta (both 0), offset delta, key, value, headers.
+    // The fields of a record are attributes and timestamp delta (both 0), offset delta, key, value and headers.
     const texts = sizeOfLong(keyLength) + keyLength + sizeOfLong(valueLength) + valueLength;
     const size = 2 + sizeOfLong(offsetDelta) + texts + trailer.length;
     let at = writeLong(to, this.#at, size);
@@ -212,9 +210,9 @@ class PreparedPartition {
   }
 
   /**
-   * The client maps the list twice, which the type of the callback's result distinguishes. First it asks for
-   * timestamps: there are none, so all records get the time of sending. Then it asks for encoded records: the first
-   * holds all bytes.
+   * The client calls this method twice, and the callback's result type shows which call it is. The first call asks for
+   * timestamps and gets none, so all records get the time of sending. The second call asks for encoded records: the
+   * first element holds the bytes of all records, and the others are empty.
    */
   map(callback: (message: typeof probe, index: number) => unknown): unknown[] {
     if (typeof callback(probe, 0) !== 'object') return [];

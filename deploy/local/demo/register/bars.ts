@@ -5,26 +5,26 @@ import { isCompany } from '../../../../schemas/ruc.ts';
 import { hash, type Member, type Membership, membersOn, type Population } from './population.ts';
 
 /**
- * The state-procurement body's files. They hold history, with several rows per supplier, CRLF, Windows-1252 and no
- * quoting.
+ * The files of the state-procurement body. They are histories, so a supplier may have several rows. The lines end in
+ * CRLF, the encoding is Windows-1252, and nothing is quoted.
  */
 export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';
 
-// In 2022 the first had 8,661 rows of 6,219 suppliers. The two others are short.
+// In 2022 `sancionados` had 8,661 rows of 6,219 suppliers. The two other files are short.
 const sizes: Record<BarKind, { most: number; share: number; part: number; salt: number }> = {
   sancionados: { most: 6_219, share: 0.01, part: 2 / 3, salt: 400 },
   inhabilitaciones_judiciales: { most: 60, share: 0.002, part: 1 / 5, salt: 410 },
   inhabilitaciones_administrativas: { most: 40, share: 0.002, part: 1 / 7, salt: 420 },
 };
 
-/** The suppliers of a file. None ever leaves, because the files are histories. */
+/** The suppliers in a file. A supplier never leaves it, because the file is a history. */
 function suppliersOf(kind: BarKind, population: Population): Membership {
   const { most, share, part } = sizes[kind];
   const count = Math.min(most, Math.floor(population.rows * share));
   return { population, count, from: Math.floor(population.rows * part), entering: 1, leaving: 0, onePersonIn: 27 };
 }
 
-/** A company that has had a definitive bar since day 1. */
+/** The RUC of a company that is barred for good since day 1, or undefined when there is none. */
 export function barredForGood(population: Population): string | undefined {
   const companies = membersOn(suppliersOf('sancionados', population), 1).filter(({ ruc }) => isCompany(ruc));
   const sanctions = (index: number) => sanctionsOf(hash(index, sizes.sancionados.salt));
@@ -38,7 +38,7 @@ interface Sanction {
   number: string;
 }
 
-/** The file of a day. FECHA_CORTE is that day; it has one supplier and one later sanction more than the day before. */
+/** The file's content on a day, which is its FECHA_CORTE. Each later day adds one supplier and one sanction. */
 export function barText(kind: BarKind, population: Population, day: number, publishedAt: Date): Uint8Array {
   const cut = compact(publishedAt);
   const members = membersOn(suppliersOf(kind, population), day);
@@ -60,7 +60,7 @@ function sanctionsOf(luck: number): Sanction[] {
   });
 }
 
-/** The sanction that day 2 and each later day adds to one more supplier. It is the same on every day after. */
+/** From day 2 on, each day adds a sanction to one more supplier. The sanction stays the same on all later days. */
 function laterSanction(place: number): Sanction {
   const start = new Date(Date.UTC(2026, 9, 1 + (place % 28), 12));
   return { start, end: endOf(start, 1), number: `${5_000 + place}-2026` };
@@ -69,7 +69,7 @@ function laterSanction(place: number): Sanction {
 function endOf(start: Date, luck: number): Date | null {
   if (luck % 10 === 0) return null;
   const end = new Date(start);
-  // A bar that ends a day before its start was annulled and never in force.
+  // An end one day before the start means that the bar was annulled and was never in force.
   if (luck % 290 === 3) end.setUTCDate(end.getUTCDate() - 1);
   else end.setUTCMonth(end.getUTCMonth() + 3 + (luck % 45));
   return end;

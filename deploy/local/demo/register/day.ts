@@ -32,7 +32,6 @@ interface PublishedFile {
   fechaDato: string;
 }
 
-/** What the official site publishes on one day. */
 export interface PublishedDay {
   lastModified: Date;
   files: PublishedFile[];
@@ -49,9 +48,9 @@ export interface DayOptions {
   lastModified: Date;
   /** Null when no new month is published on this day. */
   month: Month | null;
-  /** The daily register's file, when it was written before. */
+  /** The daily register's file if it was written before. Without it a new file is written. */
   daily?: Publication;
-  /** The month's file, when it was written before. */
+  /** Path of the month's file if it was written before. Without it a new file is written. */
   monthly?: string;
 }
 

@@ -7,13 +7,13 @@ const header = listLayout.names.join('|');
 const longestName = 100;
 const dayMs = 86_400_000;
 
-/** In 2026 the agents' list has some 7,200 companies. For a small register it is 2 % of the taxpayers. */
+/** The list of retention agents: some 7,200 companies in 2026, or 2 % of the taxpayers of a small register. */
 export function agentsOf(population: Population): Membership {
   const count = Math.min(7_200, Math.floor(population.rows * 0.02));
   return { population, count, from: 0, entering: 5, leaving: 2, onePersonIn: null };
 }
 
-/** The list has 50,711 taxpayers, of which a fifth are natural persons. For a small register it is 5 % of them. */
+/** The list of good taxpayers: 50,711, a fifth of them natural persons, or 5 % of the taxpayers of a small register. */
 export function goodTaxpayersOf(population: Population): Membership {
   const count = Math.min(50_711, Math.floor(population.rows * 0.05));
   return { population, count, from: Math.floor(population.rows / 3), entering: 4, leaving: 3, onePersonIn: 27 };
@@ -22,8 +22,8 @@ export function goodTaxpayersOf(population: Population): Membership {
 export type ListKind = 'agentes_retencion' | 'buenos_contribuyentes';
 
 /**
- * One of SUNAT's lists as published: in Windows-1252, with four cells that a pipe closes, records that end in a bare
- * CR, and quotes that belong to the names. Later additions stand before an alphabetical block.
+ * One of SUNAT's lists as published, in Windows-1252. Each record has four cells that each end with a pipe, and ends in
+ * a bare CR. Quotes belong to the names. Later members stand first, then the others in alphabetical order.
  */
 export function listText(kind: ListKind, membership: Membership, day: number, publishedAt: Date): Uint8Array {
   const members = membersOn(membership, day);
@@ -35,7 +35,7 @@ export function listText(kind: ListKind, membership: Membership, day: number, pu
 
 function recordOf(kind: ListKind, member: Member, day: number, publishedAt: Date): string {
   const luck = hash(member.index, 300);
-  // The start of a new member may lie after the publication that first names it.
+  // A new member's start date may be later than the publication that first names the member.
   const start = new Date(
     member.since > 1
       ? publishedAt.getTime() - (day - member.since - 3) * dayMs
@@ -46,8 +46,7 @@ function recordOf(kind: ListKind, member: Member, day: number, publishedAt: Date
   return cells.map((cell) => `${cell}|`).join('');
 }
 
-// The lists have names in quotes, names with a quote that nothing closes, names with a dash of Windows-1252, and cut
-// names.
+// The real lists have names in quotes, names with an unclosed quote, names with a Windows-1252 dash, and cut names.
 function nameOf({ name, index }: Member): string {
   const luck = hash(index, 301) % 40;
   const written = luck === 0 ? `"${name}"` : luck === 1 ? `"${name}` : luck === 2 ? `${name} – SUC. PERÚ` : name;
@@ -61,7 +60,7 @@ function resolutionOf(kind: ListKind, luck: number, year: string): string {
   return luck % 3 === 0 ? `RS R.S. ${number}-${year}` : `RS R.S.${number}-${year}`;
 }
 
-// The pages name the day of publication beside a file as the official ones do (dd/mm/yyyy).
+// Like the official pages, these pages name the day of publication (dd/mm/yyyy) beside the file.
 const titles = {
   agentes_retencion: 'Padrón de Agentes de Retención del IGV',
   buenos_contribuyentes: 'Padrón de Buenos Contribuyentes',

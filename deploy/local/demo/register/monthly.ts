@@ -11,7 +11,7 @@ const writings = [
 ] as const;
 
 const missing = 'NO DISPONIBLE';
-// The real file has 13.3 of 18.34 million taxpayers.
+// The real file has 13.3 million of the 18.34 million taxpayers.
 const coverage = 0.725;
 const rowsPerPiece = 8_192;
 
@@ -38,20 +38,20 @@ const billing = ['MANUAL', 'COMPUTARIZADO', 'MANUAL/COMPUTARIZADO', missing] as 
 const trade = ['SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'IMPORTADOR/EXPORTADOR', 'IMPORTADOR'] as const;
 
 /**
- * A month of the open-data file. Month 1 is the first; each later one changes some `changed` rows of the one before.
+ * One month of the open-data file, numbered from 1. Each later month changes about `changed` rows of the one before.
  */
 export interface Month {
   number: number;
   /** As AAAAMM. */
   period: string;
-  /** Day of the population whose taxpayers it covers. */
+  /** The file covers the taxpayers of this day of the population. */
   day: number;
   changed: number;
 }
 
 /**
- * The cells of a taxpayer in the month's file, from the RUC on, without the period; null when the file does not have
- * him. That means nothing, because the file covers only a part of the taxpayers.
+ * The cells of a taxpayer's row in the month's file, all but the period. Null when the file does not have the taxpayer,
+ * which is normal because it covers only a part of them.
  */
 export function monthlyCells(population: Population, index: number, month: Month): string[] | null {
   const luck = hash(index, population.seed + 500);
@@ -80,7 +80,7 @@ export function monthlyCells(population: Population, index: number, month: Month
   ];
 }
 
-/** How often the values of a row have moved since the first month. */
+/** How many times the row has changed since the first month. */
 function movesUntil(population: Population, index: number, { number, changed }: Month): number {
   let moves = 0;
   for (let past = 2; past <= number; past += 1) {
