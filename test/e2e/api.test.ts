@@ -122,6 +122,8 @@ function steady(answer: unknown): unknown {
   return JSON.parse(
     text
       .replace(/"(wh|re|ping)_[0-9a-f]{32}"/g, `"$1_${id}"`)
+      // A warning about a bar names today, so the document would differ each day.
+      .replace(/\bhoy, [0-9]{4}-[0-9]{2}-[0-9]{2}:/g, 'hoy, 2026-11-28:')
       .replace(/"en_[0-9]{6}_[\w-]{22}"/g, '"en_261126_AAECAwQFBgcICQoLDA0ODw"'),
   );
 }
