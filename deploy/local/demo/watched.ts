@@ -14,11 +14,6 @@ const eventOfColumn = [
   { column: 'nombre', evento: 'ruc.nombre_cambiado' },
 ] as const;
 
-/** The companies whose expected event comes from the daily register, and the companies without an expected event. */
-export function watchedInDailyRegister(watched: readonly Watched[]): Watched[] {
-  return watched.filter(({ expected }) => expected === null || !expected.campo.startsWith('es_'));
-}
-
 /** The changes of day 2 from which the watched companies are chosen. */
 interface Choice {
   /** Changes of the daily register. */

@@ -81,20 +81,6 @@ export interface RowBatch {
 /** Bytes that must be readable after the last line of `scanRows` and after the row of `hashOfRow`. */
 export const slackBytes = 16;
 
-export function makeBatch(maxRows: number): RowBatch {
-  return {
-    keys: new Uint32Array(maxRows),
-    starts: new Int32Array(maxRows),
-    ends: new Int32Array(maxRows),
-    hash1: new Int32Array(maxRows),
-    hash2: new Int32Array(maxRows),
-    count: 0,
-    emptyNames: 0,
-    repairable: new Int32Array(maxRows),
-    repairables: 0,
-  };
-}
-
 const multiplier1 = 0x9e3779b1 | 0;
 const multiplier2 = 0x85ebca77 | 0;
 

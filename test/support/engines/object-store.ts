@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { waitUntil } from '../../../deploy/local/demo/output.ts';
-import { rcloneExecutable } from '../../../deploy/local/test-programs.ts';
+import { rcloneExecutable } from './programs.ts';
 
 /** A real S3 server over a temporary folder. Its credentials are set in the environment, as in production. */
 export interface ObjectStore {

@@ -1,8 +1,8 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, type WorkflowBundle } from '@temporalio/worker';
 import { pino } from 'pino';
-import { temporalTestServerExecutable } from '../../../deploy/local/test-programs.ts';
 import { bundleWorkflows } from '../../../workflows/bundle.ts';
+import { temporalTestServerExecutable } from './programs.ts';
 
 let isInstalled = false;
 let bundle: Promise<WorkflowBundle> | undefined;

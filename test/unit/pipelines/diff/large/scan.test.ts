@@ -4,8 +4,8 @@ import {
   blankControlBytes,
   cellEnds,
   hashOfRow,
-  makeBatch,
   problemOfLine,
+  type RowBatch,
   scanRows,
   slackBytes,
 } from '../../../../../pipelines/diff/large/scan.ts';
@@ -13,6 +13,20 @@ import { keyAt, noKey, rucOfKey } from '../../../../../pipelines/registers/ruc-k
 import { decodeWindows1252, encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+
+function makeBatch(maxRows: number): RowBatch {
+  return {
+    keys: new Uint32Array(maxRows),
+    starts: new Int32Array(maxRows),
+    ends: new Int32Array(maxRows),
+    hash1: new Int32Array(maxRows),
+    hash2: new Int32Array(maxRows),
+    count: 0,
+    emptyNames: 0,
+    repairable: new Int32Array(maxRows),
+    repairables: 0,
+  };
+}
 
 const seed = { first: 12, second: 34 };
 const bytesOf = (line: string) => Uint8Array.from(line, (character) => character.charCodeAt(0) & 0xff);

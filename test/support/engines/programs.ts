@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { readLocalConfig } from './config.ts';
+import { readLocalConfig } from '../../../deploy/local/config.ts';
 import {
   fetchArtifacts,
   fetchOnce,
@@ -12,7 +12,7 @@ import {
   resolveJava,
   temporalTestServerMinimumJava,
   temporalTestServerVersion,
-} from './fetch.ts';
+} from '../../../deploy/local/fetch.ts';
 
 /** Path of rclone. Tests of the archive on S3 use its `serve s3`, which serves a folder by the S3 protocol. */
 export async function rcloneExecutable(): Promise<string> {
