@@ -1,4 +1,3 @@
-import type { Pool } from '../pipelines/runtime/postgres.ts';
 import { hasLists } from '../pipelines/watch/lists.ts';
 import {
   type Caller,
@@ -8,17 +7,13 @@ import {
   planRanks,
   requirePlan,
 } from './accounts/callers.ts';
+import type { ApiDependencies } from './dependencies.ts';
 import { accountSubject, addressSubject } from './metering/minute-limits.ts';
 import type { Access } from './operations.ts';
 import { fieldProblem } from './problems.ts';
 import type { ApiMiddleware } from './request.ts';
 
-export interface AccessDependencies {
-  identify: Identify;
-  identifyReader: IdentifyReader;
-  pool: Pool;
-  sandboxToken: string;
-}
+export type AccessDependencies = Pick<ApiDependencies, 'identify' | 'identifyReader' | 'pool' | 'sandboxToken'>;
 
 /** The first middleware of every operation. It checks token, minute limit and plan before any input is read. */
 export function makeAccess(dependencies: AccessDependencies): Readonly<Record<Access, ApiMiddleware>> {

@@ -4,8 +4,8 @@ import Koa from 'koa';
 import { Histogram, type Registry } from 'prom-client';
 import { describeError, type Logger } from '../pipelines/runtime/log.ts';
 import { failSpan, inSpan } from '../pipelines/runtime/tracing/span.ts';
+import type { ApiDependencies } from './dependencies.ts';
 import { countRequest, makeRefusalCounter } from './metering/middleware.ts';
-import type { MinuteLimits } from './metering/minute-limits.ts';
 import {
   ApiProblem,
   isUnavailable,
@@ -75,16 +75,10 @@ function describe(span: Span, context: ApiContext, route: string, problem: ApiPr
 const noRoute = 'none';
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']);
 
-export interface KoaAppDependencies {
-  log: Logger;
-  requestLog: Logger;
-  metrics: Registry;
-  /** Address before `/errores/…` in links to the pages that explain problems. Empty for links to this server. */
-  baseUrl: string;
-  minuteLimits: MinuteLimits;
-  /** Number of our own proxies in front of this process. Each proxy adds its caller's address to X-Forwarded-For. */
-  proxyHops: number;
-}
+type KoaAppDependencies = Pick<
+  ApiDependencies,
+  'log' | 'requestLog' | 'metrics' | 'baseUrl' | 'minuteLimits' | 'proxyHops'
+>;
 
 /** Makes the app from the routes. Adds what all routes share: request id, problems, one record per request. */
 export function makeKoaApp(router: ApiRouter, dependencies: KoaAppDependencies): Koa<RequestState> {

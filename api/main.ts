@@ -22,6 +22,7 @@ import { shippedCalendar } from './calendar/data/shipped.ts';
 import { makeCalendarSource, readAdditions } from './calendar/store.ts';
 import { makeCatalogue, makePastEditions } from './catalogue.ts';
 import { apiConfiguration } from './config.ts';
+import type { ApiDependencies } from './dependencies.ts';
 import { EventStreams } from './event-stream/streams.ts';
 import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
@@ -35,7 +36,6 @@ import { makeTaxpayers } from './queries/look-up.ts';
 import { makeUnknownUbigeoCounter } from './queries/record.ts';
 import { makeFindRecordOnDay } from './queries/record-on-day.ts';
 import { makeRegisterChanges } from './queries/register-changes.ts';
-import type { WebhookDependencies } from './routes/webhooks.ts';
 import { makeFindCompanies } from './search/find-companies.ts';
 import { makePositions } from './search/rank.ts';
 import { makeNameStore, makeRequireNames } from './search/store.ts';
@@ -176,7 +176,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
 });
 
 // The client connects at its first use, so that the API starts and answers look-ups while Temporal is down.
-function makeWakeOne(lifecycle: Lifecycle): WebhookDependencies['wake'] {
+function makeWakeOne(lifecycle: Lifecycle): ApiDependencies['wake'] {
   if (config.TEMPORAL_ADDRESS === undefined) return async () => {};
   const connection = Connection.lazy({ address: config.TEMPORAL_ADDRESS });
   lifecycle.onStop('temporal', () => connection.close());
@@ -190,7 +190,7 @@ function makeWakeOne(lifecycle: Lifecycle): WebhookDependencies['wake'] {
     );
 }
 
-function makeCheckTarget(): WebhookDependencies['checkTarget'] {
+function makeCheckTarget(): ApiDependencies['checkTarget'] {
   const policy = webhookEgressPolicy(config);
   const resolve = resolverFor(policy);
   return async (text) => {

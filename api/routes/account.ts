@@ -1,8 +1,8 @@
-import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { maxBatchRucs } from '../../schemas/http/batch.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { readAccount } from '../accounts/accounts.ts';
-import { type Catalogue, registerMeta } from '../catalogue.ts';
+import { registerMeta } from '../catalogue.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { readUse } from '../metering/ledger.ts';
 import { monthOf } from '../metering/minute-limits.ts';
 import { notFound } from '../problems.ts';
@@ -11,13 +11,7 @@ import type { Handlers } from '../router.ts';
 import { maxLists, maxWatchedRucs } from './lists.ts';
 import { maxWebhooks } from './webhooks.ts';
 
-export interface AccountDependencies {
-  catalogue: Catalogue;
-  pool: Pool;
-  now(): Date;
-}
-
-export function makeAccountHandlers({ catalogue, pool, now }: AccountDependencies): Handlers<'verCuenta'> {
+export function makeAccountHandlers({ catalogue, pool, now }: ApiDependencies) {
   return {
     async verCuenta(_, context) {
       const caller = callerOf(context);
@@ -50,5 +44,5 @@ export function makeAccountHandlers({ catalogue, pool, now }: AccountDependencie
       };
       return { data, meta };
     },
-  };
+  } satisfies Partial<Handlers>;
 }

@@ -1,34 +1,22 @@
-import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { inTransaction } from '../../pipelines/runtime/postgres.ts';
 import { type BatchMeta, batchRequest, maxBatchRucs } from '../../schemas/http/batch.ts';
 import { successBody } from '../answers.ts';
-import type { Catalogue } from '../catalogue.ts';
 import { requireContract } from '../checks.ts';
-import { type IdempotentAnswers, type Run, RunLost, readIdempotencyKey } from '../idempotency/answers.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { type Run, RunLost, readIdempotencyKey } from '../idempotency/answers.ts';
 import { chargeInTransaction } from '../metering/meter.ts';
 import { reserve } from '../metering/middleware.ts';
-import type { Meter } from '../metering/types.ts';
 import { ApiProblem, registerNotLoaded } from '../problems.ts';
-import type { RecordAnswers } from '../queries/audit.ts';
 import { type BatchPlan, batchEntries, planBatch } from '../queries/batch-entries.ts';
-import type { FindRecord } from '../queries/current-rows.ts';
 import { recordSourcesOf } from '../queries/record.ts';
 import { type ApiContext, callerOf, parseBody } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import { auditAnswer } from './taxpayer.ts';
 
-export interface BatchDependencies {
-  pool: Pool;
-  catalogue: Catalogue;
-  findRecord: FindRecord;
-  recordAnswers: RecordAnswers;
-  meter: Meter;
-  idempotentAnswers: IdempotentAnswers;
-}
-
 /**
  * Answers up to 100 records in one call. A repeat with the same Idempotency-Key gets the same answer free of charge.
  */
-export function makeBatchHandlers(dependencies: BatchDependencies): Handlers<'consultarLote'> {
+export function makeBatchHandlers(dependencies: ApiDependencies) {
   return {
     async consultarLote(_, context) {
       const key = readIdempotencyKey(context.req.headersDistinct['idempotency-key']);
@@ -37,7 +25,7 @@ export function makeBatchHandlers(dependencies: BatchDependencies): Handlers<'co
       const plan = planBatch(rucs, callerOf(context).contract !== null);
       return key === null ? answerNew(context, plan, dependencies) : answerOnce(context, plan, key, dependencies);
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 /** Runs before the schema, because checking tens of thousands of wrong entries costs more than a look-up. */
@@ -52,7 +40,7 @@ async function answerOnce(
   context: ApiContext,
   plan: BatchPlan,
   key: string,
-  dependencies: BatchDependencies,
+  dependencies: ApiDependencies,
 ): Promise<string> {
   const { idempotentAnswers, recordAnswers } = dependencies;
   const caller = callerOf(context);
@@ -88,7 +76,7 @@ function stillRunning(): ApiProblem {
 async function answerNew(
   context: ApiContext,
   plan: BatchPlan,
-  { pool, idempotentAnswers, ...dependencies }: BatchDependencies,
+  { pool, idempotentAnswers, ...dependencies }: ApiDependencies,
   run?: Run,
 ): Promise<string> {
   const reservation = await reserve(context, dependencies.meter, plan.wanted.length);
@@ -109,7 +97,7 @@ async function answerNew(
 
 async function lookUp(
   plan: BatchPlan,
-  { catalogue, findRecord }: Pick<BatchDependencies, 'catalogue' | 'findRecord'>,
+  { catalogue, findRecord }: Pick<ApiDependencies, 'catalogue' | 'findRecord'>,
 ): Promise<{ body: string; charge: number }> {
   // Take the snapshot before the look-ups, never after them. Then no record is older than the date in `meta`, and a
   // newer record states its own date.

@@ -1,23 +1,17 @@
-import type { calendarOperations } from '../../schemas/http/calendar.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { forAMinute, sendCached } from '../answers.ts';
 import { dueDatesFeed, holidaysFeed } from '../calendar/feeds.ts';
 import { type CurrentCalendar, makeKeptTexts } from '../calendar/store.ts';
 import type { Answered } from '../calendar/types.ts';
 import { requireDay, requireDigit, requireYear } from '../checks.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { ApiProblem } from '../problems.ts';
 import type { Handlers } from '../router.ts';
-
-export interface CalendarDependencies {
-  /** Returns the current calendar. It is called once per answer, so that data and version belong to the same moment. */
-  calendar: () => CurrentCalendar;
-  now: () => Date;
-}
 
 const feedType = 'text/calendar; charset=utf-8';
 
 /** Handlers for holidays, business days, deadlines and due dates. None of them asks a database. */
-export function makeCalendarHandlers(dependencies: CalendarDependencies): Handlers<keyof typeof calendarOperations> {
+export function makeCalendarHandlers(dependencies: Pick<ApiDependencies, 'calendar' | 'now'>) {
   const kept = makeKeptTexts();
   const answer = <Body extends object>(ask: (moment: Moment) => Answered<Body>) => {
     const moment = momentOf(dependencies);
@@ -63,7 +57,7 @@ export function makeCalendarHandlers(dependencies: CalendarDependencies): Handle
       });
       sendCached(context, forAMinute, tag, feedType, feed);
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 interface Moment extends CurrentCalendar {
@@ -75,7 +69,7 @@ interface Moment extends CurrentCalendar {
  * Reads the calendar and the date once per answer, so that all parts of the answer agree when midnight in Lima passes
  * or a new decree is loaded meanwhile.
  */
-function momentOf({ calendar, now }: CalendarDependencies): Moment {
+function momentOf({ calendar, now }: Pick<ApiDependencies, 'calendar' | 'now'>): Moment {
   const current = calendar();
   const today = limaDay(now());
   return { ...current, today, tag: `${current.version}-${today}` };

@@ -16,22 +16,18 @@ import {
 import { type NotResent, resendDelivery } from '../../pipelines/webhooks/resend.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { registerMeta } from '../catalogue.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { instantAfter, instantFrom, pageOf, readCursor } from '../input.ts';
 import { operations } from '../operations.ts';
 import { ApiProblem, fieldProblem, notFound } from '../problems.ts';
 import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
-import { requireId, requireWebhook, type WebhookDependencies } from './webhooks.ts';
+import { requireId, requireWebhook } from './webhooks.ts';
 
 /** Largest number of a delivery's last attempts that are shown. A schedule and some resends make fewer. */
 const maxShownAttempts = 200;
 
-type DeliveryDependencies = Pick<WebhookDependencies, 'catalogue' | 'pool' | 'wake'>;
-
-export function makeDeliveryHandlers(
-  dependencies: DeliveryDependencies,
-): Handlers<'verEntregas' | 'verEntrega' | 'reenviarEntrega'> {
-  const { catalogue, pool, wake } = dependencies;
+export function makeDeliveryHandlers({ catalogue, pool, wake }: ApiDependencies) {
   return {
     async verEntregas({ params, query }, context) {
       const { estado, desde, hasta, limite, cursor } = query;
@@ -66,7 +62,7 @@ export function makeDeliveryHandlers(
       if (resent.estado === 'pendiente') await wake(resent.webhookId);
       return { data: { id, estado: resent.estado }, meta };
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 function shownDelivery(delivery: LoggedDelivery) {
@@ -119,10 +115,7 @@ const what = 'La recuperación';
  * Handlers of recoveries. A recovery counts the deliveries that a webhook missed and then sends them again in chunks
  * (pipelines/webhooks/recoveries.ts).
  */
-export function makeRecoveryHandlers({
-  catalogue,
-  pool,
-}: DeliveryDependencies): Handlers<'crearRecuperacion' | 'verRecuperacion' | 'cancelarRecuperacion'> {
+export function makeRecoveryHandlers({ catalogue, pool }: ApiDependencies) {
   return {
     async crearRecuperacion({ params, body: { desde, hasta, estados, simular } }, context) {
       const webhook = await requireWebhook(pool, context, params.webhook);
@@ -151,7 +144,7 @@ export function makeRecoveryHandlers({
       const webhook = await requireWebhook(pool, context, params.webhook);
       if (!(await cancelRecovery(pool, webhook.id, requireId(params.recuperacion, what)))) throw notFound(what);
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 function shownRecovery(recovery: Recovery) {

@@ -3,19 +3,12 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type ProblemCode, problems } from '../../schemas/http/problem.ts';
 import { sendCached } from '../answers.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { makeDocument } from '../openapi/document.ts';
 import { documentationPage, documentationStart, problemIndexPage, problemPage } from '../openapi/pages.ts';
 import { readExamples } from '../openapi/texts.ts';
 import { notFound } from '../problems.ts';
 import { type ApiContext, type ApiRouter, refuseQuery } from '../request.ts';
-
-interface DocumentationDependencies {
-  /**
-   * The URL where callers reach this API, without a slash at its end. When it is empty, the API is at the address from
-   * which the document was read.
-   */
-  baseUrl: string;
-}
 
 const htmlType = 'text/html; charset=utf-8';
 
@@ -23,7 +16,7 @@ const htmlType = 'text/html; charset=utf-8';
  * Mounts the API's description for programs and people, and a page per error code. These paths are public: they need no
  * token and are not counted.
  */
-export function mountDocumentation(router: ApiRouter, { baseUrl }: DocumentationDependencies): void {
+export function mountDocumentation(router: ApiRouter, { baseUrl }: ApiDependencies): void {
   const serve = (path: string, type: string, make: () => string) => router.get(path, makeServe(type, make, baseUrl));
 
   serve('/openapi.json', 'application/json', () => JSON.stringify(makeDocument(baseUrl, readExamples())));

@@ -3,23 +3,16 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type EventFilter, lastPosition, pageEvents, pagePayloads } from '../../pipelines/watch/history.ts';
 import { oldestCursor } from '../../pipelines/webhooks/retention.ts';
 import { type EventPayload, type EventsQuery, streamHeaders } from '../../schemas/http/events.ts';
-import { type Catalogue, registerMeta } from '../catalogue.ts';
+import { registerMeta } from '../catalogue.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { feed } from '../event-stream/feed.ts';
-import type { EventStreams } from '../event-stream/streams.ts';
 import { dayOf, instantAfter, instantFrom, notOfThisList, readCursor, writeCursor } from '../input.ts';
 import { ApiProblem, fieldProblem } from '../problems.ts';
 import { type ApiContext, callerOf, parseInput } from '../request.ts';
 import type { Handlers } from '../router.ts';
 
-export interface EventDependencies {
-  catalogue: Catalogue;
-  pool: Pool;
-  streams: EventStreams;
-}
-
 /** The account's events, oldest first: as pages, and as a stream of Server-Sent Events. */
-export function makeEventHandlers(dependencies: EventDependencies): Handlers<'verEventos' | 'seguirEventos'> {
-  const { catalogue, pool, streams } = dependencies;
+export function makeEventHandlers({ catalogue, pool, streams }: ApiDependencies) {
   return {
     async verEventos({ query }, context) {
       const { accountId } = callerOf(context);
@@ -72,7 +65,7 @@ export function makeEventHandlers(dependencies: EventDependencies): Handlers<'ve
       });
       context.body = Readable.from(feed(source, start, { ...stream, limits: streams.limits }));
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 /**

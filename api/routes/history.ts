@@ -1,22 +1,14 @@
 import { padronReducido } from '../../schemas/registers.ts';
 import { requireRuc } from '../checks.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { readCursor, writeCursor } from '../input.ts';
 import { charge, reserve } from '../metering/middleware.ts';
-import type { Meter } from '../metering/types.ts';
-import type { RecordAnswers } from '../queries/audit.ts';
-import type { FindHistory, HistoryPlace } from '../queries/history.ts';
+import type { HistoryPlace } from '../queries/history.ts';
 import type { Handlers } from '../router.ts';
 import { auditAnswer, notInRegister, requireReadable } from './taxpayer.ts';
 
-export interface HistoryDependencies {
-  meter: Meter;
-  findHistory: FindHistory;
-  recordAnswers: RecordAnswers;
-}
-
 /** Handler of a taxpayer's history, which lists what each edition of each register changed, newest first. */
-export function makeHistoryHandlers(dependencies: HistoryDependencies): Handlers<'verHistorial'> {
-  const { meter, findHistory, recordAnswers } = dependencies;
+export function makeHistoryHandlers({ meter, findHistory, recordAnswers }: ApiDependencies) {
   return {
     async verHistorial({ params, query: { limite, cursor } }, context) {
       const after = readPlace(cursor);
@@ -37,7 +29,7 @@ export function makeHistoryHandlers(dependencies: HistoryDependencies): Handlers
       const answer = { data: found.entries, meta };
       return isPerson ? answer : { ...answer, tag, lastModified };
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 function writePlace({ day, register, edition, entry }: HistoryPlace): string {

@@ -13,8 +13,9 @@ import {
 } from '../../pipelines/watch/lists.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { padronReducido } from '../../schemas/registers.ts';
-import { type Catalogue, registerMeta } from '../catalogue.ts';
+import { registerMeta } from '../catalogue.ts';
 import { refusalOfMember, requireCompany } from '../checks.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { pageOf, readCursor } from '../input.ts';
 import { operations } from '../operations.ts';
 import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts';
@@ -26,16 +27,8 @@ import type { Handlers } from '../router.ts';
 export const maxLists = 1_000;
 export const maxWatchedRucs = 100_000;
 
-export interface ListDependencies {
-  catalogue: Catalogue;
-  pool: Pool;
-  taxpayers: Taxpayers;
-}
-
-type ListOperation = 'crearLista' | 'verListas' | 'verLista' | 'cambiarLista' | 'borrarLista';
-
 /** Handlers of the watch lists of the caller's account. A list of another account counts as not found. */
-export function makeListHandlers({ catalogue, pool }: ListDependencies): Handlers<ListOperation> {
+export function makeListHandlers({ catalogue, pool }: ApiDependencies) {
   return {
     async crearLista({ body: { nombre, referencia } }, context) {
       const wanted = { nombre, referencia: referencia ?? null };
@@ -68,7 +61,7 @@ export function makeListHandlers({ catalogue, pool }: ListDependencies): Handler
     async borrarLista({ params }, context) {
       if (!(await deleteList(pool, callerOf(context).accountId, listIdOf(params.lista)))) throw notFound('La lista');
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 /** @throws ApiProblem recurso_no_encontrado when the list does not exist or belongs to another account */
@@ -96,8 +89,7 @@ function listProblem({ problem }: ListProblem, nombre: string): ApiProblem {
 }
 
 /** Handlers of the RUCs in a list. A list has only companies, and may have RUCs that the register does not have yet. */
-export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'agregarRucs' | 'verRucs' | 'quitarRuc'> {
-  const { catalogue, pool, taxpayers } = dependencies;
+export function makeMemberHandlers({ catalogue, pool, taxpayers }: ApiDependencies) {
   return {
     async agregarRucs({ params, body }, context) {
       // A wrong RUC that is sent alone fails the request. A wrong RUC among several becomes an entry of the answer.
@@ -142,7 +134,7 @@ export function makeMemberHandlers(dependencies: ListDependencies): Handlers<'ag
       const list = await requireList(pool, context, params.lista);
       await removeMember(pool, list.id, ruc);
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 /**

@@ -2,25 +2,15 @@ import { displayCondicion, displayEstado } from '../../schemas/display-texts.ts'
 import type { SearchHit } from '../../schemas/http/search.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
-import type { Catalogue } from '../catalogue.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { notOfThisList, readCursor, writeCursor } from '../input.ts';
 import { charge, reserve } from '../metering/middleware.ts';
-import type { Meter } from '../metering/types.ts';
 import { registerNotLoaded, storeUnavailable } from '../problems.ts';
 import { clean } from '../queries/address.ts';
 import type { Handlers } from '../router.ts';
-import type { FindCompanies, Hit } from '../search/find-companies.ts';
+import type { Hit } from '../search/find-companies.ts';
 import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
-import { NamesIncomplete, type RequireNames } from '../search/store.ts';
-
-export interface SearchDependencies {
-  meter: Meter;
-  catalogue: Catalogue;
-  ubigeos: UbigeoCatalogue;
-  findCompanies: FindCompanies;
-  requireNames: RequireNames;
-  positions: Positions;
-}
+import { NamesIncomplete } from '../search/store.ts';
 
 /**
  * Largest number of hits of one query over all its pages. A caller who needs more should ask a narrower question or
@@ -28,7 +18,7 @@ export interface SearchDependencies {
  */
 export const maxHits = 1_000;
 
-export function makeSearchHandlers(dependencies: SearchDependencies): Handlers<'buscarEmpresas'> {
+export function makeSearchHandlers(dependencies: ApiDependencies) {
   const { meter, catalogue, ubigeos, findCompanies, requireNames, positions } = dependencies;
   return {
     async buscarEmpresas({ query }, context) {
@@ -59,7 +49,7 @@ export function makeSearchHandlers(dependencies: SearchDependencies): Handlers<'
       const data = hits.map((hit) => shown(hit, ubigeos));
       return { data, meta, tag: String(number), lastModified: daily.lastModified };
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 function positionOf(positions: Positions, cursor: string | undefined, question: string): Position | null {

@@ -1,34 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { listsHolding } from '../../pipelines/watch/lists.ts';
-import type { SupplierMeta, supplierOperations } from '../../schemas/http/supplier.ts';
+import type { SupplierMeta } from '../../schemas/http/supplier.ts';
 import { limaDay, limaTime } from '../../schemas/lima-time.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import { successBody } from '../answers.ts';
 import { toDate, toDayNumber } from '../calendar/days.ts';
 import { requireContract, requireDay, requireRuc } from '../checks.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { charge, reserve } from '../metering/middleware.ts';
-import type { Meter } from '../metering/types.ts';
 import { ApiProblem, notFound, storeUnavailable } from '../problems.ts';
 import { type ApiContext, callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
-import type { SupplierThresholds } from '../supplier/bars.ts';
-import { type FindSupplier, supplierCheckOf } from '../supplier/check.ts';
+import { supplierCheckOf } from '../supplier/check.ts';
 import { keepCheck, readCheck } from '../supplier/evidence.ts';
-import type { FindRecentChanges } from '../supplier/recent-changes.ts';
 import { notInRegister } from './taxpayer.ts';
 
-export interface SupplierDependencies {
-  meter: Meter;
-  pool: Pool;
-  findSupplier: FindSupplier;
-  findRecentChanges: FindRecentChanges;
-  supplierThresholds: SupplierThresholds;
-  now(): Date;
-}
-
 /** Handlers that make a supplier check and store its answer as evidence, and that show a stored answer again. */
-export function makeSupplierHandlers(dependencies: SupplierDependencies): Handlers<keyof typeof supplierOperations> {
+export function makeSupplierHandlers(dependencies: ApiDependencies) {
   const { meter, pool } = dependencies;
   return {
     async evaluarProveedor({ params, query: { inhabilitado_al } }, context) {
@@ -53,7 +41,7 @@ export function makeSupplierHandlers(dependencies: SupplierDependencies): Handle
       if (answer === null) throw notFound('La consulta');
       return answer;
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 interface Question {
@@ -64,7 +52,7 @@ interface Question {
 }
 
 /** Makes the answer's body. @throws ApiProblem ruc_no_encontrado, padron_no_disponible, servicio_no_disponible */
-async function check({ ruc, givenDay, accountId, id }: Question, dependencies: SupplierDependencies): Promise<string> {
+async function check({ ruc, givenDay, accountId, id }: Question, dependencies: ApiDependencies): Promise<string> {
   const { pool, supplierThresholds: thresholds } = dependencies;
   const now = dependencies.now();
   const today = limaDay(now);

@@ -3,25 +3,15 @@ import { padronReducido } from '../../schemas/registers.ts';
 import { isCompany, maskRuc } from '../../schemas/ruc.ts';
 import type { ServedRegister } from '../catalogue.ts';
 import { requireContract, requirePastDay, requireRuc } from '../checks.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { charge, reserve } from '../metering/middleware.ts';
-import type { Meter } from '../metering/types.ts';
 import { ApiProblem, storeUnavailable } from '../problems.ts';
 import type { RecordAnswers } from '../queries/audit.ts';
-import type { FindRecord } from '../queries/current-rows.ts';
-import type { FindRecordOnDay } from '../queries/record-on-day.ts';
 import { type ApiContext, callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 
-export interface TaxpayerDependencies {
-  meter: Meter;
-  findRecord: FindRecord;
-  findRecordOnDay: FindRecordOnDay;
-  recordAnswers: RecordAnswers;
-  now(): Date;
-}
-
 /** Handler that shows what the registers hold about a taxpayer, or held on a day, with the dates of the data. */
-export function makeTaxpayerHandlers(dependencies: TaxpayerDependencies): Handlers<'consultarRuc'> {
+export function makeTaxpayerHandlers(dependencies: ApiDependencies) {
   const { meter, findRecord, findRecordOnDay, recordAnswers, now } = dependencies;
   return {
     async consultarRuc({ params, query: { fecha } }, context) {
@@ -39,7 +29,7 @@ export function makeTaxpayerHandlers(dependencies: TaxpayerDependencies): Handle
       if (data.direccion === null) meta.direccion_motivo = 'no_publicada_persona_natural';
       return { data, meta };
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 /**

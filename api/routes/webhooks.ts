@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TargetProblem } from '../../pipelines/runtime/egress/policy.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
-import type { SealedSecret } from '../../pipelines/runtime/secrets.ts';
 import { pageOwnerNotices, type StoredOwnerNotice } from '../../pipelines/webhooks/owner-notices.ts';
 import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../pipelines/webhooks/pauses.ts';
 import { writePing } from '../../pipelines/webhooks/resend.ts';
@@ -17,7 +16,8 @@ import {
 } from '../../pipelines/webhooks/webhooks.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import { watchPlan } from '../accounts/callers.ts';
-import { type Catalogue, registerMeta } from '../catalogue.ts';
+import { registerMeta } from '../catalogue.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { pageOf, readCursor } from '../input.ts';
 import { operations } from '../operations.ts';
 import { ApiProblem, notFound } from '../problems.ts';
@@ -27,29 +27,8 @@ import type { Handlers } from '../router.ts';
 export const maxWebhooks = 50;
 const secondsPerHour = 3_600;
 
-/** Checks form, port, names and every address of a URL. Returns the normalised URL, or the kind of problem. */
-type CheckTarget = (url: string) => Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
-
-export interface WebhookDependencies {
-  catalogue: Catalogue;
-  pool: Pool;
-  checkTarget: CheckTarget;
-  makeSecret: () => string;
-  sealSecret: (webhookId: string, secret: string) => SealedSecret;
-  /** Wakes the delivery workflow. A wake-up may be lost, but the worker's sweeper finds that webhook later. */
-  wake: (webhookId: string) => Promise<void>;
-}
-
-type WebhookOperation =
-  | 'crearWebhook'
-  | 'verWebhooks'
-  | 'verWebhook'
-  | 'cambiarWebhook'
-  | 'borrarWebhook'
-  | 'verAvisos';
-
 /** Handlers of the webhooks of the caller's account, and of the owner notices about these webhooks. */
-export function makeWebhookHandlers(dependencies: WebhookDependencies): Handlers<WebhookOperation> {
+export function makeWebhookHandlers(dependencies: ApiDependencies) {
   const { catalogue, pool, checkTarget } = dependencies;
   return {
     async crearWebhook({ body }, context) {
@@ -110,12 +89,10 @@ export function makeWebhookHandlers(dependencies: WebhookDependencies): Handlers
       const { page, cursor: next } = pageOf('avisos', notices, limite, ({ id }) => id);
       return { data: page.map(shownNotice), meta: { ...(await registerMeta(catalogue)), cursor: next } };
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
-type WebhookAction = 'pausarWebhook' | 'reanudarWebhook' | 'probarWebhook' | 'cambiarSecreto';
-
-export function makeWebhookActionHandlers(dependencies: WebhookDependencies): Handlers<WebhookAction> {
+export function makeWebhookActionHandlers(dependencies: ApiDependencies) {
   const { catalogue, pool, checkTarget, wake } = dependencies;
   const currentState = async (context: ApiContext, id: string) => {
     const webhook = await requireWebhook(pool, context, id);
@@ -157,7 +134,7 @@ export function makeWebhookActionHandlers(dependencies: WebhookDependencies): Ha
       if (until === null) throw notFound('El webhook');
       return { data: { secreto, anterior_vence_en: limaTime(until) }, meta };
     },
-  };
+  } satisfies Partial<Handlers>;
 }
 
 /** @throws ApiProblem recurso_no_encontrado when the webhook does not exist or belongs to another account */
@@ -199,7 +176,7 @@ function shownNotice({ id, kind, webhookId, detail, at }: StoredOwnerNotice) {
 }
 
 /** @throws ApiProblem url_no_permitida */
-async function requireTarget(checkTarget: CheckTarget, url: string): Promise<string> {
+async function requireTarget(checkTarget: ApiDependencies['checkTarget'], url: string): Promise<string> {
   const target = await checkTarget(url);
   if (target.ok) return target.url;
   // Only the kind of problem is shown, so that nobody learns here which addresses a name has inside a network.

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type ApiDependencies, makeApiRouter } from '../../../../api/app.ts';
+import { makeApiRouter } from '../../../../api/app.ts';
+import type { ApiDependencies } from '../../../../api/dependencies.ts';
 import { makeDocument, problemsOf, problemsOfNoOperation } from '../../../../api/openapi/document.ts';
 import { readExamples } from '../../../../api/openapi/texts.ts';
 import { type Operation, operations } from '../../../../api/operations.ts';

@@ -1,0 +1,68 @@
+import type { Registry } from 'prom-client';
+import type { TargetProblem } from '../pipelines/runtime/egress/policy.ts';
+import type { Logger } from '../pipelines/runtime/log.ts';
+import type { Pool } from '../pipelines/runtime/postgres.ts';
+import type { SealedSecret } from '../pipelines/runtime/secrets.ts';
+import type { UbigeoCatalogue } from '../schemas/ubigeo/catalogue.ts';
+import type { Identify, IdentifyReader } from './accounts/callers.ts';
+import type { CurrentCalendar } from './calendar/store.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { EventStreams } from './event-stream/streams.ts';
+import type { IdempotentAnswers } from './idempotency/answers.ts';
+import type { MinuteLimits } from './metering/minute-limits.ts';
+import type { Meter } from './metering/types.ts';
+import type { RecordAnswers } from './queries/audit.ts';
+import type { FindRecord } from './queries/current-rows.ts';
+import type { FindHistory } from './queries/history.ts';
+import type { Taxpayers } from './queries/look-up.ts';
+import type { FindRecordOnDay } from './queries/record-on-day.ts';
+import type { FindCompanies } from './search/find-companies.ts';
+import type { Positions } from './search/rank.ts';
+import type { RequireNames } from './search/store.ts';
+import type { SupplierThresholds } from './supplier/bars.ts';
+import type { FindSupplier } from './supplier/check.ts';
+import type { FindRecentChanges } from './supplier/recent-changes.ts';
+
+/** All that the app's middleware and handlers use. main.ts builds it once. */
+export interface ApiDependencies {
+  log: Logger;
+  requestLog: Logger;
+  metrics: Registry;
+  /**
+   * The URL where callers reach this API, without a slash at its end. When it is empty, links lead to the address from
+   * which an answer was read.
+   */
+  baseUrl: string;
+  /** Number of our own proxies in front of this process. Each proxy adds its caller's address to X-Forwarded-For. */
+  proxyHops: number;
+  sandboxToken: string;
+  now(): Date;
+  pool: Pool;
+  identify: Identify;
+  identifyReader: IdentifyReader;
+  minuteLimits: MinuteLimits;
+  meter: Meter;
+  idempotentAnswers: IdempotentAnswers;
+  recordAnswers: RecordAnswers;
+  catalogue: Catalogue;
+  taxpayers: Taxpayers;
+  ubigeos: UbigeoCatalogue;
+  findRecord: FindRecord;
+  findRecordOnDay: FindRecordOnDay;
+  findHistory: FindHistory;
+  findCompanies: FindCompanies;
+  requireNames: RequireNames;
+  positions: Positions;
+  findSupplier: FindSupplier;
+  findRecentChanges: FindRecentChanges;
+  supplierThresholds: SupplierThresholds;
+  /** Returns the current calendar. It is called once per answer, so that data and version belong to the same moment. */
+  calendar(): CurrentCalendar;
+  streams: EventStreams;
+  /** Checks form, port, names and every address of a URL. Returns the normalised URL, or the kind of problem. */
+  checkTarget(url: string): Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
+  makeSecret(): string;
+  sealSecret(webhookId: string, secret: string): SealedSecret;
+  /** Wakes the delivery workflow. A wake-up may be lost, but the worker's sweeper finds that webhook later. */
+  wake(webhookId: string): Promise<void>;
+}
