@@ -6,7 +6,7 @@ import type { Source } from '../schemas/http/taxpayer.ts';
 import { limaTime } from '../schemas/lima-time.ts';
 import type { RegisterName } from '../schemas/registers.ts';
 import { type LastKnownLimits, makeLastKnown } from './last-known.ts';
-import { storeUnavailable } from './problems.ts';
+import { storeUnavailable, throwUnavailable } from './problems.ts';
 
 /** A served edition, and the texts that answers show about it. */
 export interface ServedRegister {
@@ -50,10 +50,10 @@ export function makeCatalogue(pool: Pool): Catalogue {
     return describeServed(register, edition);
   }, catalogueLimits);
   return {
-    snapshot: () => all.get('all').catch(unavailable),
+    snapshot: () => all.get('all').catch(throwUnavailable),
     async servedFor(served, version) {
       if (version <= served.edition.number) return served;
-      return later.get(`${served.source.registro}:${version}`).catch(unavailable);
+      return later.get(`${served.source.registro}:${version}`).catch(throwUnavailable);
     },
   };
 }
@@ -120,13 +120,13 @@ export function makePastEditions(pool: Pool, catalogue: Catalogue): PastEditions
   return {
     async on(day) {
       const now = stateOf(await catalogue.snapshot());
-      return days.get(`${day}|${now}`).catch(unavailable);
+      return days.get(`${day}|${now}`).catch(throwUnavailable);
     },
-    firstDay: (register) => firstServedDay(pool, register).catch(unavailable),
+    firstDay: (register) => firstServedDay(pool, register).catch(throwUnavailable),
     async facts(wanted) {
       const named = new Map(wanted.map((name) => [keyOf(name), known.get(keyOf(name))]));
       const missing = wanted.filter((name) => named.get(keyOf(name)) === undefined);
-      const found = missing.length === 0 ? [] : await editionFacts(pool, missing).catch(unavailable);
+      const found = missing.length === 0 ? [] : await editionFacts(pool, missing).catch(throwUnavailable);
       for (const facts of found) {
         named.set(keyOf(facts), facts);
         known.set(keyOf(facts), facts);
@@ -149,8 +149,4 @@ function stateOf(served: ServedRegisters): string {
   return Object.values(served)
     .map(({ edition }) => `${edition.number}/${edition.fechaDato}/${edition.publishedAt.getTime()}`)
     .join();
-}
-
-function unavailable(error: unknown): never {
-  throw storeUnavailable(error);
 }

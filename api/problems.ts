@@ -42,6 +42,11 @@ export function storeUnavailable(cause: unknown): ApiProblem {
   return problem;
 }
 
+/** Throws servicio_no_disponible for the error of a store; for `catch`. A problem is thrown as it is. */
+export function throwUnavailable(error: unknown): never {
+  throw error instanceof ApiProblem ? error : storeUnavailable(error);
+}
+
 export function registerNotLoaded(): ApiProblem {
   return new ApiProblem(
     'padron_no_disponible',

@@ -9,18 +9,12 @@ export interface Account {
   name: string;
   plan: string;
   email: string | null;
-  /** The contract in force today, if there is one. */
+  /** The data-processing contract in force today, if there is one. It opens natural persons' records. */
   contract: ContractDays | null;
   created_at: Date;
 }
 
-export interface NewAccount {
-  name: string;
-  plan: string;
-  email: string | null;
-  /** The data-processing contract that opens natural persons' records. */
-  contract: ContractDays | null;
-}
+type NewAccount = Pick<Account, 'name' | 'plan' | 'email' | 'contract'>;
 
 /** Each call makes another account. If the process dies before it answers, an account without tokens stays. */
 export async function createAccount(pool: Pool, { name, plan, email, contract }: NewAccount): Promise<number> {

@@ -1,7 +1,7 @@
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type LastKnownLimits, makeLastKnown } from '../last-known.ts';
-import { ApiProblem, storeUnavailable } from '../problems.ts';
+import { ApiProblem, isUnavailable, throwUnavailable, within } from '../problems.ts';
 import { type ContractDays, contractInForce, openContracts } from './contracts.ts';
 import { readToken, secretMatches } from './tokens.ts';
 
@@ -60,9 +60,7 @@ export function makeIdentify(pool: Pool, sandboxToken: string): Identify {
       );
     const token = readToken(text);
     if (token === null) throw invalidToken();
-    const state = await states.get(token.id).catch((error: unknown) => {
-      throw storeUnavailable(error);
-    });
+    const state = await states.get(token.id).catch(throwUnavailable);
     if (state === null || !secretMatches(token.secret, state.secret_sha256)) throw invalidToken();
     if (state.revoked)
       throw new ApiProblem('token_revocado', 'El token fue revocado. Use otro.', {}, challenge('invalid_token'));
@@ -135,17 +133,11 @@ const readerWaitMs = 500;
  */
 export function makeIdentifyReader(identify: Identify, waitMs = readerWaitMs): IdentifyReader {
   return async (authorization) => {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<null>((resolve) => {
-      timer = setTimeout(() => resolve(null), waitMs);
-    });
     try {
-      return await Promise.race([identify(authorization), tooLong]);
+      return await within(waitMs, identify(authorization));
     } catch (error) {
-      if (error instanceof ApiProblem && opensAnyway.has(error.code)) return null;
+      if (error instanceof ApiProblem ? opensAnyway.has(error.code) : isUnavailable(error)) return null;
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   };
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import { inTransaction, type Pool, type PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
+import { within } from '../problems.ts';
 import { type Calendar, makeCalendar } from './calendar.ts';
 import type { CalendarData, Decree, PublishedTable } from './types.ts';
 
@@ -151,14 +152,7 @@ export function makeCalendarSource(
 
   return {
     current: () => current,
-    async start() {
-      let waiting: NodeJS.Timeout | undefined;
-      const longEnough = new Promise<void>((resolve) => {
-        waiting = setTimeout(resolve, startWaitMs);
-      });
-      await Promise.race([poll(), longEnough]);
-      clearTimeout(waiting);
-    },
+    start: () => within(startWaitMs, poll()).catch(() => {}),
     stop() {
       isStopped = true;
       clearTimeout(timer);

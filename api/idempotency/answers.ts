@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from '../../pipelines/runtime/postgres.ts';
 import { type KeyRing, openSecret, sealSecret } from '../../pipelines/runtime/secrets.ts';
 import { idempotencyKeyText } from '../../schemas/http/batch.ts';
-import { ApiProblem } from '../problems.ts';
+import { type ApiProblem, fieldProblem } from '../problems.ts';
 
 /** A request that has taken an idempotency key and is working on the answer. */
 export interface Run {
@@ -149,6 +149,5 @@ export function readIdempotencyKey(values: readonly string[] | undefined): strin
 
 // The problem does not repeat the key, because a key may contain any text, even a RUC.
 function invalidKey(mensaje: string): ApiProblem {
-  const campo = 'Idempotency-Key';
-  return new ApiProblem('parametro_invalido', `${campo}: ${mensaje}.`, { errors: [{ campo, mensaje }] });
+  return fieldProblem('parametro_invalido', 'Idempotency-Key', mensaje);
 }

@@ -269,15 +269,6 @@ const chargeProblems: readonly ProblemCode[] = ['cuota_agotada', 'padron_no_disp
 /** Path parameters that identify something of an account. It may not exist, so `recurso_no_encontrado` is possible. */
 const idParameters = new Set<PathParameter>(['lista', 'webhook', 'entrega', 'recuperacion', 'consulta_id']);
 
-/** Problems that are answered before the operation is known, or when no operation matches. */
-export const problemsOfNoOperation: readonly ProblemCode[] = [
-  'peticion_mal_formada',
-  'peticion_incompleta',
-  'cabeceras_demasiado_grandes',
-  'ruta_no_encontrada',
-  'metodo_no_permitido',
-];
-
 export function problemsOf(operation: Operation): readonly ProblemCode[] {
   const { access, body, charge, path, problems: own = [] } = operation;
   const codes = new Set<ProblemCode>([

@@ -1,7 +1,7 @@
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { Catalogue, ServedRegisters } from '../catalogue.ts';
 import { makeLastKnown } from '../last-known.ts';
-import { registerNotLoaded, storeUnavailable } from '../problems.ts';
+import { registerNotLoaded, throwUnavailable } from '../problems.ts';
 import type { StoredRow, Taxpayers } from './look-up.ts';
 import {
   absentFrom,
@@ -38,7 +38,7 @@ export function makeReadCurrentRows(
     // Take the snapshot before the query, never after it (see api/catalogue.ts).
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
-    const stored = await taxpayers.find(ruc).catch(unavailable);
+    const stored = await taxpayers.find(ruc).catch(throwUnavailable);
     presence.note(ruc, stored);
     const rows = rowsByRegister(stored);
     const editions = await editionsOf(catalogue, before, rows, names);
@@ -47,7 +47,7 @@ export function makeReadCurrentRows(
       const row = rows[name];
       if (row !== undefined && !row.isDeleted) cells[name] = row.cells;
     }
-    await presence.require(absentFrom(names, editions, rows, cells)).catch(unavailable);
+    await presence.require(absentFrom(names, editions, rows, cells)).catch(throwUnavailable);
     return { editions, cells };
   };
 }
@@ -67,10 +67,6 @@ async function editionsOf(
     editions = { ...editions, [name]: await catalogue.servedFor(served, row.version) };
   }
   return editions;
-}
-
-function unavailable(error: unknown): never {
-  throw storeUnavailable(error);
 }
 
 /**

@@ -2,7 +2,7 @@ import type { HistoryEntry } from '../../schemas/http/history.ts';
 import type { Source } from '../../schemas/http/taxpayer.ts';
 import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
 import type { Catalogue, FactsOf, PastEditions, ServedRegister, ServedRegisters } from '../catalogue.ts';
-import { registerNotLoaded, storeUnavailable } from '../problems.ts';
+import { registerNotLoaded, storeUnavailable, throwUnavailable } from '../problems.ts';
 import { makePresenceCheck } from './current-rows.ts';
 import { entriesOf } from './history-entries.ts';
 import type { Taxpayers } from './look-up.ts';
@@ -50,22 +50,22 @@ export function makeFindHistory({ catalogue, past, taxpayers, changes }: History
     // Take the snapshot before the query, never after it (see api/catalogue.ts).
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
-    const keys = await changes.keys(ruc).catch(unavailable);
+    const keys = await changes.keys(ruc).catch(throwUnavailable);
     const editions = await editionsOf(catalogue, before, keys);
     const daily = editions.padron_reducido!;
     if (keys.length === 0 && !(await wasHeld(ruc))) return { isFound: false, daily };
     const facts = await past.facts(keys.map(({ register, edition }) => ({ register, number: edition })));
-    const read = (wanted: readonly ChangeKey[]) => changes.read(ruc, wanted).catch(unavailable);
+    const read = (wanted: readonly ChangeKey[]) => changes.read(ruc, wanted).catch(throwUnavailable);
     const { entries, next } = await pageOf(ruc, inOrder(keys, facts), { after, maxEntries }, { read, past });
     return { isFound: true, daily, entries, next, sources: sourcesOf(registerNames, editions) };
   };
 
   /** Whether the daily register has or had the RUC. A RUC that never changed has a row but no history. */
   async function wasHeld(ruc: string): Promise<boolean> {
-    const rows = await taxpayers.find(ruc).catch(unavailable);
+    const rows = await taxpayers.find(ruc).catch(throwUnavailable);
     presence.note(ruc, rows);
     if (rowsByRegister(rows).padron_reducido !== undefined) return true;
-    await presence.require(['padron_reducido']).catch(unavailable);
+    await presence.require(['padron_reducido']).catch(throwUnavailable);
     return false;
   }
 }
@@ -84,10 +84,6 @@ async function editionsOf(
     if (served !== undefined) editions[register] = await catalogue.servedFor(served, edition);
   }
   return editions;
-}
-
-function unavailable(error: unknown): never {
-  throw storeUnavailable(error);
 }
 
 /** An entry's place: the day, register and edition of its change, and its index among that change's entries. */

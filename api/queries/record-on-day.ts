@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { padronReducido } from '../../schemas/registers.ts';
 import type { EditionName, FactsOf, PastEditions, ServedRegisters } from '../catalogue.ts';
-import { ApiProblem, registerNotLoaded, storeUnavailable } from '../problems.ts';
+import { ApiProblem, registerNotLoaded, storeUnavailable, throwUnavailable } from '../problems.ts';
 import { makePresenceCheck } from './current-rows.ts';
 import type { StoredRow, Taxpayers } from './look-up.ts';
 import {
@@ -44,11 +44,11 @@ export function makeFindRecordOnDay(dependencies: RecordOnDayDependencies): Find
   return async (ruc, day) => {
     const editions = await past.on(day);
     if (editions.padron_reducido === undefined) throw noData(await past.firstDay('padron_reducido'));
-    const stored = await taxpayers.find(ruc).catch(unavailable);
+    const stored = await taxpayers.find(ruc).catch(throwUnavailable);
     presence.note(ruc, stored);
     const rows = rowsByRegister(stored);
     const cells = await cellsOn(ruc, editions, rows, dependencies);
-    await presence.require(absentFrom(recordRegisters, editions, rows, cells)).catch(unavailable);
+    await presence.require(absentFrom(recordRegisters, editions, rows, cells)).catch(throwUnavailable);
     return recordFound(ruc, editions, cells, dependencies);
   };
 }
@@ -72,7 +72,7 @@ async function cellsOn(
     .map((name) => ({ register: name, row: rows[name]!, edition: editions[name]!.edition.number }));
   const areCurrent = wanted.every(({ row, edition }) => row.version <= edition);
   // Read the history after the state: a state that is read later may contain a change that the history lacked.
-  let earlier = areCurrent ? [] : await changes.earlierRows(ruc).catch(unavailable);
+  let earlier = areCurrent ? [] : await changes.earlierRows(ruc).catch(throwUnavailable);
   for (let attempt = 1; ; attempt += 1) {
     const facts = await past.facts(namedEditions(wanted, earlier));
     const written = wanted.map((one) => ({ ...one, found: rowOnDay(one, earlier, facts) }));
@@ -81,7 +81,7 @@ async function cellsOn(
     if (attempt === 2)
       throw storeUnavailable(new Error(`the history of ${lost.join()} lacks a change that its state has`));
     await sleep(retryAfterMs);
-    earlier = await changes.earlierRows(ruc).catch(unavailable);
+    earlier = await changes.earlierRows(ruc).catch(throwUnavailable);
   }
 }
 
@@ -100,10 +100,6 @@ function namedEditions(wanted: readonly WantedRow[], earlier: readonly EarlierRo
     [edition, row.version].map((number) => ({ register, number })),
   );
   return [...own, ...earlier.map(({ register, edition }) => ({ register, number: edition }))];
-}
-
-function unavailable(error: unknown): never {
-  throw storeUnavailable(error);
 }
 
 /** A RUC's current row in a register, and the edition for which the row is wanted. */

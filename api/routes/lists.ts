@@ -18,7 +18,7 @@ import { refusalOfMember, requireCompany } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { pageOf, readCursor } from '../input.ts';
 import { operations } from '../operations.ts';
-import { ApiProblem, maskText, notFound, storeUnavailable } from '../problems.ts';
+import { ApiProblem, maskText, notFound, throwUnavailable } from '../problems.ts';
 import type { StoredRow, Taxpayers } from '../queries/look-up.ts';
 import { statusOf } from '../queries/record.ts';
 import { type ApiContext, callerOf } from '../request.ts';
@@ -118,9 +118,7 @@ export function makeMemberHandlers({ catalogue, pool, taxpayers }: ApiDependenci
       const meta = await registerMeta(catalogue);
       const members = await pageMembers(pool, list.id, after, limite + 1);
       const { page, cursor: next } = pageOf('miembros', members, limite, ({ ruc }) => ruc);
-      const rows = await taxpayers
-        .findMany(page.map(({ ruc }) => ruc))
-        .catch((error: unknown) => Promise.reject(storeUnavailable(error)));
+      const rows = await taxpayers.findMany(page.map(({ ruc }) => ruc)).catch(throwUnavailable);
       const data = page.map(({ ruc, added_at }, index) => {
         const row = dailyRow(rows[index]!);
         const status = row === undefined ? { estado: null, condicion: null } : statusOf(row.cells);

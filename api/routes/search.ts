@@ -5,12 +5,11 @@ import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { notOfThisList, readCursor, writeCursor } from '../input.ts';
 import { charge, reserve } from '../metering/middleware.ts';
-import { registerNotLoaded, storeUnavailable } from '../problems.ts';
+import { registerNotLoaded, throwUnavailable } from '../problems.ts';
 import { clean } from '../queries/address.ts';
 import type { Handlers } from '../router.ts';
 import type { Hit } from '../search/find-companies.ts';
 import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
-import { NamesIncomplete } from '../search/store.ts';
 
 /**
  * Largest number of hits of one query over all its pages. A caller who needs more should ask a narrower question or
@@ -33,7 +32,7 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
       const [{ hits, next }] = await Promise.all([
         findCompanies(query, limite, position?.after ?? null),
         requireNames(),
-      ]).catch(unavailable);
+      ]).catch(throwUnavailable);
       if (hits.length > 0) charge(context);
       const { number } = daily.edition;
       const total = given + hits.length;
@@ -58,12 +57,6 @@ function positionOf(positions: Positions, cursor: string | undefined, question: 
   const position = positions.read(key, question);
   if (position === null) throw notOfThisList();
   return position;
-}
-
-function unavailable(error: unknown): never {
-  throw error instanceof NamesIncomplete
-    ? Object.assign(registerNotLoaded(), { cause: error })
-    : storeUnavailable(error);
 }
 
 function shown({ company, rank }: Hit, ubigeos: UbigeoCatalogue): SearchHit {

@@ -8,7 +8,7 @@ import { toDate, toDayNumber } from '../calendar/days.ts';
 import { requireContract, requireDay, requireRuc } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { charge, reserve } from '../metering/middleware.ts';
-import { ApiProblem, notFound, storeUnavailable } from '../problems.ts';
+import { ApiProblem, notFound, throwUnavailable } from '../problems.ts';
 import { type ApiContext, callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import { supplierCheckOf } from '../supplier/check.ts';
@@ -28,7 +28,7 @@ export function makeSupplierHandlers(dependencies: ApiDependencies) {
       const answer = await check({ ruc, givenDay, accountId, id }, dependencies);
       // The check is stored before it is charged and sent, so nobody pays for a check, or relies on a check, that
       // cannot be shown again.
-      await keepCheck(pool, { id, accountId, answer }).catch(unavailable);
+      await keepCheck(pool, accountId, id, answer).catch(throwUnavailable);
       charge(context);
       return answer;
     },
@@ -37,7 +37,7 @@ export function makeSupplierHandlers(dependencies: ApiDependencies) {
       // A customer's database that has a type for UUIDs may return a UUID in capitals.
       const id = params.consulta_id.toLowerCase();
       const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
-      const answer = isUuid ? await readCheck(pool, callerOf(context).accountId, id).catch(unavailable) : null;
+      const answer = isUuid ? await readCheck(pool, callerOf(context).accountId, id).catch(throwUnavailable) : null;
       if (answer === null) throw notFound('La consulta');
       return answer;
     },
@@ -61,7 +61,7 @@ async function check({ ruc, givenDay, accountId, id }: Question, dependencies: A
   const [found, changes, lists] = await Promise.all([
     dependencies.findSupplier(ruc),
     dependencies.findRecentChanges(ruc, since),
-    listsHolding(pool, accountId, ruc).catch(unavailable),
+    listsHolding(pool, accountId, ruc).catch(throwUnavailable),
   ]);
   const { record } = found;
   if (!record.isFound) throw notInRegister(ruc, record.daily);
@@ -80,8 +80,4 @@ function requireSupplier(context: ApiContext, text: string): string {
   if (isCompany(ruc)) return ruc;
   requireContract(callerOf(context));
   throw new ApiProblem('solo_empresas', 'La consulta de proveedor es solo para empresas (RUC que empieza con 20).');
-}
-
-function unavailable(error: unknown): never {
-  throw storeUnavailable(error);
 }

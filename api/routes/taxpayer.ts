@@ -5,7 +5,7 @@ import type { ServedRegister } from '../catalogue.ts';
 import { requireContract, requirePastDay, requireRuc } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { charge, reserve } from '../metering/middleware.ts';
-import { ApiProblem, storeUnavailable } from '../problems.ts';
+import { ApiProblem, throwUnavailable } from '../problems.ts';
 import type { RecordAnswers } from '../queries/audit.ts';
 import { type ApiContext, callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
@@ -65,7 +65,5 @@ export async function auditAnswer(
   const contract = requireContract(caller);
   const route = String(context._matchedRoute);
   const { requestId } = context.state;
-  await recordAnswers({ accountId, tokenId, contract, rucs, route, requestId }).catch((error: unknown) => {
-    throw storeUnavailable(error);
-  });
+  await recordAnswers({ accountId, tokenId, contract, rucs, route, requestId }).catch(throwUnavailable);
 }

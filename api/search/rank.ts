@@ -15,7 +15,7 @@ export interface Rank {
   ruc: string;
 }
 
-const prefixPlace = 2;
+export const prefixPlace = 2;
 export const wordsPlace = 3;
 export const firstApproximatePlace = 4;
 export const lastPlace = 6;
@@ -30,11 +30,13 @@ export function isExact({ rank }: { rank: Rank }): boolean {
 
 /** Returns a negative number when `one` comes before `other`. */
 export function compareRanks(one: Rank, other: Rank): number {
-  if (one.place !== other.place) return one.place - other.place;
-  if (one.standing !== other.standing) return one.standing - other.standing;
-  if (one.mismatch !== other.mismatch) return one.mismatch - other.mismatch;
-  if (one.length !== other.length) return one.length - other.length;
-  return Number(one.ruc) - Number(other.ruc);
+  return (
+    one.place - other.place ||
+    one.standing - other.standing ||
+    one.mismatch - other.mismatch ||
+    one.length - other.length ||
+    Number(one.ruc) - Number(other.ruc)
+  );
 }
 
 export function matchOf({ place }: Rank): Match {

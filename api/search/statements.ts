@@ -1,6 +1,6 @@
 import { longestLength } from '../../pipelines/consumers/company-names.ts';
 import { mayBeginForm } from '../../schemas/legal-forms.ts';
-import { firstApproximatePlace, lastPlace, type Rank, wordsPlace } from './rank.ts';
+import { firstApproximatePlace, lastPlace, prefixPlace, type Rank, wordsPlace } from './rank.ts';
 import type { Term, Terms } from './terms.ts';
 
 /** A statement with its named parameters, which are texts or lists of texts that were folded or checked before. */
@@ -59,8 +59,6 @@ export interface Question {
   /** Used by the tier `near`. */
   near: readonly NearWords[];
 }
-
-const prefixPlace = 2;
 
 /**
  * Whether names are also ordered by likeness to the query. That is so when the query has a legal form or an Ñ, which

@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { makeLastKnown } from '../last-known.ts';
+import { registerNotLoaded } from '../problems.ts';
 import { compareRanks, firstApproximatePlace, isExact, type Rank } from './rank.ts';
 import { type Question, ranksByFidelity, statementOf } from './statements.ts';
 import { maxWords, Vocabulary } from './vocabulary.ts';
@@ -148,7 +149,10 @@ function candidateOf(row: CandidateRow): Candidate {
   return { name, form, ruc, rank: { place, standing, mismatch, length, ruc } };
 }
 
-/** Rejects when the index of names lacks companies of the state, because an empty page would then be a false answer. */
+/**
+ * Rejects when the index of names lacks companies of the state, because an empty page would then be a false answer.
+ * @throws ApiProblem padron_no_disponible; the store's own error when it does not answer
+ */
 export type RequireNames = () => Promise<void>;
 
 /**
@@ -161,15 +165,6 @@ const limits = { freshMs: 600_000, servesMs: 600_000, loadTimeoutMs: 3_000, retr
  */
 const leastShare = 0.9;
 
-export class NamesIncomplete extends Error {
-  override name = 'NamesIncomplete';
-  readonly code = 'names_incomplete';
-
-  constructor(names: number, companies: number) {
-    super(`ranked_name has ${names} rows for ${companies} rows of companies: run padron rebuild`);
-  }
-}
-
 /**
  * The index is empty after an upgrade that introduced it, or when a store lost it. Only a passed check is remembered.
  * After a failed check, the next search checks again.
@@ -178,7 +173,11 @@ export function makeRequireNames(names: NameStore): RequireNames {
   const complete = makeLastKnown(async (_: 'names') => {
     const counted = await names.counts();
     if (counted.companies > 0 && counted.names >= counted.companies * leastShare) return;
-    throw new NamesIncomplete(counted.names, counted.companies);
+    const problem = registerNotLoaded();
+    problem.cause = new Error(
+      `ranked_name has ${counted.names} rows for ${counted.companies} rows of companies: run padron rebuild`,
+    );
+    throw problem;
   }, limits);
   return () => complete.get('names');
 }

@@ -3,19 +3,11 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 /** Years for which a supplier check can be read again. */
 const keptYears = 5;
 
-/** The evidence of a check is its exact answer. */
-export interface SupplierCheckEvidence {
-  /** A UUID that is part of the answer. */
-  id: string;
-  accountId: number;
-  answer: string;
-}
-
 /**
- * Stores a check before its answer is sent. If the process dies in between, a check is stored that nobody got, but no
+ * Stores a check, whose evidence is its exact answer, before the answer is sent. If the process dies in between, a check is stored that nobody got, but no
  * answer lacks its evidence.
  */
-export async function keepCheck(pool: Pool, { id, accountId, answer }: SupplierCheckEvidence): Promise<void> {
+export async function keepCheck(pool: Pool, accountId: number, id: string, answer: string): Promise<void> {
   await pool.query({
     name: 'supplier-check-keep',
     text: `INSERT INTO supplier_check (id, account_id, answer, kept_until)

@@ -1,6 +1,6 @@
 import type { HistoryEntry } from '../../schemas/http/history.ts';
 import type { PastEditions } from '../catalogue.ts';
-import { storeUnavailable } from '../problems.ts';
+import { throwUnavailable } from '../problems.ts';
 import type { FindHistory } from '../queries/history.ts';
 import type { RegisterChanges } from '../queries/register-changes.ts';
 
@@ -35,9 +35,7 @@ const maxEntries = 500;
  */
 export function makeFindRecentChanges({ past, changes, findHistory }: RecentChangesDependencies): FindRecentChanges {
   return async (ruc, since) => {
-    const keys = await changes.keys(ruc).catch((error: unknown) => {
-      throw storeUnavailable(error);
-    });
+    const keys = await changes.keys(ruc).catch(throwUnavailable);
     const daily = keys.filter(({ register }) => register === 'padron_reducido');
     const facts = await past.facts(daily.map(({ register, edition }) => ({ register, number: edition })));
     if (!daily.some(({ register, edition }) => facts(register, edition).fechaDato >= since)) return [];

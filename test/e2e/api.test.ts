@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { problemsOf, problemsOfNoOperation } from '../../api/openapi/document.ts';
+import { problemsOf } from '../../api/openapi/document.ts';
 import { type Example, examplesUrl } from '../../api/openapi/texts.ts';
 import { type Operation, type OperationName, operations, statusOf } from '../../api/operations.ts';
 import { problems } from '../../schemas/http/problem.ts';
 import { type ExampleRequest, exampleRequests, targetOf } from '../support/api/examples.ts';
 import { insertEvent, startLoadedApi } from '../support/api/loaded-api.ts';
-import { provocations } from '../support/api/problems.ts';
+import { problemsOfNoOperation, provocations } from '../support/api/problems.ts';
 import { expectProblem, type TestCaller } from '../support/api/process.ts';
 import type { Surroundings } from '../support/api/surroundings.ts';
 

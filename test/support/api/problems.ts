@@ -14,6 +14,15 @@ interface Stage {
   caller: TestCaller;
 }
 
+/** Problems that are answered before the operation is known, or when no operation matches. */
+export const problemsOfNoOperation: readonly ProblemCode[] = [
+  'peticion_mal_formada',
+  'peticion_incompleta',
+  'cabeceras_demasiado_grandes',
+  'ruta_no_encontrada',
+  'metodo_no_permitido',
+];
+
 /** A request that gets the code as its answer. */
 export interface Provocation {
   code: ProblemCode;

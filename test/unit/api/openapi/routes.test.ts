@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { makeApiRouter } from '../../../../api/app.ts';
 import type { ApiDependencies } from '../../../../api/dependencies.ts';
-import { makeDocument, problemsOf, problemsOfNoOperation } from '../../../../api/openapi/document.ts';
+import { makeDocument, problemsOf } from '../../../../api/openapi/document.ts';
 import { readExamples } from '../../../../api/openapi/texts.ts';
 import { type Operation, operations } from '../../../../api/operations.ts';
 import { otherMethods } from '../../../../api/router.ts';
 import { type ProblemCode, problems } from '../../../../schemas/http/problem.ts';
+import { problemsOfNoOperation } from '../../../support/api/problems.ts';
 
 const all = Object.entries<Operation>(operations);
 // Handlers use their dependencies when they are called, so mounting them needs none.
