@@ -20,15 +20,15 @@ export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegist
 
 /**
  * Knows which edition each register serves. Take the snapshot before the query that reads rows, so that an answer's
- * date is never newer than its data. If a later edition writes a row between snapshot and query, `servedFor` returns
+ * date is never newer than its data. If a later edition writes a row between snapshot and query, `edition` returns
  * the row's edition. While PostgreSQL is down, the last known snapshot is served for 60 s. It is older than the data,
  * so an answer's date is still not newer.
  */
 export interface Catalogue {
   /** Reads the editions of all registers with one statement. @throws ApiProblem servicio_no_disponible */
   snapshot(): Promise<ServedRegisters>;
-  /** Returns the edition that wrote a row of this version: `served`, or a later edition that is not served yet. */
-  servedFor(served: ServedRegister, version: number): Promise<ServedRegister>;
+  /** Returns an edition that is not served yet. */
+  edition(register: RegisterName, number: number): Promise<ServedRegister>;
 }
 
 /** A snapshot is fresh for only a fifth of a second, so that a finished edition is served soon. */
@@ -51,10 +51,7 @@ export function makeCatalogue(pool: Pool): Catalogue {
   }, catalogueLimits);
   return {
     snapshot: () => all.get('all').catch(throwUnavailable),
-    async servedFor(served, version) {
-      if (version <= served.edition.number) return served;
-      return later.get(`${served.source.registro}:${version}`).catch(throwUnavailable);
-    },
+    edition: (register, number) => later.get(`${register}:${number}`).catch(throwUnavailable),
   };
 }
 

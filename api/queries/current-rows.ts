@@ -8,7 +8,6 @@ import {
   type CellsByRegister,
   type FoundRecord,
   type RecordDependencies,
-  type RowsByRegister,
   recordFound,
   recordRegisters,
   rowsByRegister,
@@ -41,30 +40,34 @@ export function makeReadCurrentRows(
     const stored = await taxpayers.find(ruc).catch(throwUnavailable);
     presence.note(ruc, stored);
     const rows = rowsByRegister(stored);
-    const editions = await editionsOf(catalogue, before, rows, names);
+    const written: [RegisterName, number][] = [];
     const cells: CellsByRegister = {};
     for (const name of names) {
       const row = rows[name];
-      if (row !== undefined && !row.isDeleted) cells[name] = row.cells;
+      if (row === undefined) continue;
+      written.push([name, row.version]);
+      if (!row.isDeleted) cells[name] = row.cells;
     }
+    const editions = await editionsOf(catalogue, before, written);
     await presence.require(absentFrom(names, editions, rows, cells)).catch(throwUnavailable);
     return { editions, cells };
   };
 }
 
-/** Returns the snapshot, but with a newer edition for each register whose row an unfinished edition already wrote. */
-async function editionsOf(
+/**
+ * Returns the snapshot, but with a newer edition for each register in which an unfinished edition already wrote.
+ * @param written registers of the RUC's rows or changes, each with the edition that wrote it
+ */
+export async function editionsOf(
   catalogue: Catalogue,
   before: ServedRegisters,
-  rows: RowsByRegister,
-  names: readonly RegisterName[],
+  written: readonly (readonly [RegisterName, number])[],
 ): Promise<ServedRegisters> {
   let editions = before;
-  for (const name of names) {
-    const served = before[name];
-    const row = rows[name];
-    if (served === undefined || row === undefined || row.version <= served.edition.number) continue;
-    editions = { ...editions, [name]: await catalogue.servedFor(served, row.version) };
+  for (const [name, number] of written) {
+    const served = editions[name];
+    if (served === undefined || number <= served.edition.number) continue;
+    editions = { ...editions, [name]: await catalogue.edition(name, number) };
   }
   return editions;
 }

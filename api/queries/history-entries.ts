@@ -68,23 +68,15 @@ type Fields = Readonly<Record<string, FieldValue>>;
 
 /** The fields that a history shows for each register: the fields of the record, then columns that the record lacks. */
 const fieldsOf: Readonly<Record<RegisterName, (cells: readonly string[]) => Fields>> = {
-  padron_reducido(cells) {
-    const { nombre, estado, condicion, ubigeo, direccion } = dailyFields(cells);
-    return {
-      nombre: textOrNull(nombre),
-      estado: textOrNull(estado),
-      condicion: textOrNull(condicion),
-      ubigeo,
-      direccion,
-    };
-  },
+  padron_reducido: (cells) =>
+    Object.fromEntries(Object.entries(dailyFields(cells)).map(([name, text]) => [name, textOrNull(text ?? '')])),
   padron_mensual(cells) {
     const text = (name: (typeof padronMensual.columns)[number]['name']) =>
       textOf(cells[padronMensual.columns.findIndex((column) => column.name === name)] ?? '');
     return {
       ...monthlyFields(cells),
-      estado: displayedOrNull(text('estado'), displayEstado),
-      condicion: displayedOrNull(text('condicion'), displayCondicion),
+      estado: textOrNull(displayEstado(text('estado') ?? '')),
+      condicion: textOrNull(displayCondicion(text('condicion') ?? '')),
       // This may repeat actividad_economica, which shows ciiu3_principal when the cell of CIIU revision 4 is empty.
       ciiu3_principal: text('ciiu3_principal'),
       ciiu3_secundaria: text('ciiu3_secundaria'),
@@ -112,8 +104,4 @@ function barFields(register: RegisterName, cells: readonly string[]): Fields {
 
 function textOrNull(text: string): string | null {
   return text.trim() === '' ? null : text;
-}
-
-function displayedOrNull(text: string | null, display: (text: string) => string): string | null {
-  return text === null ? null : display(text);
 }

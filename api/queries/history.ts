@@ -1,12 +1,11 @@
 import type { HistoryEntry } from '../../schemas/http/history.ts';
-import type { Source } from '../../schemas/http/taxpayer.ts';
 import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
-import type { Catalogue, FactsOf, PastEditions, ServedRegister, ServedRegisters } from '../catalogue.ts';
+import type { Catalogue, FactsOf, PastEditions, ServedRegister } from '../catalogue.ts';
 import { registerNotLoaded, storeUnavailable, throwUnavailable } from '../problems.ts';
-import { makePresenceCheck } from './current-rows.ts';
+import { editionsOf, makePresenceCheck } from './current-rows.ts';
 import { entriesOf } from './history-entries.ts';
 import type { Taxpayers } from './look-up.ts';
-import { cellsByName, rowsByRegister, sourcesOf } from './record.ts';
+import { cellsByName, rowsByRegister, type Sources, sourcesOf } from './record.ts';
 import type { ChangeKey, RegisterChanges, StoredChange } from './register-changes.ts';
 
 /** `daily` is the edition of the daily register on which the answer is based. */
@@ -17,15 +16,9 @@ export type FoundHistory =
       daily: ServedRegister;
       entries: HistoryEntry[];
       next: HistoryPlace | null;
-      sources: HistorySources;
+      /** The sources of all loaded registers. */
+      sources: Sources;
     };
-
-/** The sources of all loaded registers. */
-export interface HistorySources {
-  fuentes: Source[];
-  tag: string;
-  lastModified: string;
-}
 
 /**
  * Returns a RUC's changes in all registers, newest first. `after` is the place of the last entry that the caller
@@ -51,7 +44,8 @@ export function makeFindHistory({ catalogue, past, taxpayers, changes }: History
     const before = await catalogue.snapshot();
     if (before.padron_reducido === undefined) throw registerNotLoaded();
     const keys = await changes.keys(ruc).catch(throwUnavailable);
-    const editions = await editionsOf(catalogue, before, keys);
+    const written = keys.map(({ register, edition }) => [register, edition] as const);
+    const editions = await editionsOf(catalogue, before, written);
     const daily = editions.padron_reducido!;
     if (keys.length === 0 && !(await wasHeld(ruc))) return { isFound: false, daily };
     const facts = await past.facts(keys.map(({ register, edition }) => ({ register, number: edition })));
@@ -68,22 +62,6 @@ export function makeFindHistory({ catalogue, past, taxpayers, changes }: History
     await presence.require(['padron_reducido']).catch(throwUnavailable);
     return false;
   }
-}
-
-/** Returns the snapshot, but with a newer edition for each register whose unfinished edition changed the RUC. */
-async function editionsOf(
-  catalogue: Catalogue,
-  before: ServedRegisters,
-  keys: readonly ChangeKey[],
-): Promise<ServedRegisters> {
-  const newest = new Map<RegisterName, number>();
-  for (const { register, edition } of keys) newest.set(register, Math.max(edition, newest.get(register) ?? 0));
-  const editions = { ...before };
-  for (const [register, edition] of newest) {
-    const served = before[register];
-    if (served !== undefined) editions[register] = await catalogue.servedFor(served, edition);
-  }
-  return editions;
 }
 
 /** An entry's place: the day, register and edition of its change, and its index among that change's entries. */
@@ -180,15 +158,7 @@ async function readEntries(
     const { register, corrects } = row;
     const correccion =
       corrects === null ? null : { edicion: corrects, fecha_dato: facts(register, corrects).fechaDato };
-    const entries = fields.map(({ operacion, campo, antes, despues }) => ({
-      fecha_dato: change.day,
-      registro: register,
-      operacion,
-      campo,
-      antes,
-      despues,
-      correccion,
-    }));
+    const entries = fields.map((field) => ({ fecha_dato: change.day, registro: register, ...field, correccion }));
     return { change, entries };
   });
 }
@@ -204,7 +174,5 @@ function placeOf({ day, register, edition }: DatedChange, entry: number): Histor
 /** Negative when `one` comes first. */
 function compare(one: HistoryPlace, other: HistoryPlace): number {
   if (one.day !== other.day) return one.day > other.day ? -1 : 1;
-  if (one.register !== other.register) return one.register - other.register;
-  if (one.edition !== other.edition) return other.edition - one.edition;
-  return one.entry - other.entry;
+  return one.register - other.register || other.edition - one.edition || one.entry - other.entry;
 }

@@ -9,8 +9,8 @@ import {
   registers,
 } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
+import type { Validators } from '../answers.ts';
 import type { ServedRegister, ServedRegisters } from '../catalogue.ts';
-import { clean, composeAddress } from './address.ts';
 import type { StoredRow } from './look-up.ts';
 
 /**
@@ -31,7 +31,7 @@ export function cellsByName(
 /** `daily` is the edition of the daily register that decided whether the taxpayer was found. */
 export type FoundRecord =
   | { isFound: false; daily: ServedRegister }
-  | { isFound: true; daily: ServedRegister; data: TaxpayerRecord; sources: RecordSources };
+  | { isFound: true; daily: ServedRegister; data: TaxpayerRecord; sources: { meta: TaxpayerMeta } & Validators };
 
 /** A RUC's cells by register. A register that does not have the RUC, or that was never loaded, is missing. */
 export type CellsByRegister = Partial<Record<RegisterName, readonly string[]>>;
@@ -96,18 +96,9 @@ export const recordRegisters = [
 ] as const;
 export type RecordRegister = (typeof recordRegisters)[number];
 
-/** What an answer says about its editions. */
-interface RecordSources {
-  meta: TaxpayerMeta;
-  /** The editions' numbers, for the ETag. */
-  tag: string;
-  /** Time of publication of the newest edition. */
-  lastModified: string;
-}
-
 /** `meta.fecha_dato` is the daily register's date. Other fields of `meta` hold the dates of the other registers. */
-export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters): RecordSources {
-  const { fuentes, tag, lastModified } = sourcesOf(recordRegisters, editions);
+export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters): { meta: TaxpayerMeta } & Validators {
+  const { fuentes, ...validators } = sourcesOf(recordRegisters, editions);
   return {
     meta: {
       origen: padronReducido.title,
@@ -118,16 +109,16 @@ export function recordSourcesOf(daily: ServedRegister, editions: ServedRegisters
       },
       fuentes,
     },
-    tag,
-    lastModified,
+    ...validators,
   };
 }
 
+export interface Sources extends Validators {
+  fuentes: Source[];
+}
+
 /** Returns the sources of those registers in `names` that are loaded. At least one must be loaded. */
-export function sourcesOf(
-  names: readonly RegisterName[],
-  editions: ServedRegisters,
-): { fuentes: Source[]; tag: string; lastModified: string } {
+export function sourcesOf(names: readonly RegisterName[], editions: ServedRegisters): Sources {
   const used = names.flatMap((name) => editions[name] ?? []);
   const newest = used.reduce((one, other) => (other.edition.publishedAt > one.edition.publishedAt ? other : one));
   return {
@@ -152,51 +143,61 @@ export interface TaxpayerRows {
  * stays as a code without names.
  */
 export function taxpayerRecordOf(ruc: string, rows: TaxpayerRows, ubigeos: UbigeoCatalogue): TaxpayerRecord {
-  const daily = dailyFields(rows.padron_reducido);
-  const monthly = monthlyFields(rows.padron_mensual ?? []);
-  const ubigeo = daily.ubigeo ?? monthly.ubigeo;
-  const place = ubigeo === null ? null : ubigeos.find(ubigeo);
+  const { direccion, ...daily } = dailyFields(rows.padron_reducido);
+  const { ubigeo: monthlyUbigeo, ...monthly } = monthlyFields(rows.padron_mensual ?? []);
+  const ubigeo = daily.ubigeo ?? monthlyUbigeo;
+  // The order of the fields is part of the API.
   return {
     ruc,
     tipo: ruc.slice(0, 2),
-    nombre: daily.nombre,
-    estado: daily.estado,
-    condicion: daily.condicion,
+    ...daily,
     ubigeo,
-    departamento: place?.departamento ?? null,
-    provincia: place?.provincia ?? null,
-    distrito: place?.distrito ?? null,
-    tipo_contribuyente: monthly.tipo_contribuyente,
-    sistema_emision: monthly.sistema_emision,
-    actividad_economica: monthly.actividad_economica,
-    comercio_exterior: monthly.comercio_exterior,
-    nro_trabajadores: monthly.nro_trabajadores,
-    direccion: daily.direccion,
+    ...placeNames(ubigeo, ubigeos),
+    ...monthly,
+    direccion,
     es_agente_retencion: rows.agentes_retencion,
     es_buen_contribuyente: rows.buenos_contribuyentes,
   };
 }
 
+/** Returns nulls for a code that the catalogue does not know. */
+export function placeNames(ubigeo: string | null, ubigeos: UbigeoCatalogue) {
+  return (ubigeo === null ? undefined : ubigeos.get(ubigeo)) ?? noPlace;
+}
+
+const noPlace = { departamento: null, provincia: null, distrito: null };
+
 export function dailyFields(cells: readonly string[]) {
   const cell = (name: DailyColumn) => cells[dailyPosition[name]] ?? '';
-  return {
-    nombre: cell('nombre'),
-    estado: displayEstado(cell('estado')),
-    condicion: displayCondicion(cell('condicion')),
-    ubigeo: textOf(cell('ubigeo')),
-    direccion: composeAddress({
-      tipo_via: cell('tipo_via'),
-      nombre_via: cell('nombre_via'),
-      tipo_zona: cell('tipo_zona'),
-      nombre_zona: cell('nombre_zona'),
-      numero: cell('numero'),
-      interior: cell('interior'),
-      lote: cell('lote'),
-      dpto: cell('dpto'),
-      manzana: cell('manzana'),
-      kilometro: cell('kilometro'),
-    }),
-  };
+  return { nombre: cell('nombre'), ...statusOf(cells), ubigeo: textOf(cell('ubigeo')), direccion: addressOf(cell) };
+}
+
+/**
+ * Returns the fiscal address in one line: street, number, interior, flat, block, lot, kilometre, zone. Returns null
+ * when all cells are empty. Nothing is added but labels such as `NRO.`. Names of places are left out, because answers
+ * have other fields for them. `SN` and `S/N` (no number) stay, because the register writes them.
+ */
+function addressOf(cell: (name: DailyColumn) => string): string | null {
+  const text = (name: DailyColumn) => clean(cell(name));
+  const labelled = (label: string, name: DailyColumn) => (text(name) === '' ? '' : `${label} ${text(name)}`);
+  const parts = [
+    text('tipo_via'),
+    text('nombre_via'),
+    labelled('NRO.', 'numero'),
+    labelled('INT.', 'interior'),
+    labelled('DPTO.', 'dpto'),
+    labelled('MZA.', 'manzana'),
+    labelled('LOTE', 'lote'),
+    labelled('KM.', 'kilometro'),
+    text('tipo_zona'),
+    text('nombre_zona'),
+  ];
+  return parts.filter((part) => part !== '').join(' ') || null;
+}
+
+/** Returns '' for a cell without a letter or digit: the register writes `-`, `--`, `----` and `-.-` in empty cells. */
+export function clean(cell: string): string {
+  return /[\p{L}\p{N}]/u.test(cell) ? cell.trim().replace(/\s+/g, ' ') : '';
 }
 
 /** The fields of a record from the monthly register. Its ubigeo counts only when the daily register has none. */

@@ -6,7 +6,7 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { notOfThisList, readCursor, writeCursor } from '../input.ts';
 import { charge, reserve } from '../metering/middleware.ts';
 import { registerNotLoaded, throwUnavailable } from '../problems.ts';
-import { clean } from '../queries/address.ts';
+import { clean, placeNames } from '../queries/record.ts';
 import type { Handlers } from '../router.ts';
 import type { Hit } from '../search/find-companies.ts';
 import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
@@ -60,17 +60,14 @@ function positionOf(positions: Positions, cursor: string | undefined, question: 
 }
 
 function shown({ company, rank }: Hit, ubigeos: UbigeoCatalogue): SearchHit {
-  const code = clean(company.ubigeo);
-  const place = code === '' ? null : ubigeos.find(code);
+  const ubigeo = clean(company.ubigeo) || null;
   return {
     ruc: company.ruc,
     nombre: company.nombre,
     estado: displayEstado(company.estado),
     condicion: displayCondicion(company.condicion),
-    ubigeo: code === '' ? null : code,
-    departamento: place?.departamento ?? null,
-    provincia: place?.provincia ?? null,
-    distrito: place?.distrito ?? null,
+    ubigeo,
+    ...placeNames(ubigeo, ubigeos),
     coincidencia: matchOf(rank),
     puntaje: scoreOf(rank),
   };

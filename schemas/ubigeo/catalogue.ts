@@ -10,13 +10,8 @@ export interface UbigeoNames {
   distrito: string;
 }
 
-export interface UbigeoCatalogue {
-  departments: number;
-  provinces: number;
-  districts: number;
-  /** Returns the names of the district with this code, which may be an old code. null: the code is unknown. */
-  find(code: string): UbigeoNames | null;
-}
+/** The names of each district by its code, which may be an old code. */
+export type UbigeoCatalogue = ReadonlyMap<string, UbigeoNames>;
 
 /**
  * Codes that the list no longer has but registers may still write, each with today's district. Putumayo was a district
@@ -38,15 +33,10 @@ export function readUbigeoCatalogue(text: string): UbigeoCatalogue {
     if (code === undefined || name === undefined) throw new Error(`the ubigeo list has a malformed line: ${line}`);
     names.set(code, name.toLocaleUpperCase('es'));
   }
-  const codesOf = (length: number) => [...names.keys()].filter((code) => code.length === length);
-  const districts = new Map<string, UbigeoNames>(codesOf(6).map((code) => [code, namesOf(names, code)]));
-  for (const [old, today] of Object.entries(oldCodes)) districts.set(old, namesOf(names, today));
-  return {
-    departments: codesOf(2).length,
-    provinces: codesOf(4).length,
-    districts: codesOf(6).length,
-    find: (code) => districts.get(code) ?? null,
-  };
+  const codes = [...names.keys()].filter((code) => code.length === 6);
+  const today = codes.map((code): [string, UbigeoNames] => [code, namesOf(names, code)]);
+  const old = Object.entries(oldCodes).map(([code, now]): [string, UbigeoNames] => [code, namesOf(names, now)]);
+  return new Map([...today, ...old]);
 }
 
 function namesOf(names: ReadonlyMap<string, string>, code: string): UbigeoNames {

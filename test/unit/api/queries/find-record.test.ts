@@ -37,7 +37,7 @@ function makeHarness(loaded: readonly RegisterName[], rows: readonly StoredRow[]
         asked.push('catalogue');
         return Object.fromEntries(loaded.map((name) => [name, served(name)])) as ServedRegisters;
       },
-      servedFor: async ({ source }, version) => served(source.registro, version),
+      edition: async (register, number) => served(register, number),
     },
     taxpayers: {
       async find() {
