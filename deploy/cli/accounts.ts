@@ -43,7 +43,6 @@ export function addAccountsCommands(program: PadronCommand, context: CommandCont
     .option('--contract <reference>', "data-processing contract; opens natural persons' records")
     .option('--contract-from <day>', 'first day of the contract, YYYY-MM-DD (default: today in Lima)')
     .option('--contract-until <day>', 'last day of the contract, YYYY-MM-DD (default: open)')
-    .jsonOption()
     .examples(
       'accounts create --name "Estudio Uno" --plan crecimiento',
       'accounts create --name "Banco Dos" --plan empresa --contract CTD-2026-014 --json',
@@ -66,7 +65,6 @@ export function addAccountsCommands(program: PadronCommand, context: CommandCont
     .command('list')
     .description('Accounts, oldest first.')
     .limitOption(maxRows)
-    .jsonOption()
     .examples('accounts list')
     .action(async (options: OutputOptions & { limit: number }) => {
       const rows = await listAccounts(context.pool(), options.limit);
@@ -80,7 +78,6 @@ export function addAccountsCommands(program: PadronCommand, context: CommandCont
     .command('show')
     .description("An account's plan, its use of this month, its contracts and tokens.")
     .argument('<id>', 'the account', wholeNumber)
-    .jsonOption()
     .examples('accounts show 1')
     .action((id: number, options: OutputOptions) => showAccount(context, id, options));
 
@@ -93,7 +90,6 @@ function addChangeCommands(accounts: PadronCommand, context: CommandContext): vo
     .description('Changes the plan; every API process knows within 5 seconds. What was used this month stays used.')
     .argument('<id>', 'the account', wholeNumber)
     .argument('<plan>', plans)
-    .jsonOption()
     .examples('accounts plan 1 empresa')
     .action(async (id: number, plan: string, options: OutputOptions) => {
       await checkPlan(context, plan);
@@ -106,7 +102,6 @@ function addChangeCommands(accounts: PadronCommand, context: CommandContext): vo
     .description('Changes where operational notices go: a webhook that fails, one that was paused.')
     .argument('<id>', 'the account', wholeNumber)
     .argument('<address>', 'the mail address, or "none"', (text: string) => (text === 'none' ? null : emailOf(text)))
-    .jsonOption()
     .examples('accounts email 1 avisos@example.pe')
     .action(async (id: number, email: string | null, options: OutputOptions) => {
       if (!(await changeEmail(context.pool(), id, email))) throw noAccount(id);
@@ -119,7 +114,6 @@ function addChangeCommands(accounts: PadronCommand, context: CommandContext): vo
     .argument('<id>', 'the account', wholeNumber)
     .argument('<units>', 'how many look-ups', wholeNumber)
     .requiredOption('--reference <text>', 'of the purchase, for example the invoice; one reference counts once')
-    .jsonOption()
     .examples('accounts credit 1 5000 --reference F001-123')
     .action(async (id: number, units: number, options: OutputOptions & { reference: string }) => {
       const reference = filled(options.reference, '--reference');
@@ -178,7 +172,6 @@ export function addTokensCommands(program: PadronCommand, context: CommandContex
     .command('create')
     .description('Makes a token. Its text is shown this once: only a hash of it is kept.')
     .requiredOption('--account <id>', 'the account that the token belongs to', wholeNumber)
-    .jsonOption()
     .examples('tokens create --account 1 --json')
     .action(async (options: OutputOptions & { account: number }) => {
       const made = await createToken(context.pool(), options.account);
@@ -191,7 +184,6 @@ export function addTokensCommands(program: PadronCommand, context: CommandContex
     .description('Tokens, newest first, without their secrets.')
     .accountOption()
     .limitOption(maxRows)
-    .jsonOption()
     .examples('tokens list --account 1')
     .action(async (options: OutputOptions & { account?: number; limit: number }) => {
       const rows = await listTokens(context.pool(), options.account ?? null, options.limit);
@@ -204,7 +196,6 @@ export function addTokensCommands(program: PadronCommand, context: CommandContex
     .command('revoke')
     .description('Revokes a token; every API process refuses it within 5 seconds.')
     .argument('<token>', 'the id of the token: the part after pad_live_ in its text, as `padron tokens list` shows it')
-    .jsonOption()
     .examples('tokens revoke 0123456789abcdef')
     .action(async (id: string, options: OutputOptions) => {
       const at = await revokeToken(context.pool(), id);

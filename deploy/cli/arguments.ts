@@ -47,6 +47,12 @@ export class PadronCommand extends Command {
     return this.option('--json', description);
   }
 
+  /** Also adds `--json` as the last option, unless the command has it already. Every command takes it. */
+  override action(run: Parameters<Command['action']>[0]): this {
+    if (!this.options.some(({ long }) => long === '--json')) this.jsonOption();
+    return super.action(run);
+  }
+
   /** Adds a paragraph below the options in `--help`. */
   remarks(text: string): this {
     return this.addHelpText('after', `\n${text}`);

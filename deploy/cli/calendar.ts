@@ -59,7 +59,6 @@ function addFileCommand(
     .description(description)
     .argument('<file>', 'JSON, see below')
     .decisionOptions('who adds it; kept with it', 'why, or where it was read; kept with it')
-    .jsonOption()
     .remarks(`The file:\n  ${shape}\n\nRunning processes serve it within a minute.`)
     .examples(`calendar ${name} file.json --by "Ana Ruiz" --reason "El Peruano, 16 May"`)
     .action(async (file: string, options: AddOptions) => {
@@ -80,7 +79,6 @@ function addListCommand(calendar: PadronCommand, context: CommandContext): void 
   calendar
     .command('list')
     .description("The release's decrees and tables, then what operators added, in that order.")
-    .jsonOption()
     .examples('calendar list')
     .action(async (options: OutputOptions) => {
       const added = await readAdditions(context.pool());

@@ -16,7 +16,6 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
     .requiredOption('--reference <text>', "the contract's reference, kept with every answer that it opened")
     .option('--from <day>', 'first day in force, YYYY-MM-DD (default: today in Lima)', dayOf)
     .option('--until <day>', 'last day in force (default: open)', dayOf)
-    .jsonOption()
     .examples('contracts add --account 1 --reference CTD-2026-014 --until 2027-12-31')
     .action(async (options: OutputOptions & { account: number; reference: string; from?: string; until?: string }) => {
       const { from = limaDay(new Date()), until = null } = options;
@@ -33,7 +32,6 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
     .description('Contracts, newest first, past ones too.')
     .accountOption()
     .limitOption(1_000)
-    .jsonOption()
     .examples('contracts list --account 1')
     .action(async (options: OutputOptions & { account?: number; limit: number }) => {
       const rows = await listContracts(context.pool(), options.account ?? null, options.limit);
@@ -45,7 +43,6 @@ export function addContractsCommands(program: PadronCommand, context: CommandCon
     .description('Ends a contract at once, or after a last day. The contract stays in the list.')
     .argument('<id>', 'the number of the contract, as `padron contracts list` shows it', wholeNumber)
     .option('--on <day>', 'last day in force (default: ends at once)', dayOf)
-    .jsonOption()
     .remarks('Every API process knows within 5 seconds.')
     .examples('contracts end 3', 'contracts end 3 --on 2026-12-31')
     .action(async (id: number, options: OutputOptions & { on?: string }) => {

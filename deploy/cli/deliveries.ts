@@ -43,7 +43,6 @@ export function addDeliveriesCommands(program: PadronCommand, context: CommandCo
     .command('backlog')
     .description('What stands to be sent: in all, and by webhook, the one that has been due longest first.')
     .limitOption(20, 'webhooks at most')
-    .jsonOption()
     .examples('deliveries backlog')
     .action(async (options: OutputOptions & { limit: number }) => {
       const backlog = await readBacklog(context.pool());
@@ -55,7 +54,6 @@ export function addDeliveriesCommands(program: PadronCommand, context: CommandCo
     .command('endpoint')
     .description('How one webhook stands, and its last deliveries. Its URL is not shown: it may hold a secret.')
     .argument('<webhook>', 'id of the webhook')
-    .jsonOption()
     .examples('deliveries endpoint wh_3f…')
     .action((webhook: string, options: OutputOptions) => showEndpoint(context, webhook, options));
 
@@ -63,7 +61,6 @@ export function addDeliveriesCommands(program: PadronCommand, context: CommandCo
     .command('resend')
     .description('Makes one delivery due now, under its id. Of a paused webhook it is held with the rest. Repeatable.')
     .argument('<delivery>', 'id of the delivery (X-Service-Delivery)')
-    .jsonOption()
     .examples('deliveries resend en_5c…')
     .action((id: string, options: OutputOptions) => resend(context, id, options));
 
@@ -187,7 +184,6 @@ function addRecoverCommand(deliveries: PadronCommand, context: CommandContext): 
     .option('--states <list>', statesMeaning, statesOf, ['agotada', 'descartada'])
     .option('--dry-run', 'only counts')
     .waitOptions('waits until all are due', 'how long --wait waits')
-    .jsonOption()
     .examples(
       'deliveries recover wh_3f… --since 2026-11-20 --dry-run',
       'deliveries recover wh_3f… --since 2026-11-20T09:00:00-05:00 --wait',

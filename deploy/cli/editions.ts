@@ -26,7 +26,6 @@ export function addEditionsCommands(program: PadronCommand, context: CommandCont
     .description('Editions, newest first.')
     .registerOption()
     .limitOption(20)
-    .jsonOption()
     .examples('editions list', 'editions list --register padron_reducido --json')
     .action(async (options: OutputOptions & { register?: RegisterName; limit: number }) => {
       const rows = await listEditions(context.pool(), { register: options.register ?? null, maxRows: options.limit });
@@ -62,7 +61,6 @@ export function addEditionsCommands(program: PadronCommand, context: CommandCont
     )
     .registerArgument()
     .argument('<number>', 'number of the edition', wholeNumber)
-    .jsonOption()
     .examples('editions republish padron_reducido 12')
     .action(async (register: RegisterName, number: number, options: OutputOptions) => {
       const edition = await decide(
@@ -91,7 +89,6 @@ function addRevertCommand(editions: PadronCommand, context: CommandContext): voi
     .requiredOption('--reason <text>', 'why; kept with the correction')
     .option('--by <name>', 'who decides; kept with the correction', 'operator')
     .waitOptions('wait until the correction is materialised and notified')
-    .jsonOption()
     .remarks(
       `A row that a later edition changed again is left as it is and counted as a conflict. Deliveries that were not sent yet are
 cancelled; those that were sent are followed by one that marks the correction. The first edition of a register, and one

@@ -18,7 +18,6 @@ export function addMigrateCommand(program: PadronCommand, context: CommandContex
   program
     .command('migrate')
     .description('Brings databases, schemas and topics up to date. Run it before a new release starts; repeatable.')
-    .jsonOption()
     .examples('migrate')
     .action(async (options: OutputOptions) => {
       const config = context.configuration(migrationSettings);
@@ -51,7 +50,6 @@ export function addSchemasCommands(program: PadronCommand, context: CommandConte
   schemas
     .command('list')
     .description('What the archive keeps: the map that a lost registry is restored from.')
-    .jsonOption()
     .examples('schemas list')
     .action(async (options: OutputOptions) => {
       const config = context.configuration(schemaSettings);
@@ -67,7 +65,6 @@ export function addSchemasCommands(program: PadronCommand, context: CommandConte
   schemas
     .command('restore')
     .description('Gives an empty registry its schemas back, under the same numbers. Overwrites nothing; repeatable.')
-    .jsonOption()
     .remarks('When: the registry lost its storage, and processes refuse to start with "schema_differs".')
     .examples('schemas restore', 'schemas restore --json')
     .action(async (options: OutputOptions) => {

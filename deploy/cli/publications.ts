@@ -31,7 +31,6 @@ export function addPublicationsCommands(program: PadronCommand, context: Command
     .registerOption()
     .addOption(new Option('--state <state>', 'in this state only').choices([...openStates, ...finalStates]))
     .limitOption(20)
-    .jsonOption()
     .examples('publications list --state en_cuarentena')
     .action(async (options: OutputOptions & { register?: RegisterName; state?: PublicationState; limit: number }) => {
       const { register = null, state = null, limit } = options;
@@ -47,7 +46,6 @@ export function addPublicationsCommands(program: PadronCommand, context: Command
     .command('show')
     .description('One publication with its gates: what was found, what is allowed, whether it passed.')
     .argument('<id>', 'its number, as `padron publications list` shows it', wholeNumber)
-    .jsonOption()
     .examples('publications show 7')
     .action(async (id: number, options: OutputOptions) => {
       const publication = await requirePublication(context, id);
@@ -87,7 +85,6 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
     .decisionOptions(who, why)
     .option('--date <day>', 'date of the data (YYYY-MM-DD), for a publication that came without', dayOf)
     .waitOptions()
-    .jsonOption()
     .examples('publications approve 7 --by "Ana Ruiz" --reason "yearly clean-up" --wait')
     .action(async (id: number, options: ApproveOptions) => {
       const asked = options.wait ? await findPublication(context.pool(), id) : null;
@@ -108,7 +105,6 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
     .description('Ends a publication in quarantine for good.')
     .argument('<id>', 'its number', wholeNumber)
     .decisionOptions(who, why)
-    .jsonOption()
     .examples('publications reject 7 --by "Ana Ruiz" --reason "cut file"')
     .action(async (id: number, options: DecisionOptions) => {
       const decision = { by: options.by, reason: options.reason ?? null };
@@ -128,7 +124,6 @@ function addPauseCommands(publications: PadronCommand, context: CommandContext):
     .description('Makes no new edition of a register. Downloads go on, and an edition on its way is finished.')
     .registerArgument()
     .decisionOptions('who pauses; shown while it is paused', 'why; shown while it is paused')
-    .jsonOption()
     .remarks('An edition can still be undone while its register is paused: npx padron editions revert.')
     .examples('publications pause padron_reducido --by "Ana Ruiz" --reason "names look wrong since the 3rd"')
     .action(async (register: RegisterName, options: DecisionOptions) => {
@@ -142,7 +137,6 @@ function addPauseCommands(publications: PadronCommand, context: CommandContext):
     .command('resume')
     .description('Lets a paused register make editions again: what was downloaded meanwhile is taken in order.')
     .registerArgument()
-    .jsonOption()
     .examples('publications resume padron_reducido')
     .action(async (register: RegisterName, options: OutputOptions) => {
       const client = await connectTemporal(context);

@@ -21,7 +21,6 @@ export function addRegistersCommand(program: PadronCommand, context: CommandCont
     .description(
       'All registers at a glance: edition, date of the data, last probe, what is late, paused or in quarantine.',
     )
-    .jsonOption()
     .remarks(
       '"asked" is when the official site last answered; "checked" is the last comparison of the state with the archive.',
     )
@@ -115,7 +114,6 @@ export function addRejectsCommand(program: PadronCommand, context: CommandContex
     .argument('<publication>', 'its number, as `padron publications list` shows it', wholeNumber)
     .limitOption(50, 'how many lines at most')
     .option('--raw', 'the archived list itself, as NDJSON with the lines as published: personal data')
-    .jsonOption()
     .examples('rejects 7', 'rejects 7 --json', 'rejects 7 --raw > rejects.ndjson')
     .action(async (id: number, options: RejectsOptions) => {
       if (options.raw && options.json) throw new CommandError('--raw is NDJSON already.', 'Leave --json out.');

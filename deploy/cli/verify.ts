@@ -25,7 +25,6 @@ export function addVerifyCommand(program: PadronCommand, context: CommandContext
       'Proves that state, names and history are what the change files say, and the state what was published.',
     )
     .option('--register <register>', 'this register only', registerOf)
-    .jsonOption()
     .remarks(
       `The exit code is 0 when all is equal, ${exitDiffers} when something differs, and ${exitOnItsWay} when an edition is on its way: try again then.`,
     )
@@ -108,7 +107,6 @@ export function addRebuildCommand(program: PadronCommand, context: CommandContex
       'Makes state and history anew from the change files, proves them, and exchanges them for the serving ones.',
     )
     .option('--register <register>', 'this register only; the others are copied as they are', registerOf)
-    .jsonOption()
     .remarks(
       `Look-ups go on during all of it. It needs room for a second copy of the tables. Refused while an edition is being published.
 When it is ended half way, what serves is whole; run it again.`,
