@@ -37,17 +37,19 @@ export interface GateFacts {
   rows: number;
   rejected: number;
   /** Null for a first edition. */
-  previous: {
-    fechaDato: string;
-    rows: number;
-    companies: number;
-    kinds: readonly KindFacts[];
-    columns: readonly ColumnFacts[];
-    /** Rows in which an empty cell of the file kept the previous edition's value. */
-    keptCells: number;
-    /** Null for a register that makes no events. */
-    notices: NoticeFacts | null;
-  } | null;
+  previous: PreviousFacts | null;
+}
+
+interface PreviousFacts {
+  fechaDato: string;
+  rows: number;
+  companies: number;
+  kinds: readonly KindFacts[];
+  columns: readonly ColumnFacts[];
+  /** Rows in which an empty cell of the file kept the previous edition's value. */
+  keptCells: number;
+  /** Null for a register that makes no events. */
+  notices: NoticeFacts | null;
 }
 
 export interface GateResult {
@@ -60,20 +62,15 @@ export interface GateResult {
 
 /** Checks all gates, in the order in which an operator reads them. */
 export function checkGates(facts: GateFacts, settings: GateSettings): GateResult[] {
-  const results = [headerGate, rejectedGate(facts, settings)];
-  const { previous } = facts;
+  const { rows, rejected, previous } = facts;
+  const lines = rows + rejected;
+  const isNoRow = { affected: rejected, share: shareOf(rejected, lines), limit: settings.maxRejectedShare };
+  const results = [headerGate, shareGate('rejected', isNoRow, `${rejected} of ${lines} lines are no row`, settings)];
   if (previous === null) return results;
-  results.push(dateGate(facts.fechaDato, previous.fechaDato), rowsGate(facts.rows, previous.rows, settings));
-  for (const kind of previous.kinds) results.push(changedGate(kind, settings), deletedGate(kind, settings));
-  for (const column of previous.columns) {
-    if (column.changedCompanies !== null) {
-      results.push(columnGate(column, column.changedCompanies, previous.companies, settings));
-    }
-    if (column.emptyBefore !== null) {
-      results.push(emptyGate(column, column.emptyBefore, facts.rows, previous.rows, settings));
-    }
-  }
-  results.push(keptGate(previous.keptCells, facts.rows, settings));
+  results.push(dateGate(facts.fechaDato, previous.fechaDato), rowsGate(rows, previous.rows, settings));
+  for (const kind of previous.kinds) results.push(...kindGates(kind, settings));
+  for (const column of previous.columns) results.push(...columnGates(column, rows, previous, settings));
+  results.push(keptGate(previous.keptCells, rows, settings));
   if (previous.notices !== null) results.push(noticesGate(previous.notices, settings));
   return results;
 }
@@ -93,15 +90,23 @@ const headerGate: GateResult = {
   text: 'the header is the known one',
 };
 
-function rejectedGate({ rows, rejected }: GateFacts, settings: GateSettings): GateResult {
-  const share = shareOf(rejected, rows + rejected);
-  return {
-    gate: 'rejected',
-    value: share,
-    limit: settings.maxRejectedShare,
-    passed: tooFew(rejected, settings) || share <= settings.maxRejectedShare,
-    text: `${rejected} of ${rows + rejected} lines are no row (${percent(share)}, limit ${percent(settings.maxRejectedShare)})`,
-  };
+interface Measured {
+  /** Number of rows, lines or cells that the share counts. */
+  affected: number;
+  share: number;
+  limit: number;
+}
+
+/** The gate of a share that has an upper limit. It never fails if few rows are affected. */
+function shareGate(
+  gate: string,
+  { affected, share, limit }: Measured,
+  found: string,
+  settings: GateSettings,
+  verb = '',
+): GateResult {
+  const passed = tooFew(affected, settings) || share <= limit;
+  return { gate, value: share, limit, passed, text: `${found} (${verb}${percent(share)}, limit ${percent(limit)})` };
 }
 
 function dateGate(date: string, headDate: string): GateResult {
@@ -125,73 +130,40 @@ function rowsGate(rows: number, previousRows: number, settings: GateSettings): G
   };
 }
 
-function changedGate(kind: KindFacts, settings: GateSettings): GateResult {
-  const share = shareOf(kind.changed, kind.previousRows);
-  const limit = usualLimit(settings.maxChangedShare, kind.usualChangedShares, settings);
-  return {
-    gate: `changed.${kind.kind}`,
-    value: share,
-    limit,
-    passed: tooFew(kind.changed, settings) || share <= limit,
-    text: `${kind.changed} of ${kind.previousRows} rows of kind ${kind.kind} changed (${percent(share)}, limit ${percent(limit)})`,
-  };
+function kindGates(kind: KindFacts, settings: GateSettings): GateResult[] {
+  const { kind: name, previousRows, changed, deleted } = kind;
+  const changedLimit = usualLimit(settings.maxChangedShare, kind.usualChangedShares, settings);
+  const change = { affected: changed, share: shareOf(changed, previousRows), limit: changedLimit };
+  const loss = { affected: deleted, share: shareOf(deleted, previousRows), limit: settings.maxDeletedShare };
+  const rows = `of ${previousRows} rows of kind ${name}`;
+  return [
+    shareGate(`changed.${name}`, change, `${changed} ${rows} changed`, settings),
+    shareGate(`deleted.${name}`, loss, `${deleted} ${rows} disappeared`, settings),
+  ];
 }
 
-function deletedGate(kind: KindFacts, settings: GateSettings): GateResult {
-  const share = shareOf(kind.deleted, kind.previousRows);
-  return {
-    gate: `deleted.${kind.kind}`,
-    value: share,
-    limit: settings.maxDeletedShare,
-    passed: tooFew(kind.deleted, settings) || share <= settings.maxDeletedShare,
-    text: `${kind.deleted} of ${kind.previousRows} rows of kind ${kind.kind} disappeared (${percent(share)}, limit ${percent(settings.maxDeletedShare)})`,
-  };
-}
-
-function columnGate(
-  { column, usualChangedShares }: ColumnFacts,
-  changed: number,
-  companies: number,
-  settings: GateSettings,
-): GateResult {
-  const share = shareOf(changed, companies);
-  const limit = usualLimit(settings.maxColumnChangedShare, usualChangedShares, settings);
-  return {
-    gate: `column.${column}`,
-    value: share,
-    limit,
-    passed: tooFew(changed, settings) || share <= limit,
-    text: `${column} changed in ${changed} of ${companies} companies (${percent(share)}, limit ${percent(limit)})`,
-  };
-}
-
-function emptyGate(
-  { column, emptyNow }: ColumnFacts,
-  emptyBefore: number,
-  rows: number,
-  previousRows: number,
-  settings: GateSettings,
-): GateResult {
-  const move = Math.abs(shareOf(emptyNow, rows) - shareOf(emptyBefore, previousRows));
-  return {
-    gate: `empty.${column}`,
-    value: move,
-    limit: settings.maxEmptyShareMove,
-    passed: tooFew(Math.abs(emptyNow - emptyBefore), settings) || move <= settings.maxEmptyShareMove,
-    text: `${column} is empty in ${emptyNow} of ${rows} rows, before in ${emptyBefore} of ${previousRows} (moved by ${percent(move)}, limit ${percent(settings.maxEmptyShareMove)})`,
-  };
+function columnGates(facts: ColumnFacts, rows: number, previous: PreviousFacts, settings: GateSettings): GateResult[] {
+  const { column, emptyBefore, emptyNow, changedCompanies: changed } = facts;
+  const results: GateResult[] = [];
+  if (changed !== null) {
+    const limit = usualLimit(settings.maxColumnChangedShare, facts.usualChangedShares, settings);
+    const change = { affected: changed, share: shareOf(changed, previous.companies), limit };
+    const found = `${column} changed in ${changed} of ${previous.companies} companies`;
+    results.push(shareGate(`column.${column}`, change, found, settings));
+  }
+  if (emptyBefore !== null) {
+    const share = Math.abs(shareOf(emptyNow, rows) - shareOf(emptyBefore, previous.rows));
+    const move = { affected: Math.abs(emptyNow - emptyBefore), share, limit: settings.maxEmptyShareMove };
+    const found = `${column} is empty in ${emptyNow} of ${rows} rows, before in ${emptyBefore} of ${previous.rows}`;
+    results.push(shareGate(`empty.${column}`, move, found, settings, 'moved by '));
+  }
+  return results;
 }
 
 /** In some columns an empty cell keeps its old value, so only this gate notices that the source emptied the column. */
 function keptGate(keptCells: number, rows: number, settings: GateSettings): GateResult {
-  const share = shareOf(keptCells, rows);
-  return {
-    gate: 'kept',
-    value: share,
-    limit: settings.maxEmptyShareMove,
-    passed: tooFew(keptCells, settings) || share <= settings.maxEmptyShareMove,
-    text: `${keptCells} of ${rows} rows have an empty cell that never is empty (${percent(share)}, limit ${percent(settings.maxEmptyShareMove)})`,
-  };
+  const kept = { affected: keptCells, share: shareOf(keptCells, rows), limit: settings.maxEmptyShareMove };
+  return shareGate('kept', kept, `${keptCells} of ${rows} rows have an empty cell that never is empty`, settings);
 }
 
 /**
