@@ -1,13 +1,6 @@
 import { sha256OfFile } from '../../pipelines/archive/local-copies.ts';
 import { CompareError } from '../../pipelines/changes/errors.ts';
-import type {
-  CompareInput,
-  CompareResult,
-  CorrectInput,
-  CorrectResult,
-  Progress,
-  RebuildProgress,
-} from '../../pipelines/diff/types.ts';
+import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../pipelines/diff/types.ts';
 import { findEdition, publicationUnder } from '../../pipelines/editions/editions.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
 import { findPublication, recordComparison } from '../../pipelines/editions/publications.ts';
@@ -15,7 +8,7 @@ import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { type Comparison, comparisonSchema, countsOf, stillStands } from './comparison.ts';
 import { countEvents, type EventCounts } from './event-forecast.ts';
 import { type PublishDependencies, quarantineFault } from './judge.ts';
-import type { StepOutcome } from './messages.ts';
+import type { StepOutcome, StepRun } from './messages.ts';
 
 /**
  * `verificada → comparada`: parses the publication, compares it with the head and writes the change file in one pass.
@@ -26,8 +19,6 @@ export async function comparePublication(
   dependencies: CompareDependencies,
   register: RegisterName,
   id: number,
-  report: Report,
-  signal: AbortSignal,
 ): Promise<StepOutcome> {
   const publication = await findPublication(dependencies.pool, id);
   if (publication === null || !['verificada', 'comparada'].includes(publication.state)) {
@@ -35,6 +26,7 @@ export async function comparePublication(
   }
   const head = await readHead(dependencies.pool, register);
   if (publication.state === 'comparada' && stillStands(publication, head)) return { outcome: 'next' };
+  const { report, signal } = dependencies;
   let previous: Previous | null = null;
   try {
     if (await wasReadDifferently(dependencies, head)) previous = await previousOf(dependencies, head);
@@ -55,7 +47,7 @@ export async function comparePublication(
     };
     const compare = () => {
       const whole = { ...input, previous: previous?.input ?? null };
-      return orRebuild(dependencies, input, () => dependencies.compare(whole, report, signal), report, signal);
+      return orRebuild(dependencies, input, () => dependencies.compare(whole, report, signal));
     };
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
@@ -120,10 +112,10 @@ function namingPrevious(error: unknown, { publicationId, edition }: Previous): u
   return new CompareError(error.code, `this release cannot read ${old}: ${error.message} ${help}`);
 }
 
-export type Report = (progress: Progress | RebuildProgress) => void;
+type Report = StepRun['report'];
 
 /** Each comparison runs in a child process, which is killed and awaited when `signal` aborts. */
-export interface CompareDependencies extends PublishDependencies {
+export interface CompareDependencies extends PublishDependencies, StepRun {
   workDir: string;
   compare(input: CompareInput, report: Report, signal: AbortSignal): Promise<CompareResult>;
   correct(input: CorrectInput, report: Report, signal: AbortSignal): Promise<CorrectResult>;
@@ -141,14 +133,13 @@ export async function orRebuild<Result>(
   dependencies: CompareDependencies,
   input: { register: RegisterName; base: CompareInput['base'] },
   run: () => Promise<Result>,
-  report: Report,
-  signal: AbortSignal,
 ): Promise<Result> {
   try {
     return await run();
   } catch (error) {
     const rebuilds = error instanceof CompareError && ['index_missing', 'index_damaged'].includes(error.code);
     if (!rebuilds || input.base === null) throw error;
+    const { report, signal } = dependencies;
     await dependencies.rebuildIndex(input.register, input.base.edition, report, signal);
     return await run();
   }

@@ -9,7 +9,7 @@ import { type Edition, findEdition } from '../../pipelines/editions/editions.ts'
 import { freezeCorrection as freeze } from '../../pipelines/editions/freeze.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { archiveComparison, baseOf, type CompareDependencies, orRebuild, type Report } from './compare.ts';
+import { archiveComparison, baseOf, type CompareDependencies, orRebuild } from './compare.ts';
 import { differenceOf, stillStands } from './comparison.ts';
 import { faultOf, type PublishDependencies } from './judge.ts';
 import type { FreezeOutcome, StepOutcome } from './messages.ts';
@@ -23,8 +23,6 @@ export async function compareCorrection(
   dependencies: CompareDependencies,
   register: RegisterName,
   id: number,
-  report: Report,
-  signal: AbortSignal,
 ): Promise<StepOutcome> {
   const correction = await findCorrection(dependencies.pool, id);
   if (correction === null || !['pedida', 'comparada'].includes(correction.state)) {
@@ -34,13 +32,8 @@ export async function compareCorrection(
   if (stillStands(correction, head)) return { outcome: 'next' };
   try {
     const input = await inputOf(dependencies, correction, head);
-    const result = await orRebuild(
-      dependencies,
-      input,
-      () => dependencies.correct(input, report, signal),
-      report,
-      signal,
-    );
+    const { report, signal } = dependencies;
+    const result = await orRebuild(dependencies, input, () => dependencies.correct(input, report, signal));
     // Events are not counted here. A correction has no gates, and its events go only to receivers of the wrong events.
     const comparison = await archiveComparison(dependencies, input, result, null);
     await recordCorrectionComparison(dependencies.pool, id, comparison);

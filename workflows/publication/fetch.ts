@@ -14,21 +14,16 @@ import {
   recordDownload,
 } from '../../pipelines/editions/publications.ts';
 import { dateOf, dateOnPage } from '../../pipelines/registers/dating.ts';
-import {
-  type Downloaded,
-  type DownloadLimits,
-  type DownloadProgress,
-  download,
-} from '../../pipelines/registers/download.ts';
+import { type Downloaded, type DownloadLimits, download } from '../../pipelines/registers/download.ts';
 import type { RegisterSource } from '../../pipelines/registers/module.ts';
 import { PartFile } from '../../pipelines/registers/part-file.ts';
 import { addressesOf, isByMonth, type Sources } from '../../pipelines/registers/settings.ts';
 import { probeSite, type SiteAccess, SourceError, type Validators } from '../../pipelines/registers/site.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import type { FetchOutcome, ProbeOutcome } from './messages.ts';
+import type { FetchOutcome, ProbeOutcome, StepRun } from './messages.ts';
 
-export interface FetchDependencies {
+export interface FetchDependencies extends StepRun {
   pool: Pool;
   archive: Archive;
   access: SiteAccess;
@@ -49,15 +44,13 @@ export async function fetchPublication(
   dependencies: FetchDependencies,
   register: RegisterName,
   id: number,
-  report: (progress: DownloadProgress) => void,
-  signal: AbortSignal,
 ): Promise<FetchOutcome> {
   const publication = await findPublication(dependencies.pool, id);
   if (publication === null || publication.state !== 'detectada') return { outcome: 'known', publicationId: id };
   const file = await dependencies.archive.incomingFile(`${register}-${id}.part`);
   // Use the address at which this publication was found, because another month may be the newest by now.
   const url = publication.url ?? dependencies.sources[register].url;
-  const downloaded = await downloadOrRefuse(dependencies, { register, id, url, file }, report, signal);
+  const downloaded = await downloadOrRefuse(dependencies, { register, id, url, file });
   if (downloaded === null) return { outcome: 'quarantined', publicationId: id };
   const { sha256, bytes } = downloaded.finished;
   const name = { register, kind: 'publications', sha256 } as const;
@@ -65,7 +58,7 @@ export async function fetchPublication(
   const source = dependencies.sources[register];
   const { lastModified, etag } = downloaded;
   const { textStart, fault } = await inspect(dependencies, source, await dependencies.archive.localFile(name));
-  const dating = await dateOf(dependencies.access, source, { lastModified, textStart }, signal);
+  const dating = await dateOf(dependencies.access, source, { lastModified, textStart }, dependencies.signal);
   const date = 'undated' in dating ? null : dating;
   const problem = fault ?? ('undated' in dating ? `date_unknown: ${dating.undated}` : null);
   const version = { etag, lastModified };
@@ -82,8 +75,6 @@ export async function fetchPublication(
 async function downloadOrRefuse(
   dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },
-  report: (progress: DownloadProgress) => void,
-  signal: AbortSignal,
 ): Promise<Downloaded | null> {
   try {
     const part = new PartFile(file);
@@ -97,14 +88,7 @@ async function downloadOrRefuse(
       return { ...note, finished: note.finished };
     }
     if (note?.finished != null && (await part.size()) !== note.finished.bytes) await part.discard();
-    return await download({
-      access: dependencies.access,
-      url,
-      file,
-      limits: dependencies.downloadLimits,
-      signal,
-      report,
-    });
+    return await download({ ...dependencies, url, file, limits: dependencies.downloadLimits });
   } catch (error) {
     if (!(error instanceof SourceError) || error.code !== 'declared_too_large') throw error;
     const reason = `too_large: ${error.message}`;
@@ -164,17 +148,13 @@ async function startOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 const maxPartAgeMs = 7 * 24 * 60 * 60 * 1000;
 
 /** Asks whether the site has a version that we lack, and records that version in the catalogue as `detectada`. */
-export async function probe(
-  dependencies: FetchDependencies,
-  register: RegisterName,
-  signal: AbortSignal,
-): Promise<ProbeOutcome> {
+export async function probe(dependencies: FetchDependencies, register: RegisterName): Promise<ProbeOutcome> {
   await dependencies.archive.discardIncoming(maxPartAgeMs);
   const known = await lastKnownVersion(dependencies.pool, register);
-  const found = await findNewest(dependencies, register, known, signal);
+  const found = await findNewest(dependencies, register, known);
   await recordProbe(dependencies.pool, register);
   if (found.validators === null) {
-    await confirmByPage(dependencies, register, known?.sha256 ?? null, signal);
+    await confirmByPage(dependencies, register, known?.sha256 ?? null);
     return { outcome: 'nothing_new', publicationId: null };
   }
   const { validators, url } = found;
@@ -183,7 +163,7 @@ export async function probe(
   const { id, isNew, sha256 } = await inTransaction(dependencies.pool, (client) =>
     detectPublication(client, register, validators, url),
   );
-  if (!isNew) await confirmByPage(dependencies, register, sha256, signal);
+  if (!isNew) await confirmByPage(dependencies, register, sha256);
   return { outcome: isNew ? 'new' : 'nothing_new', publicationId: id };
 }
 
@@ -197,12 +177,11 @@ async function findNewest(
   dependencies: FetchDependencies,
   register: RegisterName,
   known: KnownVersion | null,
-  signal: AbortSignal,
 ): Promise<{ url: string; validators: Validators | null }> {
   const { url: pattern } = dependencies.sources[register];
   for (const url of addressesOf(pattern, new Date())) {
     const isKnown = known !== null && (known.url === null || known.url === url);
-    const found = await probeSite(dependencies.access, url, isKnown ? known.validators : null, signal);
+    const found = await probeSite(dependencies.access, url, isKnown ? known.validators : null, dependencies.signal);
     if (found.found === 'unchanged') return { url, validators: null };
     const isPublication = found.found === 'version' && !(found.isPage && isByMonth(pattern));
     if (isPublication) return { url, validators: found.validators };
@@ -218,12 +197,11 @@ async function confirmByPage(
   dependencies: FetchDependencies,
   register: RegisterName,
   sha256: string | null,
-  signal: AbortSignal,
 ): Promise<void> {
   const source = dependencies.sources[register];
   if (sha256 === null || source.date.from !== 'page') return;
   // If the page cannot be read now, the next probe reads it again.
-  const date = await dateOnPage(dependencies.access, source, signal).catch((error) => {
+  const date = await dateOnPage(dependencies.access, source, dependencies.signal).catch((error) => {
     if (error instanceof SourceError && error.code !== 'cancelled') return null;
     throw error;
   });

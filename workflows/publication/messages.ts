@@ -11,6 +11,14 @@ export interface RegisterInput {
 /** The signal that wakes a running `publish` workflow, because there may be more work. */
 export const archivedSignalName = 'archived';
 
+/** The connection of a running step with Temporal. */
+export interface StepRun {
+  /** Sends progress in a heartbeat. If the step has to run again, the next run can read the last progress. */
+  report(progress: unknown): void;
+  /** Aborts when the step is cancelled or makes no progress any more. */
+  signal: AbortSignal;
+}
+
 export type ProbeOutcome =
   | { outcome: 'nothing_new'; publicationId: number | null }
   | { outcome: 'new'; publicationId: number };

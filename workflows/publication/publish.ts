@@ -7,12 +7,12 @@ import {
 } from '../../pipelines/editions/editions.ts';
 import { recordReconciliation } from '../../pipelines/editions/freshness.ts';
 import { readHead } from '../../pipelines/editions/heads.ts';
-import type { VerifyProgress, VerifyReport } from '../../pipelines/replay/types.ts';
+import type { VerifyReport } from '../../pipelines/replay/types.ts';
 import type { Logger } from '../../pipelines/runtime/log.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import type { Acknowledged } from '../../pipelines/stream/produce.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import type { ReconcileOutcome } from './messages.ts';
+import type { ReconcileOutcome, StepRun } from './messages.ts';
 
 export interface PublishEditionInput {
   register: RegisterName;
@@ -23,13 +23,13 @@ export interface PublishEditionInput {
   acknowledged?: Acknowledged;
 }
 
-export interface EditionDependencies {
+export interface EditionDependencies extends StepRun {
   pool: Pool;
   /**
    * Writes the edition's change file to Kafka in a child process, from the point at which an earlier run stopped. It
    * then marks the edition `publicada`. When `signal` aborts, the child is killed and awaited.
    */
-  produce(input: PublishEditionInput, report: (progress: unknown) => void, signal: AbortSignal): Promise<void>;
+  produce(input: PublishEditionInput, report: StepRun['report'], signal: AbortSignal): Promise<void>;
   /** Checks offsets, then the count of rows. @throws a typed error if only the count is wrong */
   isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
   /** Whether Kafka's consumer group `watch` has committed past the edition's end. */
@@ -43,71 +43,49 @@ export interface WaitLimits {
   waitAtMostMs: number;
 }
 
-export async function publishEdition(
-  dependencies: EditionDependencies,
-  input: PublishEditionInput,
-  report: (progress: unknown) => void,
-  signal: AbortSignal,
-): Promise<void> {
+export async function publishEdition(dependencies: EditionDependencies, input: PublishEditionInput): Promise<void> {
   const edition = await findEdition(dependencies.pool, input.register, input.edition);
   if (edition === null) throw new Error(`${input.register} has no edition ${input.edition}`);
   if (edition.publicada_at !== null && input.mode === 'once') return;
-  await dependencies.produce(input, report, signal);
+  await dependencies.produce(input, dependencies.report, dependencies.signal);
 }
 
+type Wait = [register: RegisterName, edition: number];
+
 /** Returns true once ClickHouse holds the edition's state, or false when that takes longer than `waitAtMostMs`. */
-export function awaitMaterialised(dependencies: EditionDependencies, ...asked: Wait): Promise<boolean> {
-  return waitAndRecord(dependencies, dependencies.isMaterialised, recordMaterialised, asked);
+export function awaitMaterialised(dependencies: EditionDependencies, ...edition: Wait): Promise<boolean> {
+  return waitAndRecord(dependencies, edition, dependencies.isMaterialised, recordMaterialised);
 }
 
 /** Returns true once every event of the edition is written, or false when that takes longer than `waitAtMostMs`. */
-export function awaitNotified(dependencies: EditionDependencies, ...asked: Wait): Promise<boolean> {
-  return waitAndRecord(dependencies, dependencies.isNotified, recordNotified, asked);
+export function awaitNotified(dependencies: EditionDependencies, ...edition: Wait): Promise<boolean> {
+  return waitAndRecord(dependencies, edition, dependencies.isNotified, recordNotified);
 }
 
-type Wait = [register: RegisterName, edition: number, beat: () => void, signal: AbortSignal];
-
-/** If the process dies between check and record, the repeat checks again. Recording twice changes nothing. */
-function waitAndRecord(
-  dependencies: EditionDependencies,
-  holds: EditionDependencies['isMaterialised'],
+async function waitAndRecord(
+  { pool, waits, signal }: EditionDependencies,
+  edition: Wait,
+  holds: (...edition: Wait) => Promise<boolean>,
   record: typeof recordMaterialised,
-  [register, edition, beat, signal]: Wait,
-): Promise<boolean> {
-  return waitFor(dependencies.waits, beat, signal, async () => {
-    if (!(await holds(register, edition))) return false;
-    await record(dependencies.pool, register, edition);
-    return true;
-  });
-}
-
-async function waitFor(
-  waits: WaitLimits,
-  beat: () => void,
-  signal: AbortSignal,
-  isDone: () => Promise<boolean>,
 ): Promise<boolean> {
   const deadline = Date.now() + waits.waitAtMostMs;
-  for (;;) {
-    if (await isDone()) return true;
+  while (!(await holds(...edition))) {
     if (Date.now() >= deadline) return false;
-    beat();
     await delay(waits.pollEveryMs, undefined, { signal });
   }
+  // If the process dies here, the repeat checks again. Recording twice changes nothing.
+  await record(pool, ...edition);
+  return true;
 }
 
-export interface ReconcileDependencies {
+export interface ReconcileDependencies extends StepRun {
   pool: Pool;
   log: Logger;
   /**
    * Compares the head's state in ClickHouse with the archive in a child process. When `signal` aborts, the child is
    * killed and awaited. Returns null when the register has no edition, or has an unfinished edition.
    */
-  verify(
-    register: RegisterName,
-    report: (progress: VerifyProgress) => void,
-    signal: AbortSignal,
-  ): Promise<VerifyReport | null>;
+  verify(register: RegisterName, report: StepRun['report'], signal: AbortSignal): Promise<VerifyReport | null>;
 }
 
 /**
@@ -118,11 +96,9 @@ export interface ReconcileDependencies {
 export async function reconcileRegister(
   dependencies: ReconcileDependencies,
   register: RegisterName,
-  report: (progress: VerifyProgress) => void,
-  signal: AbortSignal,
 ): Promise<ReconcileOutcome> {
   if (await isMoving(dependencies.pool, register)) return { outcome: 'skipped' };
-  const found = await dependencies.verify(register, report, signal);
+  const found = await dependencies.verify(register, dependencies.report, dependencies.signal);
   if (found === null) return { outcome: 'skipped' };
   const { edition, equal, rows, differences, ...detail } = found;
   // An edition that began during the check has already written rows that the checked edition does not have.

@@ -34,8 +34,8 @@ import { defaultPublicationSettings } from '../../../workflows/publication/worke
 import { migratedDatabase } from '../engines/isolation.ts';
 import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
 
-const signal = new AbortController().signal;
-const report = () => {};
+/** Runs a step that nobody stops, without reports of its progress. */
+export const stepRun = { report: () => {}, signal: new AbortController().signal };
 
 /**
  * The steps of both workflows against a faulty site, without Temporal, Kafka and consumers. They need only PostgreSQL
@@ -125,6 +125,7 @@ function partsOver(
   const { workDir } = shared;
   return {
     ...shared,
+    ...stepRun,
     pool,
     archive,
     zipLimits: compareLimits,
@@ -149,9 +150,9 @@ function partsOver(
 function stepsOf(parts: FetchDependencies & CompareDependencies): Pick<StepHarness, 'fetch' | 'settle' | 'run'> {
   const { pool } = parts;
   const fetch = async (register: RegisterName) => {
-    const found = await probe(parts, register, signal);
+    const found = await probe(parts, register);
     if (found.outcome === 'nothing_new') return null;
-    const { publicationId } = await fetchPublication(parts, register, found.publicationId, report, signal);
+    const { publicationId } = await fetchPublication(parts, register, found.publicationId);
     return await findPublication(pool, publicationId);
   };
   const settle = async (register: RegisterName) => {
@@ -173,13 +174,13 @@ function stepsOf(parts: FetchDependencies & CompareDependencies): Pick<StepHarne
 
 async function takePublication(parts: CompareDependencies, register: RegisterName, id: number): Promise<void> {
   if ((await verifyPublication(parts, register, id)).outcome === 'ended') return;
-  if ((await comparePublication(parts, register, id, report, signal)).outcome === 'ended') return;
+  if ((await comparePublication(parts, register, id)).outcome === 'ended') return;
   if ((await judgePublication(parts, register, id)).outcome === 'ended') return;
   await freezePublication(parts, id);
 }
 
 async function takeCorrection(parts: CompareDependencies, register: RegisterName, id: number): Promise<void> {
-  if ((await compareCorrection(parts, register, id, report, signal)).outcome === 'ended') return;
+  if ((await compareCorrection(parts, register, id)).outcome === 'ended') return;
   await freezeCorrection(parts, id);
 }
 

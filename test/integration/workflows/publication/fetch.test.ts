@@ -114,15 +114,14 @@ describe('a site that is unwell for a while', () => {
 
   it('is asked again where a finished download has changed on this disk', async () => {
     const bytes = await showList('CHANGED', day(12));
-    const signal = new AbortController().signal;
-    const { publicationId } = await probe(harness.parts, list, signal);
+    const { publicationId } = await probe(harness.parts, list);
     const file = await harness.parts.archive.incomingFile(`${list}-${publicationId}.part`);
     writeFileSync(file, Buffer.alloc(bytes.length, 'x'));
     await new PartFile(file).writeNote({
       ...{ url: harness.parts.sources[list].url, etag: null, lastModified: day(12).toUTCString(), contentType: null },
       ...{ declaredBytes: bytes.length, finished: { sha256: sha256(bytes), bytes: bytes.length } },
     });
-    const fetch = () => fetchPublication(harness.parts, list, publicationId!, () => {}, signal);
+    const fetch = () => fetchPublication(harness.parts, list, publicationId!);
     await expect(fetch()).rejects.toMatchObject({ retryable: true, message: /has changed on this disk/ });
     expect(await fetch()).toEqual({ outcome: 'archived', publicationId });
     expect(await findPublication(harness.pool, publicationId!)).toMatchObject({ sha256: sha256(bytes) });

@@ -11,7 +11,7 @@ import { makePublicationMetrics } from '../../../../workflows/publication/metric
 import { reconcileRegister } from '../../../../workflows/publication/publish.ts';
 import { LateWatch } from '../../../../workflows/publication/sweeper.ts';
 import { keepLines } from '../../../support/process/log-lines.ts';
-import { makeStepHarness, type StepHarness } from '../../../support/publication/step-harness.ts';
+import { makeStepHarness, type StepHarness, stepRun } from '../../../support/publication/step-harness.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/watch/list-days.ts';
 
 // The product notices by itself: too many events, a source that publishes nothing, a state that differs from the
@@ -143,7 +143,6 @@ describe('what stands still on its way', () => {
 });
 
 describe('the daily check', () => {
-  const signal = new AbortController().signal;
   const part = { rows: 1_993, missing: 0, extra: 0, differs: 0 };
 
   function found(differs: number, edition: number): VerifyReport {
@@ -154,7 +153,7 @@ describe('the daily check', () => {
     };
   }
   const check = (report: VerifyReport | null) =>
-    reconcileRegister({ pool: harness.pool, log, verify: async () => report }, register, () => {}, signal);
+    reconcileRegister({ ...stepRun, pool: harness.pool, log, verify: async () => report }, register);
   const latest = async () => (await readFreshness(harness.pool)).find((each) => each.register === register)!;
 
   it('keeps its result; a difference is an alert in log and metrics, and nothing is repaired', async () => {
