@@ -1,11 +1,9 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { failure } from './reply.ts';
+import { asFailure, failure } from './reply.ts';
 
 /** How a connection was set up. Queries with the same database and settings may use the same connection. */
 type ConnectionKey = { database: string; settings: ReadonlyMap<string, string> };
-
-export type Lease = { connection: Connection; key: string };
 
 /**
  * Settings of every connection. A caller's own settings replace them. By default ClickHouse 26.7 has async_insert on,
@@ -29,15 +27,14 @@ export function setStatement(settings: ReadonlyMap<string, string>): string {
 
 /**
  * Keeps engine connections by database and settings. Settings are SET once per connection and are part of its key, so a
- * query never gets a connection with other settings. After an error the connection must be dropped, because the rest of
- * its output would appear at the start of the next result.
+ * query never gets a connection with other settings.
  */
 export class Connections {
   readonly #native: Native;
   readonly #dataPath: string;
   readonly #maxIdle: number;
   /** Unused connections, the oldest first. */
-  #idle: Lease[] = [];
+  #idle: { key: string; connection: Connection }[] = [];
 
   constructor(native: Native, dataPath: string, maxIdle: number) {
     this.#native = native;
@@ -45,15 +42,38 @@ export class Connections {
     this.#maxIdle = maxIdle;
   }
 
-  /** @throws Error of the native call, with code 115 for an unknown setting or 81 for an unknown database */
-  async take(wanted: ConnectionKey): Promise<Lease> {
+  /**
+   * Runs `work` on a connection with this database and these settings. The connection is closed after an error, because
+   * the rest of its output would appear at the start of the next result. It is also closed when `changesIt` is true,
+   * because its settings then no longer fit its key.
+   * @throws QueryFailure, with code 115 for an unknown setting or 81 for an unknown database
+   */
+  async use<T>(wanted: ConnectionKey, changesIt: boolean, work: (connection: Connection) => Promise<T>): Promise<T> {
     const key = keyOf(wanted);
-    const at = this.#idle.findLastIndex((lease) => lease.key === key);
-    if (at >= 0) return this.#idle.splice(at, 1)[0]!;
-    return { connection: await this.open(wanted), key };
+    const at = this.#idle.findLastIndex((idle) => idle.key === key);
+    try {
+      const connection = at < 0 ? await this.#open(wanted) : this.#idle.splice(at, 1)[0]!.connection;
+      let keep = false;
+      try {
+        const result = await work(connection);
+        keep = !changesIt;
+        return result;
+      } finally {
+        if (keep) this.#idle.push({ key, connection });
+        else this.#native.CloseConnection(connection);
+        if (this.#idle.length > this.#maxIdle) this.#native.CloseConnection(this.#idle.shift()!.connection);
+      }
+    } catch (error) {
+      throw asFailure(error);
+    }
   }
 
-  async open(wanted: ConnectionKey): Promise<Connection> {
+  /** Closes the unused connections. */
+  close(): void {
+    for (const { connection } of this.#idle.splice(0)) this.#native.CloseConnection(connection);
+  }
+
+  async #open(wanted: ConnectionKey): Promise<Connection> {
     const connection = this.#native.CreateConnection(this.#dataPath);
     try {
       await this.#native.QueryAsyncConnection(connection, `USE ${named(wanted.database)}`, 'Null');
@@ -64,20 +84,6 @@ export class Connections {
       this.#native.CloseConnection(connection);
       throw error;
     }
-  }
-
-  giveBack(lease: Lease): void {
-    this.#idle.push(lease);
-    while (this.#idle.length > this.#maxIdle) this.drop(this.#idle.shift()!);
-  }
-
-  /** Closes the connection. No query may still run on it. */
-  drop(lease: { connection: Connection }): void {
-    this.#native.CloseConnection(lease.connection);
-  }
-
-  close(): void {
-    for (const lease of this.#idle.splice(0)) this.drop(lease);
   }
 }
 
@@ -129,7 +135,8 @@ export class Slots {
   readonly #name: string;
   readonly #limit: number;
   readonly #queue: { maxWaiting: number; maxWaitMs: number };
-  readonly #waiting: { enter: () => void; refuse: (error: Error) => void }[] = [];
+  /** Functions that each give a waiting caller its slot. */
+  readonly #waiting: (() => void)[] = [];
   #taken = 0;
 
   constructor(name: string, limit: number, queue: { maxWaiting: number; maxWaitMs: number }) {
@@ -153,33 +160,31 @@ export class Slots {
     if (signal.aborted) throw gone();
     if (this.#waiting.length === 0 && this.tryEnter()) return;
     if (this.#waiting.length >= this.#queue.maxWaiting) throw this.#tooMany('wait already');
-    const entry = { enter: () => {}, refuse: (_: Error) => {} };
-    const entered = new Promise<void>((resolve, reject) => {
-      entry.enter = resolve;
-      entry.refuse = reject;
+    await new Promise<void>((resolve, reject) => {
+      const settle = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+      };
+      const enter = () => {
+        settle();
+        resolve();
+      };
+      const refuse = (error: Error) => {
+        settle();
+        this.#waiting.splice(this.#waiting.indexOf(enter), 1);
+        reject(error);
+      };
+      const timer = setTimeout(() => refuse(this.#tooMany('ran all the time')), this.#queue.maxWaitMs);
+      const onAbort = () => refuse(gone());
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#waiting.push(enter);
     });
-    const timer = setTimeout(() => entry.refuse(this.#tooMany('ran all the time')), this.#queue.maxWaitMs);
-    const onAbort = () => entry.refuse(gone());
-    signal.addEventListener('abort', onAbort, { once: true });
-    this.#waiting.push(entry);
-    try {
-      await entered;
-    } catch (error) {
-      const at = this.#waiting.indexOf(entry);
-      // `leave` may have given this entry a slot just before its refusal. Then the slot goes to the next entry.
-      if (at < 0) this.leave();
-      else this.#waiting.splice(at, 1);
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-    }
   }
 
   leave(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#taken -= 1;
-    else next.enter();
+    else next();
   }
 
   #tooMany(why: string) {

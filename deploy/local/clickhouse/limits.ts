@@ -27,9 +27,6 @@ export const defaultLimits = {
   drainTimeoutMs: 6_000,
   /** Number of unused engine connections that are kept. */
   maxIdleConnections: 16,
-  maxSessions: 16,
-  sessionTimeoutMs: 60_000,
-  maxSessionTimeoutMs: 3_600_000,
   /** Time within which a result pipe must end after the engine reported the end of its query. */
   pipeEndTimeoutMs: 5_000,
   /** Time between two kills of one query. A kill is repeated because the engine may not list the query yet. */

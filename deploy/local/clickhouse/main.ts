@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import { z } from 'zod';
-import { DirectoryError, type Engine, openEngine } from './engine.ts';
+import { type Engine, openEngine } from './engine.ts';
 import { defaultLimits, limitsSchema, threadPoolSize } from './limits.ts';
 import { makeServer } from './server.ts';
 
@@ -75,48 +74,35 @@ if (!parsed.success) {
 }
 
 // libuv reads UV_THREADPOOL_SIZE when its first thread starts, which is before this line. Setting it here is too late.
-if (process.env.UV_THREADPOOL_SIZE === String(threadPoolSize)) await main(parsed.data);
-else runAgainWithThreads();
-
-async function main(options: z.infer<typeof optionsSchema>): Promise<void> {
-  const engine = await openEngine(options.data, options.database, { ...defaultLimits, ...options.limits }).catch(
-    (error: unknown) => {
-      process.stderr.write(`clickhouse: ${error instanceof DirectoryError ? error.message : String(error)}\n`);
-      process.exit(1);
-    },
-  );
-  const server = makeServer(engine, { user: options.user, password: options.password });
-  server.once('error', (error) => {
-    process.stderr.write(`clickhouse: cannot listen on 127.0.0.1:${options.port}: ${error.message}\n`);
-    process.exit(1);
-  });
-  let stopping = false;
-  const end = () => {
-    if (stopping) return;
-    stopping = true;
-    void stop(server, engine).then((clean) => {
-      if (clean) process.exit(0);
-      // process.exit would wait for the engine's threads for ever.
-      process.stderr.write('clickhouse: a query did not end, the process is killed; nothing acknowledged is lost\n');
-      process.kill(process.pid, 'SIGKILL');
-    });
-  };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
-  // Only a process that runAgainWithThreads started has this channel. It closes when the outer process is killed, and
-  // then nobody would stop this one. Ending at once frees the directory; everything acknowledged is on disk.
-  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-  server.listen(options.port, '127.0.0.1', () => {
-    const { port } = server.address() as AddressInfo;
-    process.stdout.write(`clickhouse: engine ${engine.version} answers on http://127.0.0.1:${port}/\n`);
-  });
+if (process.env.UV_THREADPOOL_SIZE !== String(threadPoolSize)) {
+  process.stderr.write(`clickhouse: run it with UV_THREADPOOL_SIZE=${threadPoolSize} in its environment\n`);
+  process.exit(2);
 }
 
-function runAgainWithThreads(): void {
-  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
-    env: { ...process.env, UV_THREADPOOL_SIZE: String(threadPoolSize) },
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+const { data, port, user, password, database, limits } = parsed.data;
+const engine = await openEngine(data, database, { ...defaultLimits, ...limits }).catch((error: Error) => {
+  process.stderr.write(`clickhouse: ${error.message}\n`);
+  process.exit(1);
+});
+const server = makeServer(engine, { user, password });
+server.once('error', (error) => {
+  process.stderr.write(`clickhouse: cannot listen on 127.0.0.1:${port}: ${error.message}\n`);
+  process.exit(1);
+});
+let stopping = false;
+const end = () => {
+  if (stopping) return;
+  stopping = true;
+  void stop(server, engine).then((clean) => {
+    if (clean) process.exit(0);
+    // process.exit would wait for the engine's threads for ever.
+    process.stderr.write('clickhouse: a query did not end, the process is killed; nothing acknowledged is lost\n');
+    process.kill(process.pid, 'SIGKILL');
   });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal));
-  child.once('exit', (code) => process.exit(code ?? 1));
-}
+};
+process.on('SIGTERM', end);
+process.on('SIGINT', end);
+server.listen(port, '127.0.0.1', () => {
+  const address = server.address() as AddressInfo;
+  process.stdout.write(`clickhouse: engine ${engine.version} answers on http://127.0.0.1:${address.port}/\n`);
+});

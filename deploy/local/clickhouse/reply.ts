@@ -1,18 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Writable } from 'node:stream';
-import { createGzip, gzipSync } from 'node:zlib';
 
+/** What the engine reported of a query. What it does not report of this kind of query counts as 0. */
 export type Summary = {
-  readRows: number;
-  readBytes: number;
-  writtenRows: number;
-  writtenBytes: number;
-  elapsedS: number;
+  rowsRead?: number;
+  bytesRead?: number;
+  rowsWritten?: number;
+  bytesWritten?: number;
+  /** In seconds. */
+  elapsed?: number;
 };
-
-/** Bodies up to this size are compressed in one call. Larger ones go through a stream. */
-const maxSyncGzipBytes = 65_536;
 
 /** Time for the client to read a broken result up to its error, before the connection is cut. */
 const breakOffAfterMs = 5_000;
@@ -34,14 +31,12 @@ const contentTypes: Record<string, string> = {
 /** The answer to one query. It is sent with `whole`, or piece by piece with `begin`, `write` and `finish`. */
 export class Reply {
   readonly #response: ServerResponse;
-  readonly #gzip: boolean;
   readonly #version: string;
   #tag = '';
-  #sink: Writable | undefined;
+  #begun = false;
 
-  constructor(response: ServerResponse, about: { queryId: string; gzip: boolean; version: string; timezone: string }) {
+  constructor(response: ServerResponse, about: { queryId: string; version: string; timezone: string }) {
     this.#response = response;
-    this.#gzip = about.gzip;
     this.#version = about.version;
     // A header can hold ASCII only.
     response.setHeader('X-ClickHouse-Query-Id', about.queryId.replace(/[^\x20-\x7e]/g, '?'));
@@ -50,44 +45,32 @@ export class Reply {
   }
 
   get begun(): boolean {
-    return this.#sink !== undefined;
+    return this.#begun;
   }
 
   whole(format: string, body: Buffer, summary: Summary): void {
-    this.#head(format);
-    this.#response.setHeader('X-ClickHouse-Summary', summaryText(summary));
-    if (!this.#gzip) this.#response.end(body);
-    else if (body.length <= maxSyncGzipBytes) this.#response.end(gzipSync(body));
-    else {
-      this.#sink = this.#open();
-      this.#sink.write(body);
-      this.finish();
-    }
+    this.#head(format, summary);
+    this.#response.end(body);
   }
 
   /** Sends the headers. Send the body with `write`. When it returns false, wait for `onDrain` before you write more. */
   begin(format: string): void {
-    this.#head(format);
     this.#tag = randomBytes(8).toString('hex');
     this.#response.setHeader('X-ClickHouse-Exception-Tag', this.#tag);
-    this.#response.setHeader(
-      'X-ClickHouse-Summary',
-      summaryText({ readRows: 0, readBytes: 0, writtenRows: 0, writtenBytes: 0, elapsedS: 0 }),
-    );
-    this.#sink = this.#open();
+    this.#head(format, {});
+    this.#begun = true;
   }
 
   write(chunk: Buffer): boolean {
-    return this.#sink!.write(chunk);
+    return this.#response.write(chunk);
   }
 
   onDrain(then: () => void): void {
-    this.#sink!.once('drain', then);
+    this.#response.once('drain', then);
   }
 
   finish(): void {
-    if (this.#sink !== this.#response) this.#sink!.once('end', () => this.#response.end());
-    this.#sink!.end();
+    this.#response.end();
   }
 
   /**
@@ -97,49 +80,39 @@ export class Reply {
    */
   fail(failure: QueryFailure): void {
     const text = `${failure.text} (version ${this.#version} (embedded))\n`;
-    if (this.#sink === undefined) {
+    if (!this.#begun) {
       if (this.#response.headersSent) return;
       this.#response.statusCode = httpStatus(failure.code);
       this.#response.setHeader('Content-Type', 'text/plain; charset=UTF-8');
       this.#response.setHeader('X-ClickHouse-Exception-Code', String(failure.code));
-      if (this.#gzip) this.#response.setHeader('Content-Encoding', 'gzip');
-      this.#response.end(this.#gzip ? gzipSync(text) : text);
+      this.#response.end(text);
       return;
     }
     const mark = '__exception__';
     const trailer = `\r\n${mark}\r\n${this.#tag}\r\n${text}${Buffer.byteLength(text)} ${this.#tag}\r\n${mark}\r\n`;
     const { socket } = this.#response;
-    const breakOff = () => void setTimeout(() => socket?.destroy(), breakOffAfterMs).unref();
-    if (this.#sink === this.#response) this.#response.write(trailer, breakOff);
-    else this.#sink.once('end', breakOff).end(trailer);
+    this.#response.write(trailer, () => void setTimeout(() => socket?.destroy(), breakOffAfterMs).unref());
   }
 
-  #head(format: string): void {
+  #head(format: string, summary: Summary): void {
     this.#response.statusCode = 200;
     this.#response.setHeader('Content-Type', contentTypes[format] ?? 'text/plain; charset=UTF-8');
     this.#response.setHeader('X-ClickHouse-Format', format);
-    if (this.#gzip) this.#response.setHeader('Content-Encoding', 'gzip');
-  }
-
-  #open(): Writable {
-    if (!this.#gzip) return this.#response;
-    const gzip = createGzip();
-    // The response does not end when the gzip stream ends, because a broken answer must not look complete.
-    gzip.pipe(this.#response, { end: false });
-    return gzip;
+    this.#response.setHeader('X-ClickHouse-Summary', summaryText(summary));
   }
 }
 
-function summaryText({ readRows, readBytes, writtenRows, writtenBytes, elapsedS }: Summary): string {
+function summaryText(summary: Summary): string {
+  const { rowsRead = 0, bytesRead = 0, rowsWritten = 0, bytesWritten = 0, elapsed = 0 } = summary;
   return JSON.stringify({
-    read_rows: String(readRows),
-    read_bytes: String(readBytes),
-    written_rows: String(writtenRows),
-    written_bytes: String(writtenBytes),
+    read_rows: String(rowsRead),
+    read_bytes: String(bytesRead),
+    written_rows: String(rowsWritten),
+    written_bytes: String(bytesWritten),
     total_rows_to_read: '0',
-    result_rows: String(writtenRows),
-    result_bytes: String(writtenBytes),
-    elapsed_ns: String(Math.round(elapsedS * 1e9)),
+    result_rows: String(rowsWritten),
+    result_bytes: String(bytesWritten),
+    elapsed_ns: String(Math.round(elapsed * 1e9)),
   });
 }
 

@@ -12,8 +12,6 @@ export type QueryRequest = {
   parameters: Record<string, string>;
   defaultFormat: string;
   hold: boolean;
-  gzip: boolean;
-  session: { id: string; timeoutMs: number | undefined; mustExist: boolean } | undefined;
 };
 
 export type Account = { user: string; password: string };
@@ -43,7 +41,7 @@ const notSettings = new Set([
   'compress',
 ]); // prettier-ignore
 
-/** @throws QueryFailure 36 for compress, decompress and role, 73 for a bad format name, 115 for a bad setting name */
+/** @throws QueryFailure 36 for compress, decompress, role and session_id, 73 for a bad format name, 115 for a bad setting name */
 export function readRequest(message: IncomingMessage, search: URLSearchParams): QueryRequest {
   const settings = new Map<string, string>();
   const parameters: Record<string, string> = {};
@@ -51,13 +49,10 @@ export function readRequest(message: IncomingMessage, search: URLSearchParams): 
     if (name.startsWith('param_')) parameters[name.slice('param_'.length)] = value;
     else if (!notSettings.has(name)) settings.set(settingName(name), value);
   }
-  for (const name of ['compress', 'decompress', 'role']) {
+  for (const name of ['compress', 'decompress', 'role', 'session_id']) {
     if ((search.get(name) ?? '0') !== '0' && search.get(name) !== '')
       throw failure(36, 'BAD_ARGUMENTS', `The parameter ${name} is not supported by the embedded server`);
   }
-  const sessionId = search.get('session_id') ?? '';
-  const seconds = search.get('session_timeout');
-  const accepted = String(message.headers['accept-encoding'] ?? '');
   return {
     queryId: search.get('query_id') || randomUUID(),
     query: search.get('query') ?? '',
@@ -65,20 +60,10 @@ export function readRequest(message: IncomingMessage, search: URLSearchParams): 
     settings,
     parameters,
     defaultFormat: formatName(header(message, 'x-clickhouse-format') || search.get('default_format') || 'TabSeparated'),
-    hold: isOn(search.get('wait_end_of_query')),
-    gzip: isOn(search.get('enable_http_compression')) && /\bgzip\b/.test(accepted),
-    session:
-      sessionId === ''
-        ? undefined
-        : {
-            id: sessionId,
-            timeoutMs: seconds === null ? undefined : Number(seconds) * 1000,
-            mustExist: isOn(search.get('session_check')),
-          },
+    hold: ['1', 'true'].includes(search.get('wait_end_of_query') ?? ''),
   };
 }
 
-const isOn = (value: string | null) => value === '1' || value === 'true';
 const header = (message: IncomingMessage, name: string) => String(message.headers[name] ?? '');
 
 /** Checks a format's name, because it becomes part of the query text and of a header. @throws QueryFailure 73 */

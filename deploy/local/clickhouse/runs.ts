@@ -4,16 +4,11 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Connections, Native } from './connections.ts';
+import type { Connection, Connections, Native } from './connections.ts';
 import { failure } from './reply.ts';
-import type { Token } from './statement.ts';
 
 /** One query in the engine. The engine chooses its own ids; the caller's id is in `tag`, a comment before the query. */
 export type Run = { queryId: string; tag: string; killed: boolean };
-
-const tagStart = '/*query_id=';
-/** An SQL expression for the caller's query id in a row of system.processes. */
-const idOfProcess = `extract(query, '^/\\\\*query_id=([^;]*);')`;
 
 /** Keeps the queries that run in the engine by their caller's id, and can kill them. */
 export class Runs {
@@ -51,7 +46,7 @@ export class Runs {
     this.#count += 1;
     // Characters that could end the comment are replaced.
     const safeId = queryId.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 200);
-    const run = { queryId, tag: `${tagStart}${safeId};${this.#count}*/`, killed: false };
+    const run = { queryId, tag: `/*query_id=${safeId};${this.#count}*/`, killed: false };
     const stop = () => {
       onStop();
       void this.kill(run);
@@ -66,43 +61,19 @@ export class Runs {
     }
   }
 
-  /** Repeats KILL QUERY until the query has ended: the first kill may come before the query began in the engine. */
+  /**
+   * Repeats KILL QUERY until the query has ended: the first kill may come before the query began in the engine. A kill
+   * takes no slot, because it must work when all slots are taken. With SYNC it would never return in chDB.
+   */
   async kill(run: Run): Promise<void> {
     if (run.killed) return;
     run.killed = true;
+    const sql = `KILL QUERY WHERE startsWith(query, '${run.tag}') ASYNC`;
+    const ask = (connection: Connection) => this.#native.QueryAsyncConnection(connection, sql, 'Null');
     while (this.#running.has(run)) {
-      await this.ask(`KILL QUERY WHERE startsWith(query, '${run.tag}') ASYNC`).catch(() => undefined);
+      await this.#connections.use({ database: 'system', settings: new Map() }, false, ask).catch(() => undefined);
       await sleep(this.#killRepeatMs);
     }
-  }
-
-  /** Runs a statement on a new connection and without a slot, because a kill must work when all slots are taken. */
-  async ask(sql: string, format = 'TabSeparated', parameters: Record<string, string> = {}): Promise<Buffer> {
-    const connection = await this.#connections.open({ database: 'system', settings: new Map() });
-    try {
-      return (await this.#native.QueryAsyncConnection(connection, sql, format, parameters)).bytes;
-    } finally {
-      this.#connections.drop({ connection });
-    }
-  }
-
-  /** Makes query_id in a caller's KILL QUERY mean the caller's id. SYNC becomes ASYNC: SYNC never returns in chDB. */
-  rewriteKill(text: string, words: Iterable<Token>): string {
-    let out = '';
-    let at = 0;
-    let mode = ' ASYNC';
-    for (const token of words) {
-      const word = token.text.toLowerCase();
-      const isId = ['query_id', '`query_id`', '"query_id"'].includes(word);
-      const isMode = token.depth === 0 && ['sync', 'async'].includes(word);
-      const isFormat = token.depth === 0 && word === 'format';
-      if (token.depth === 0 && word === 'test') mode = '';
-      if (!isId && !isMode && !isFormat) continue;
-      out += text.slice(at, token.start) + (isId ? idOfProcess : isFormat ? `${mode} FORMAT` : '');
-      if (isFormat) mode = '';
-      at = token.end;
-    }
-    return `${out}${text.slice(at)}${mode}`;
   }
 }
 
@@ -118,19 +89,13 @@ export class Pipes {
   readonly #folder: string;
   #free: string[] = [];
   #made = 0;
-  #making: Promise<void> | undefined;
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Makes the first pipes. @throws Error when the machine has no mkfifo */
-  prepare(): Promise<void> {
-    return this.#make();
-  }
-
   async take(): Promise<string> {
-    while (this.#free.length === 0) await this.#make();
+    while (this.#free.length === 0) await this.makeStock();
     return this.#free.pop()!;
   }
 
@@ -143,14 +108,8 @@ export class Pipes {
     rmSync(pipe, { force: true });
   }
 
-  #make(): Promise<void> {
-    this.#making ??= this.#makeStock().finally(() => {
-      this.#making = undefined;
-    });
-    return this.#making;
-  }
-
-  async #makeStock(): Promise<void> {
+  /** @throws Error when the machine has no mkfifo */
+  async makeStock(): Promise<void> {
     const names = Array.from({ length: stockSize }, () => path.join(this.#folder, `result-${this.#made++}`));
     await run('mkfifo', ['-m', '600', ...names]);
     this.#free.push(...names);

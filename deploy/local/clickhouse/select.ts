@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Connection, NativeResult } from './connections.ts';
-import { type Engine, onConnection } from './engine.ts';
+import type { Engine } from './engine.ts';
 import type { Limits } from './limits.ts';
 import { asFailure, failure, type QueryFailure, type Reply, type Summary } from './reply.ts';
 import type { QueryRequest } from './request.ts';
@@ -68,15 +68,12 @@ class Outgoing {
     await new Promise<void>((resolve, reject) => {
       let timer = setTimeout(check, pipeEndTimeoutMs);
       let seen = stream.bytesRead;
-      const settled = () => clearTimeout(timer);
-      stream.once('end', () => {
-        settled();
+      const done = () => {
+        clearTimeout(timer);
         resolve();
-      });
-      stream.once('close', () => {
-        settled();
-        resolve();
-      });
+      };
+      stream.once('end', done);
+      stream.once('close', done);
       function check() {
         if (stream.bytesRead === seen && !stream.isPaused())
           return reject(failure(210, 'NETWORK_ERROR', 'The end of the result did not come'));
@@ -151,7 +148,7 @@ export async function select(
     reads.leave();
   });
   try {
-    const result = await onConnection(engine, request, false, (connection) =>
+    const result = await engine.connections.use(request, false, (connection) =>
       engine.runs.during(
         request.queryId,
         signal,
@@ -159,7 +156,7 @@ export async function select(
         () => outgoing.discard(),
       ),
     );
-    outgoing.complete(summaryOf(result));
+    outgoing.complete(result);
   } catch (error) {
     outgoing.fail(asFailure(error));
   } finally {
@@ -196,11 +193,3 @@ async function throughPipe(
     reader.stream.destroy();
   }
 }
-
-const summaryOf = ({ rowsRead, bytesRead, elapsed }: NativeResult) => ({
-  readRows: rowsRead,
-  readBytes: bytesRead,
-  writtenRows: 0,
-  writtenBytes: 0,
-  elapsedS: elapsed,
-});

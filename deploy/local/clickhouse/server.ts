@@ -1,12 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { readIncoming, readToNowhere } from './body.ts';
 import type { Slots } from './connections.ts';
-import { type Engine, onConnection } from './engine.ts';
-import { checkInlineValues, insert, insertData } from './insert.ts';
+import type { Engine } from './engine.ts';
+import { insert, insertData } from './insert.ts';
 import { asFailure, Reply } from './reply.ts';
 import { type Account, authenticate, type QueryRequest, readRequest } from './request.ts';
 import { select } from './select.ts';
-import { type Statement, tokens } from './statement.ts';
 
 /** Makes the HTTP server of an engine. The caller starts it with `listen`. */
 export function makeServer(engine: Engine, account: Account): Server {
@@ -29,14 +28,13 @@ async function answer(engine: Engine, account: Account, message: IncomingMessage
   response.once('close', () => {
     if (!response.writableFinished) gone.abort();
   });
-  let reply = new Reply(response, { ...about, queryId: url.searchParams.get('query_id') ?? '', gzip: false });
+  let reply = new Reply(response, { ...about, queryId: url.searchParams.get('query_id') ?? '' });
   try {
     authenticate(message, url.searchParams, account);
     const request = readRequest(message, url.searchParams);
-    reply = new Reply(response, { ...about, queryId: request.queryId, gzip: request.gzip });
-    // As on a ClickHouse server, a GET must not change anything. In a session, readonly could not be undone.
-    const plain = request.session === undefined && !request.settings.has('readonly');
-    if (message.method !== 'POST' && plain) request.settings.set('readonly', '2');
+    reply = new Reply(response, { ...about, queryId: request.queryId });
+    // As on a ClickHouse server, a GET must not change anything.
+    if (message.method !== 'POST' && !request.settings.has('readonly')) request.settings.set('readonly', '2');
     await serve(engine, message, request, reply, gone.signal);
   } catch (error) {
     if (gone.signal.aborted) return;
@@ -52,86 +50,60 @@ async function serve(
   reply: Reply,
   signal: AbortSignal,
 ): Promise<void> {
-  const incoming = await readIncoming(message, request, engine.limits);
-  const { statement, text } = incoming;
+  const incoming = await readIncoming(message, request.query, engine.limits);
+  const { statement } = incoming;
   switch (statement.kind) {
-    case 'select':
-      if (request.hold) return heldSelect(engine, request, statement, reply, signal);
-      return select(engine, request, statement, reply, signal);
+    case 'select': {
+      if (!request.hold) return select(engine, request, statement, reply, signal);
+      const { body, tail, format } = statement;
+      const whole = { text: `${body}\n${tail}`, format, changesConnection: false };
+      return inOnePiece(engine, engine.slots.reads, held(engine, request), whole, reply, signal);
+    }
     case 'insert-select':
       return insert(engine, request, statement.text, '', reply, signal);
-    case 'kill':
-      return killQuery(engine, request, statement.text, reply);
     case 'command':
-      return command(engine, request, statement, reply, signal);
-    case 'insert-data': {
-      if (statement.format !== 'Values' || Object.keys(request.parameters).length === 0)
-        return insertData(engine, request, statement, incoming, reply, signal);
-      checkInlineValues(text);
-      return command(engine, request, { text, format: undefined, changesConnection: false }, reply, signal);
-    }
+      return inOnePiece(engine, engine.slots.commands, request, statement, reply, signal);
+    case 'insert-data':
+      return insertData(engine, request, statement, incoming, reply, signal);
   }
 }
 
-/** Runs DDL, SHOW, EXPLAIN, SET and other statements whose result is short, missing, or wanted whole. */
-async function command(
-  engine: Engine,
-  request: QueryRequest,
-  about: { text: string; format: string | undefined; changesConnection: boolean },
-  reply: Reply,
-  signal: AbortSignal,
-  slots: Slots = engine.slots.commands,
-): Promise<void> {
-  await slots.enter(signal);
-  const format = about.format ?? request.defaultFormat;
-  try {
-    const result = await onConnection(engine, request, about.changesConnection, async (connection) => {
-      const { runs, native } = engine;
-      return runs.during(request.queryId, signal, async ({ tag }) => {
-        try {
-          return await native.QueryAsyncConnection(connection, `${tag}${about.text}`, format, request.parameters);
-        } catch (error) {
-          throw asFailure(error, [tag]);
-        }
-      });
-    });
-    const { rowsRead, bytesRead, elapsed } = result;
-    const summary = { readRows: rowsRead, readBytes: bytesRead, writtenRows: 0, writtenBytes: 0, elapsedS: elapsed };
-    reply.whole(format, result.bytes, summary);
-  } finally {
-    slots.leave();
-  }
+/** Makes a SELECT fail with 396 when its result is larger than maxHeldResultBytes in the engine's memory. */
+function held({ limits }: Engine, request: QueryRequest): QueryRequest {
+  const limit = [
+    ['max_result_bytes', String(limits.maxHeldResultBytes)],
+    ['result_overflow_mode', 'throw'],
+  ] as const;
+  return { ...request, settings: new Map([...limit, ...request.settings]) };
 }
 
 /**
- * Runs a SELECT whose caller wants the whole result at once (wait_end_of_query). The engine returns it in one buffer,
- * which is faster than a pipe.
- * @throws QueryFailure 396 when the result is larger than maxHeldResultBytes in the engine's memory
+ * Runs a statement whose result the engine returns in one buffer, which is faster than a pipe: a SELECT with
+ * wait_end_of_query, and DDL, SHOW, EXPLAIN, SET and others whose result is short or missing.
  */
-async function heldSelect(
+async function inOnePiece(
   engine: Engine,
+  slots: Slots,
   request: QueryRequest,
-  statement: Statement & { kind: 'select' },
+  statement: { text: string; format: string | undefined; changesConnection: boolean },
   reply: Reply,
   signal: AbortSignal,
 ): Promise<void> {
-  const limits = new Map([
-    ['max_result_bytes', String(engine.limits.maxHeldResultBytes)],
-    ['result_overflow_mode', 'throw'],
-  ]);
-  const limited = { ...request, settings: new Map([...limits, ...request.settings]) };
-  const text = `${statement.body}\n${statement.tail}`;
-  const about = { text, format: statement.format, changesConnection: false };
-  await command(engine, limited, about, reply, signal, engine.slots.reads);
-}
-
-/** Uses no slot, because a caller must be able to kill queries when all slots are taken. */
-async function killQuery(engine: Engine, request: QueryRequest, text: string, reply: Reply): Promise<void> {
-  const format = request.defaultFormat;
+  const format = statement.format ?? request.defaultFormat;
+  const { runs, native, connections } = engine;
+  await slots.enter(signal);
   try {
-    const bytes = await engine.runs.ask(engine.runs.rewriteKill(text, tokens(text)), format, request.parameters);
-    reply.whole(format, bytes, { readRows: 0, readBytes: 0, writtenRows: 0, writtenBytes: 0, elapsedS: 0 });
-  } catch (error) {
-    throw asFailure(error);
+    const result = await connections.use(request, statement.changesConnection, (connection) =>
+      runs.during(request.queryId, signal, async ({ tag }) => {
+        try {
+          return await native.QueryAsyncConnection(connection, `${tag}${statement.text}`, format, request.parameters);
+        } catch (error) {
+          throw asFailure(error, [tag]);
+        }
+      }),
+    );
+    reply.whole(format, result.bytes, result);
+  } finally {
+    slots.leave();
   }
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { quietClient, rawRequest } from '../../support/engines/clickhouse.ts';
+import { rawRequest } from '../../support/engines/clickhouse.ts';
 import { inFreshDatabase } from './database.ts';
 
 let client: ClickHouseClient;
@@ -93,18 +93,6 @@ describe('what a client sends', () => {
     ]);
   });
 
-  test('VALUES with parameters', async () => {
-    const query = "INSERT INTO t (a, s) VALUES ({a:UInt64}, {s:String})\n\n, (2, 'x\n\ny')";
-    await client.command({ query, query_params: { a: 1, s: "'); DROP TABLE t; --\n\n" } });
-    expect(await all()).toEqual([
-      [1, "'); DROP TABLE t; --\n\n"],
-      [2, 'x\n\ny'],
-    ]);
-    const several = 'INSERT INTO t (a) VALUES ({a:UInt64}); DROP TABLE t';
-    await expect(client.command({ query: several, query_params: { a: 3 } })).rejects.toMatchObject({ code: '62' });
-    expect((await all()).length).toBe(2);
-  });
-
   test('statement and rows in one body, with settings', async () => {
     const body = 'INSERT INTO t SETTINGS max_threads = 1 FORMAT JSONEachRow\n{"a":1,"s":"x"}\n{"a":2,"s":"y"}';
     const answer = await rawRequest(url, {}, { body });
@@ -139,20 +127,6 @@ describe('what a client sends', () => {
     const answer = await rawRequest(url, { query, param_table: 't' }, { body: '1\tx\n' });
     expect(answer.status).toBe(200);
     expect(await all()).toEqual([[1, 'x']]);
-  });
-
-  test('gzip in, with and without a length', async () => {
-    const query = 'INSERT INTO t FORMAT CSV';
-    const headers = { 'content-encoding': 'gzip' };
-    expect((await rawRequest(url, { query }, { headers, body: gzipSync('1,"x"\n2,"y"\n') })).status).toBe(200);
-    const zipped = quietClient(url, { compression: { request: true } });
-    await zipped.insert({ table: 't', values: Readable.from([{ a: 3, s: 'z' }]), format: 'JSONEachRow' });
-    await zipped.close();
-    expect(await all()).toEqual([
-      [1, 'x'],
-      [2, 'y'],
-      [3, 'z'],
-    ]);
   });
 
   test('an empty body inserts nothing', async () => {

@@ -45,13 +45,16 @@ export async function startClickhouse(data: string, limits: Partial<Limits> = {}
 }
 
 /** Spawns the process with the tests' account. Like the stack, it sets the number of threads in the environment. */
-export function spawnClickhouse(args: string[], threads: string | undefined = '16'): ChildProcess {
+export function spawnClickhouse(
+  args: string[],
+  environment: Record<string, string> = { UV_THREADPOOL_SIZE: '16' },
+): ChildProcess {
   const program = ['--import', 'tsx', 'deploy/local/clickhouse/main.ts'];
   const account = ['--user', 'padron', '--password', 'secret', '--database', 'padron'];
   return spawn(process.execPath, [...program, ...account, ...args], {
     cwd: repositoryRoot,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, ...(threads === undefined ? {} : { UV_THREADPOOL_SIZE: threads }) },
+    env: { PATH: process.env.PATH, ...environment },
   });
 }
 

@@ -64,13 +64,12 @@ describe('SELECT', () => {
 });
 
 describe('everything else', () => {
-  test.each<[string, Statement['kind'], boolean | undefined]>([
+  test.each<[string, Statement['kind'], boolean]>([
     ['CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a', 'command', false],
     ['CREATE TEMPORARY TABLE t (a UInt8)', 'command', true],
     ['SET a = 1', 'command', true],
     ['USE db', 'command', true],
     ['SHOW TABLES', 'command', false],
-    ["KILL QUERY WHERE query_id = 'a'", 'kill', undefined],
     ['KILL MUTATION WHERE 1', 'command', false],
   ])('%s', (sql, kind, changes) => {
     const statement = readStatement(sql);
@@ -87,6 +86,7 @@ describe('refused', () => {
     ['SELECT 1;;', undefined],
     ["SELECT ';' ; /* ; */ DROP TABLE t", 62],
     ['SET a = 1; SELECT 1', 62],
+    ["KILL QUERY WHERE query_id = 'a' SYNC", 48],
     ["SELECT 1 INTO OUTFILE 'x'", 358],
     ["SELECT 1 INTO OUTFILE 'x' TRUNCATE FORMAT CSV", 358],
     ["INSERT INTO t FROM INFILE '/etc/passwd' FORMAT CSV", 78],
