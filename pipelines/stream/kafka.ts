@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
-import type { PreparedChunk } from './producer/records.ts';
 
 /** Reads a topic's offsets without a consumer; results are in order of partition. Offsets stay far below 2^53. */
 export interface StreamOffsets {
@@ -35,17 +34,23 @@ const transientErrors = new Set([
 const settleWaitMs = 15_000;
 const settlePollMs = 200;
 
+const isTransient = (error: unknown) => transientErrors.has(String((error as { type?: unknown }).type));
+
 /**
  * Repeats a call while the broker has no coordinator or leader yet. A broker has none for some seconds after its start,
  * or when a group or a topic is new. The client does not repeat these calls itself.
  */
-async function untilSettled<Result>(call: () => Promise<Result>): Promise<Result> {
-  const deadline = Date.now() + settleWaitMs;
+export async function untilSettled<Result>(
+  call: () => Promise<Result>,
+  isUnsettled: (error: unknown) => boolean = isTransient,
+  waitMs = settleWaitMs,
+): Promise<Result> {
+  const deadline = Date.now() + waitMs;
   for (;;) {
     try {
       return await call();
     } catch (error) {
-      if (!transientErrors.has(String((error as { type?: unknown }).type)) || Date.now() > deadline) throw error;
+      if (!isUnsettled(error) || Date.now() > deadline) throw error;
       await sleep(settlePollMs);
     }
   }
@@ -69,6 +74,8 @@ function givenPartition({ message }: PartitionerArgs): number {
   return message.partition;
 }
 
+const sendTimeoutMs = 30_000;
+
 /**
  * An idempotent producer that sends one request at a time. When a send finally fails, the next send uses a new
  * producer, because the old one would use the sequence numbers of the failed send again. If the broker had in fact
@@ -76,16 +83,14 @@ function givenPartition({ message }: PartitionerArgs): number {
  */
 export class KafkaChunkSender {
   readonly #kafka: Kafka;
-  readonly #requestTimeoutMs: number;
   #producer: Producer | undefined;
 
-  constructor(kafka: Kafka, options: { requestTimeoutMs: number }) {
+  constructor(kafka: Kafka) {
     this.#kafka = kafka;
-    this.#requestTimeoutMs = options.requestTimeoutMs;
   }
 
   /**
-   * Resolves when all in-sync replicas have the records.
+   * Resolves when all in-sync replicas have the records. The caller must not change a prepared chunk before that.
    * @throws StreamError when it is unknown whether the broker has them. The caller must send them again, and readers
    * may then see them twice.
    */
@@ -93,7 +98,7 @@ export class KafkaChunkSender {
     try {
       this.#producer ??= await this.#connect();
       // With acks -1 the broker answers once every in-sync replica has the chunk. Idempotence requires -1 too.
-      await this.#producer.send({ topic, messages, acks: -1, timeout: this.#requestTimeoutMs });
+      await this.#producer.send({ topic, messages, acks: -1, timeout: sendTimeoutMs });
     } catch (error) {
       const producer = this.#producer;
       this.#producer = undefined;
@@ -103,11 +108,6 @@ export class KafkaChunkSender {
         cause: error,
       });
     }
-  }
-
-  /** Sends records that are already encoded. The caller must not change the chunk before this has ended. */
-  sendPrepared(topic: string, chunk: PreparedChunk): Promise<void> {
-    return this.send(topic, chunk.asMessages());
   }
 
   async close(): Promise<void> {
@@ -154,9 +154,9 @@ export class StreamError extends Error {
   readonly code: StreamErrorCode;
   readonly retryable: boolean;
 
-  constructor(code: StreamErrorCode, message: string, options: { retryable: boolean; cause?: unknown }) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: StreamErrorCode, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
+    super(message, options);
     this.code = code;
-    this.retryable = options.retryable;
+    this.retryable = options.retryable ?? false;
   }
 }

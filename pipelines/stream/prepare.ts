@@ -5,9 +5,9 @@ import { schemaText } from '../changes/record.ts';
 import { ensureHead, readHead } from '../editions/heads.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import { StreamError } from './kafka.ts';
-import { registerSchemas, type SchemaRegistry, schemaIdFor } from './registry.ts';
+import { type SchemaRegistry, schemaIdFor } from './registry.ts';
 import { type ArchivedSchema, SchemaArchive } from './schema-archive.ts';
-import { changesOutput, checkTopics, editionsOutput, ensureTopics, outputsOf } from './topics.ts';
+import { changesOutput, checkTopics, editionsOutput, ensureTopics, type Output } from './topics.ts';
 
 export interface StreamDependencies {
   kafka: Kafka;
@@ -23,30 +23,37 @@ export interface SchemaIds {
   editions: number;
 }
 
+type IdsByRegister = Record<RegisterName, SchemaIds>;
+
 /** Makes the register's row, schemas and topics, as a deployment's step after the migrations. It can be repeated. */
 export async function prepareStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
   const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const archive = new SchemaArchive(archiveUrl);
   await ensureHead(pool, register);
-  const outputs = outputsOf(prefix, register);
   // This check comes first: nothing may be added to a registry that lost its schemas and was filled again.
   await checkSchemas(archive, registry, prefix, register);
-  const ids = await registerSchemas(registry, outputs);
-  // If the process dies before this, the registry has ids that no record uses. The repeat archives the same ids.
-  for (const { subject, schema } of outputs) await archive.put(subject, ids.get(subject)!, schemaText(schema));
+  const ids = {
+    changes: await registerSchema(registry, archive, changesOutput(prefix, register)),
+    editions: await registerSchema(registry, archive, editionsOutput(prefix, register)),
+  };
   const { partitions } = await readHead(pool, register);
   await ensureTopics(kafka, { prefix, register, partitions });
-  return {
-    changes: ids.get(changesOutput(prefix, register).subject)!,
-    editions: ids.get(editionsOutput(prefix, register).subject)!,
-  };
+  return ids;
 }
 
-export async function prepareStreams(dependencies: StreamDependencies): Promise<Record<RegisterName, SchemaIds>> {
+async function registerSchema(registry: SchemaRegistry, archive: SchemaArchive, { subject, schema }: Output) {
+  const text = schemaText(schema);
+  const id = await registry.register(subject, text);
+  // If the process dies here, the registry has an id that no record uses. The repeat archives the same id.
+  await archive.put(subject, id, text);
+  return id;
+}
+
+export async function prepareStreams(dependencies: StreamDependencies): Promise<IdsByRegister> {
   return forEachRegister((register) => prepareStream(dependencies, register));
 }
 
-export async function checkStreams(dependencies: StreamDependencies): Promise<Record<RegisterName, SchemaIds>> {
+export async function checkStreams(dependencies: StreamDependencies): Promise<IdsByRegister> {
   return forEachRegister((register) => checkStream(dependencies, register));
 }
 
@@ -54,16 +61,10 @@ export async function checkStreams(dependencies: StreamDependencies): Promise<Re
  * Runs `work` for the first register alone, and then for the others at once. All editions topics share one schema, and
  * a registry may refuse a new schema that several callers register at the same time.
  */
-async function forEachRegister(
-  work: (register: RegisterName) => Promise<SchemaIds>,
-): Promise<Record<RegisterName, SchemaIds>> {
+async function forEachRegister(work: (register: RegisterName) => Promise<SchemaIds>): Promise<IdsByRegister> {
   const [first, ...others] = registerNames;
-  const done = [await work(first!)];
-  done.push(...(await Promise.all(others.map(work))));
-  return Object.fromEntries(registerNames.map((register, place) => [register, done[place]])) as Record<
-    RegisterName,
-    SchemaIds
-  >;
+  const done = [await work(first!), ...(await Promise.all(others.map(work)))];
+  return Object.fromEntries(registerNames.map((register, place) => [register, done[place]])) as IdsByRegister;
 }
 
 /**
@@ -90,11 +91,8 @@ async function checkSchemas(
 ): Promise<void> {
   const archived = await archive.check(registry, changesOutput(prefix, register).subject);
   await archive.check(registry, editionsOutput(prefix, register).subject);
-  checkColumns(
-    register,
-    registers[register].columns.map(({ name }) => name),
-    archived,
-  );
+  const columns = registers[register].columns.map(({ name }) => name);
+  checkColumns(register, columns, archived);
 }
 
 /**
@@ -113,6 +111,6 @@ export function checkColumns(
     const message =
       `rows of ${register} were stored with the columns ${written.join()} (schema ${id}), and this release would read them as ` +
       `${columns.join()}: columns are only added at the end; one that is no longer published stays, empty`;
-    throw new StreamError('columns_moved', message, { retryable: false });
+    throw new StreamError('columns_moved', message);
   }
 }

@@ -11,6 +11,7 @@ import {
   recordPublished,
 } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
+import { findPublication } from '../editions/publications.ts';
 import type { RunJob } from '../runtime/job-process.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
@@ -57,14 +58,6 @@ type ProduceProgress = ProducerProgress & Partial<Pick<Acknowledged, 'logEnds'>>
 export interface ProduceOutcome extends ProducerDone {
   endOffsets: number[];
 }
-
-/** In a topic with one partition a chunk becomes one batch, so it must stay far below maxMessageBytes in topics.ts. */
-const produceLimits = {
-  rowsPerChunk: 5_000,
-  bytesPerChunk: 4 * 1024 * 1024,
-  requestTimeoutMs: 30_000,
-  sendAttempts: 5,
-} as const;
 
 /**
  * Sends a frozen edition's change file to Kafka in a child process. Then it records where the edition ends in each
@@ -135,9 +128,7 @@ function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: P
 async function knownEdition(pool: Pool, register: RegisterName, edition: number): Promise<Edition> {
   const row = await findEdition(pool, register, edition);
   if (row !== null) return row;
-  throw new StreamError('edition_unknown', `edition ${edition} of ${register} is not in the catalogue`, {
-    retryable: false,
-  });
+  throw new StreamError('edition_unknown', `edition ${edition} of ${register} is not in the catalogue`);
 }
 
 /** Sends the records of an edition's change file, with the schema that the file was written with. */
@@ -161,7 +152,6 @@ async function sendChangeFile(
     rows: row.changes,
     acknowledgedBlocks: input.acknowledgedBlocks ?? 0,
     recordHeaders: { ...input.recordHeaders },
-    ...produceLimits,
   };
   return runProducer(job, report, signal, input.run);
 }
@@ -183,6 +173,7 @@ async function sendEditionRecord(
   ends: readonly EditionPartition[],
 ): Promise<void> {
   const output = editionsOutput(dependencies.prefix, row.register);
+  const publication = row.publication_id === null ? null : await findPublication(dependencies.pool, row.publication_id);
   const schemaId = await schemaIdFor(dependencies.registry, output);
   const record = {
     register: row.register,
@@ -190,26 +181,18 @@ async function sendEditionRecord(
     fecha_dato: row.fecha_dato,
     detected_at: row.detected_at.getTime(),
     rows: row.changes,
-    publication_sha256: await publicationHash(dependencies.pool, row),
+    publication_sha256: publication?.sha256 ?? null,
     change_file_sha256: row.change_file_sha256,
     corrects: row.corrects,
     end_offsets: ends.map(({ end_offset }) => end_offset),
   };
   const value = Buffer.concat([schemaHeader(schemaId), avroType('edition').toBuffer(record)]);
-  const sender = new KafkaChunkSender(dependencies.kafka, { requestTimeoutMs: produceLimits.requestTimeoutMs });
+  const sender = new KafkaChunkSender(dependencies.kafka);
   try {
     await sender.send(output.topic, [{ key: Buffer.from(String(row.number)), value, partition: 0 }]);
   } finally {
     await sender.close();
   }
-}
-
-async function publicationHash(pool: Pool, row: Edition): Promise<string | null> {
-  if (row.publication_id === null) return null;
-  const { rows } = await pool.query<{ sha256: string | null }>('SELECT sha256 FROM publication WHERE id = $1', [
-    row.publication_id,
-  ]);
-  return rows[0]?.sha256 ?? null;
 }
 
 /**
@@ -226,7 +209,7 @@ export async function replayEdition(
   const row = await knownEdition(dependencies.pool, input.register, input.edition);
   if (row.avisada_at === null) {
     const message = `edition ${row.number} of ${row.register} is in progress: replay it once its events are written`;
-    throw new StreamError('edition_not_announced', message, { retryable: false });
+    throw new StreamError('edition_not_announced', message);
   }
   const recordHeaders = { [replayHeader]: String(row.number) };
   const done = await sendChangeFile(dependencies, row, { changeFile: input.changeFile, recordHeaders }, report, signal);

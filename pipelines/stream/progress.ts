@@ -39,10 +39,6 @@ export async function editionsToRepublish(
   return editionsBeyond(pool, register, await offsets.ends(changesTopic(prefix, register)));
 }
 
-interface MaterialisedDependencies extends ProgressDependencies {
-  clickhouse: ClickHouseClient;
-}
-
 const countLimits = { max_threads: 1, max_memory_usage: String(512 * 1024 * 1024), max_execution_time: 120 } as const;
 
 /**
@@ -53,22 +49,19 @@ const countLimits = { max_threads: 1, max_memory_usage: String(512 * 1024 * 1024
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(
-  dependencies: MaterialisedDependencies,
+  dependencies: ProgressDependencies & { clickhouse: ClickHouseClient },
   register: RegisterName,
   edition: number,
 ): Promise<'not_yet' | 'materialised'> {
   if (!(await groupPassed(dependencies, materializeGroup(dependencies.prefix), register, edition))) return 'not_yet';
-  const row = await findEdition(dependencies.pool, register, edition);
-  if (row === null)
-    throw new StreamError('edition_unknown', `edition ${edition} is not in the catalogue`, { retryable: false });
+  const { changes } = (await findEdition(dependencies.pool, register, edition))!;
   const found = await countAtVersion(dependencies.clickhouse, register, edition);
-  if (found === row.changes) return 'materialised';
+  if (found === changes) return 'materialised';
   throw new StreamError(
     'materialised_count_differs',
-    `edition ${edition} of ${register} has ${row.changes} changes, but ${found} rows stand at it in ClickHouse: ` +
+    `edition ${edition} of ${register} has ${changes} changes, but ${found} rows stand at it in ClickHouse: ` +
       `where rows are missing, \`padron editions republish ${register} ${edition}\` brings them; ` +
       `\`padron rebuild --register ${register}\` makes all of them again`,
-    { retryable: false },
   );
 }
 

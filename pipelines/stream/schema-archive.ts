@@ -36,11 +36,8 @@ export class SchemaArchive {
     const texts = await this.#texts();
     const files = await texts.list(subject);
     const ids = files.filter((file) => file.endsWith(ending)).map((file) => Number.parseInt(file, 10));
-    return await Promise.all(
-      ids
-        .sort((one, other) => one - other)
-        .map(async (id) => ({ id, schema: (await texts.read(subject, `${id}${ending}`)) ?? '' })),
-    );
+    ids.sort((one, other) => one - other);
+    return Promise.all(ids.map(async (id) => ({ id, schema: (await texts.read(subject, `${id}${ending}`)) ?? '' })));
   }
 
   /**
@@ -75,14 +72,16 @@ function differs(subject: string, id: number): StreamError {
     `the schema registry and the archive disagree about schema ${id} of ${subject}: ` +
     'records already in Kafka would be misread. An empty registry gets its schemas back by `padron schemas restore`; ' +
     'one with other schemas needs its own storage back, or a new topic prefix.';
-  return new StreamError('schema_differs', message, { retryable: false });
+  return new StreamError('schema_differs', message);
 }
 
 const requestTimeoutMs = 10_000;
 const contentType = 'application/vnd.schemaregistry.v1+json';
 
-/** Makes the calls of the registry's HTTP API (Confluent's) that Confluent's client does not have. */
-export function connectSchemaImport(url: string): SchemaImport {
+export type SchemaImport = ReturnType<typeof connectSchemaImport>;
+
+/** Makes the calls of the registry's HTTP API that only a restoration needs and Confluent's client does not have. */
+export function connectSchemaImport(url: string) {
   const request = (method: string, path: string, body?: unknown): Promise<Response> =>
     fetch(`${url}${path}`, {
       method,
@@ -99,46 +98,30 @@ export function connectSchemaImport(url: string): SchemaImport {
   };
   const subjectPath = (subject: string) => `/subjects/${encodeURIComponent(subject)}`;
   return {
-    async setMode(mode) {
+    async setMode(mode: 'IMPORT' | 'READWRITE'): Promise<void> {
       await expectOk(`change its mode to ${mode}`, await request('PUT', '/mode', { mode }));
     },
-    async register(subject, schema, id, version) {
+    /** Registers under `id` if the registry accepts given ids, else under its own next id. Resolves with the used id. */
+    async register(subject: string, schema: string, id: number, version: number): Promise<number> {
       const body = { schema, schemaType: 'AVRO', id, version };
       const path = `${subjectPath(subject)}/versions`;
       const response = await expectOk(`take ${subject}`, await request('POST', path, body));
       return ((await response.json()) as { id: number }).id;
     },
-    async setCompatibility(subject, compatibility) {
+    async setCompatibility(subject: string, compatibility: Compatibility): Promise<void> {
       const body = { compatibility };
       await expectOk(`set ${subject}`, await request('PUT', `/config/${encodeURIComponent(subject)}`, body));
     },
-    async remove(subject) {
+    /** Removes a subject for good. The registry does not assign the ids of its schemas again. */
+    async remove(subject: string): Promise<void> {
       // The API first hides a subject and then removes it. Both calls succeed even if the subject does not exist.
       for (const end of ['', '?permanent=true']) await request('DELETE', `${subjectPath(subject)}${end}`);
     },
   };
 }
 
-/** The registry calls that only a restoration needs. */
-export interface SchemaImport {
-  setMode(mode: 'IMPORT' | 'READWRITE'): Promise<void>;
-  /** Registers under `id` if the registry accepts given ids, else under its own next id. Resolves with the used id. */
-  register(subject: string, schema: string, id: number, version: number): Promise<number>;
-  setCompatibility(subject: string, compatibility: Compatibility): Promise<void>;
-  /** Removes a subject for good. The registry does not assign the ids of its schemas again. */
-  remove(subject: string): Promise<void>;
-}
-
-interface RestoredSchema {
+interface Wanted extends ArchivedSchema {
   subject: string;
-  id: number;
-  outcome: 'there' | 'restored';
-}
-
-interface Wanted {
-  subject: string;
-  id: number;
-  schema: string;
   version: number;
 }
 
@@ -157,21 +140,24 @@ const maxFillers = 10_000;
 export async function restoreSchemas(
   dependencies: { registry: SchemaRegistry; importing: SchemaImport; archive: SchemaArchive },
   subjects: readonly string[],
-): Promise<RestoredSchema[]> {
+) {
   const { registry, importing } = dependencies;
   const wanted = await wantedOf(dependencies.archive, subjects);
-  const restored: RestoredSchema[] = [];
+  const there: Wanted[] = [];
   const missing: Wanted[] = [];
   for (const each of wanted) {
     const registered = await registeredSchema(registry, each.subject, each.id);
     if (registered !== null && !sameSchema(registered, each.schema)) throw differs(each.subject, each.id);
-    if (registered === null) missing.push(each);
-    else restored.push({ subject: each.subject, id: each.id, outcome: 'there' });
+    (registered === null ? missing : there).push(each);
   }
-  if (missing.length === 0) return restored;
+  const rows = [
+    ...there.map(({ subject, id }) => ({ subject, id, outcome: 'there' as const })),
+    ...missing.map(({ subject, id }) => ({ subject, id, outcome: 'restored' as const })),
+  ];
+  if (missing.length === 0) return rows;
   await importing.setMode('IMPORT');
   try {
-    await importInOrder(importing, missing, restored);
+    await importInOrder(importing, missing);
   } finally {
     await importing.remove(fillerSubject);
     await importing.setMode('READWRITE');
@@ -179,7 +165,7 @@ export async function restoreSchemas(
   for (const subject of new Set(missing.map((each) => each.subject))) {
     await importing.setCompatibility(subject, Compatibility.FULL_TRANSITIVE);
   }
-  return restored;
+  return rows;
 }
 
 /** Resolves with all archived schemas in order of id. The versions of a subject are numbered in the same order. */
@@ -192,7 +178,7 @@ async function wantedOf(archive: SchemaArchive, subjects: readonly string[]): Pr
   return wanted.sort((one, other) => one.id - other.id);
 }
 
-async function importInOrder(importing: SchemaImport, missing: readonly Wanted[], restored: RestoredSchema[]) {
+async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]): Promise<void> {
   let last = 0;
   let honoursIds = false;
   let fillers = 0;
@@ -210,7 +196,6 @@ async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]
     // If the process dies in this loop, a repeat of the restoration finds the registered schemas and adds the others.
     if (given !== id) throw notEmpty(subject, id, given);
     last = id;
-    restored.push({ subject, id, outcome: 'restored' });
   }
 }
 
@@ -222,5 +207,5 @@ function notEmpty(subject: string, id: number, given: number): StreamError {
   const message =
     `schema ${id} of ${subject} cannot get its number back: the registry is at ${given}. ` +
     'Give it an empty storage (or its own, from a backup) and run this again.';
-  return new StreamError('schema_differs', message, { retryable: false });
+  return new StreamError('schema_differs', message);
 }

@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { changesTopic, editionsTopic, type RegisterName } from '../../schemas/registers.ts';
 import type { SchemaName } from '../changes/record.ts';
-import { StreamError } from './kafka.ts';
+import { StreamError, untilSettled } from './kafka.ts';
 
 /** Most bytes in a batch that the broker accepts. Our chunks have some 5,000 rows over all partitions. */
 const maxMessageBytes = 8 * 1024 * 1024;
@@ -19,7 +18,6 @@ const topicSettings: Readonly<Record<string, string>> = {
 };
 
 const knownWithinMs = 30_000;
-const askAgainMs = 200;
 
 interface TopicPlan {
   prefix: string;
@@ -28,12 +26,7 @@ interface TopicPlan {
   partitions: number;
 }
 
-interface Wanted {
-  topic: string;
-  partitions: number;
-}
-
-function wantedTopics({ prefix, register, partitions }: TopicPlan): Wanted[] {
+function wantedTopics({ prefix, register, partitions }: TopicPlan) {
   return [
     { topic: changesOutput(prefix, register).topic, partitions },
     { topic: editionsOutput(prefix, register).topic, partitions: 1 },
@@ -47,7 +40,7 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void>
     const missing = wantedTopics(plan).filter(({ topic }) => !existing.has(topic));
     if (missing.length > 0) {
       await admin.createTopics({
-        // The client's own wait fails while the broker does not know the new topic yet. `checkWhenKnown` waits instead.
+        // The client's own wait fails while the broker does not know the new topic yet. The check below waits instead.
         waitForLeaders: false,
         timeout: 30_000,
         topics: missing.map(({ topic, partitions }) => ({
@@ -59,21 +52,9 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void>
         })),
       });
     }
-    await checkWhenKnown(admin, plan);
+    // A busy broker may report a new topic as unknown or without a leader for a moment, so the check is repeated.
+    await untilSettled(() => check(admin, plan), isNotYetKnown, knownWithinMs);
   });
-}
-
-/** A busy broker may report a new topic as unknown or without a leader for a moment, so the check is repeated. */
-async function checkWhenKnown(admin: Admin, plan: TopicPlan): Promise<void> {
-  const deadline = Date.now() + knownWithinMs;
-  for (;;) {
-    try {
-      return await check(admin, plan);
-    } catch (error) {
-      if (!isNotYetKnown(error) || Date.now() > deadline) throw error;
-      await delay(askAgainMs);
-    }
-  }
 }
 
 function isNotYetKnown(error: unknown): boolean {
@@ -93,9 +74,7 @@ async function check(admin: Admin, plan: TopicPlan): Promise<void> {
   const existing = new Set(await admin.listTopics());
   for (const { topic } of wanted) {
     if (existing.has(topic)) continue;
-    throw new StreamError('topic_missing', `topic ${topic} does not exist: run \`padron migrate\``, {
-      retryable: false,
-    });
+    throw new StreamError('topic_missing', `topic ${topic} does not exist: run \`padron migrate\``);
   }
   const { topics } = await admin.fetchTopicMetadata({ topics: wanted.map(({ topic }) => topic) });
   const counts = new Map(topics.map(({ name, partitions }) => [name, partitions.length]));
@@ -124,7 +103,6 @@ function checkSettings(topic: string, found: ReadonlyMap<string, string>): void 
     'topic_settings_differ',
     `topic ${topic}: ${differences.join('; ')}. Records could be lost. Change it with: ` +
       `kafka-configs.sh --bootstrap-server <broker> --alter --entity-type topics --entity-name ${topic} --add-config ${change}`,
-    { retryable: false },
   );
 }
 
@@ -134,7 +112,6 @@ function checkPartitions(topic: string, found: number, wanted: number): void {
     'topic_settings_differ',
     `topic ${topic} has ${found} partitions, but register_head.partitions says ${wanted}: a RUC's changes would be ` +
       'spread over two partitions and lose their order. They grow together, between editions only.',
-    { retryable: false },
   );
 }
 

@@ -8,15 +8,7 @@ import type { SchemaRegistry } from './registry.ts';
 import { registeredSchema, type SchemaArchive } from './schema-archive.ts';
 import { changesOutput } from './topics.ts';
 
-/** Translates records into the schema that this release reads. */
-export interface RecordSchemas {
-  /**
-   * Returns the value in the register's current schema. A value that already has this schema is returned unchanged.
-   * @throws UndecodableRecord if the value's schema is unknown or cannot be read as the current one
-   * @throws StreamError `registry_unavailable` if neither the registry nor the archive answers
-   */
-  current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord>;
-}
+export type RecordSchemas = Pick<WriterSchemas, 'current'>;
 
 /** A record of another release, encoded with the fields of this release. */
 export interface TranslatedRecord {
@@ -50,7 +42,7 @@ type Translate = (value: Buffer) => TranslatedRecord;
  * Translates records of earlier releases, which a topic keeps for ever. Avro's rules resolve a record to the current
  * schema (a missing field takes its default), and then it is encoded again. Each schema is fetched once.
  */
-export class WriterSchemas implements RecordSchemas {
+export class WriterSchemas {
   readonly #source: SchemaSource;
   readonly #currentIds: ReadonlyMap<RegisterName, number>;
   readonly #rows: RowColumns;
@@ -70,6 +62,11 @@ export class WriterSchemas implements RecordSchemas {
     this.#textOf = textOf;
   }
 
+  /**
+   * Returns the value in the register's current schema. A value that already has this schema is returned unchanged.
+   * @throws UndecodableRecord if the value's schema is unknown or cannot be read as the current one
+   * @throws StreamError `registry_unavailable` if neither the registry nor the archive answers
+   */
   current(register: RegisterName, value: Buffer): Buffer | Promise<TranslatedRecord> {
     const id = schemaIdOf(value);
     if (id === this.#currentIds.get(register)) return value;
@@ -108,8 +105,7 @@ export class WriterSchemas implements RecordSchemas {
       throw new UndecodableRecord(`schema id ${id} has other columns at the places of today's`);
     const newer = namesOf(columns.slice(today.length));
     // This release would drop the cells of newer columns from the state, and no later edition would bring them back.
-    if (newer.length > 0)
-      throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer.join()}`);
+    if (newer.length > 0) throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer}`);
     // `today` is the list of fields inside `reader`, so this line changes the reader's schema.
     if (this.#rows === 'as_written') today.splice(0, Infinity, ...columns);
     return translation(writer, reader, id, currentId);

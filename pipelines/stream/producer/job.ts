@@ -16,13 +16,7 @@ export const jobSchema = z.object({
   rows: z.number().int().nonnegative(),
   /** Blocks that Kafka acknowledged in an earlier run. They are counted but not sent again. */
   acknowledgedBlocks: z.number().int().nonnegative(),
-  /** A chunk is sent when it reaches this number of rows or bytes. It may exceed the limit by one block of the file. */
-  rowsPerChunk: z.number().int().positive(),
-  bytesPerChunk: z.number().int().positive(),
   recordHeaders: z.record(z.string(), z.string()),
-  requestTimeoutMs: z.number().int().positive(),
-  /** How many times a chunk is sent, each time by a new Kafka producer, before the process gives up. */
-  sendAttempts: z.number().int().positive(),
 });
 export type ProducerJob = z.infer<typeof jobSchema>;
 

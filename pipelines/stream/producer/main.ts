@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sha256OfFile } from '../../archive/local-copies.ts';
-import { openChangeFile } from '../../changes/change-file.ts';
+import { type ChangeBlock, openChangeFile } from '../../changes/change-file.ts';
 import { makeKafka } from '../../runtime/kafka.ts';
 import { makeLogger } from '../../runtime/log.ts';
 import { KafkaChunkSender, StreamError } from '../kafka.ts';
@@ -11,9 +11,17 @@ import { PreparedChunk, RecordCutter } from './records.ts';
 // The producer is a separate process, because encoding millions of records would delay the worker's heartbeats and
 // could exceed a memory limit.
 
+/**
+ * A chunk is sent when it reaches this number of rows or bytes. It may exceed the limit by one block of the file. In a
+ * topic with one partition a chunk becomes one batch, so it must stay far below maxMessageBytes in topics.ts.
+ */
+const rowsPerChunk = 5_000;
+const bytesPerChunk = 4 * 1024 * 1024;
+/** How many times a chunk is sent, each time by a new Kafka producer, before the process gives up. */
+const sendAttempts = 5;
 const progressMs = 1_000;
-/** CPU seconds that the process had used when it answered the previous job. */
-let cpuSecondsBefore = 0;
+/** CPU time that the process had used when it answered the previous job. */
+let cpuBefore = { user: 0, system: 0 };
 
 function send(message: ProducerMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
@@ -46,7 +54,7 @@ async function produce(job: ProducerJob): Promise<void> {
   let rowsByPartition: number[];
   const timer = reportEvery(job, state);
   const kafka = makeKafka(job.brokers, 'padron-producer', makeLogger('producer', 'warn'));
-  const sender = new KafkaChunkSender(kafka, { requestTimeoutMs: job.requestTimeoutMs });
+  const sender = new KafkaChunkSender(kafka);
   try {
     // The file is checked before the first record is sent, because records in Kafka cannot be taken back.
     const found = await sha256OfFile(job.changeFile);
@@ -63,15 +71,13 @@ async function produce(job: ProducerJob): Promise<void> {
     clearInterval(timer);
     await sender.close().catch(() => {});
   }
-  const { userCPUTime, systemCPUTime } = process.resourceUsage();
-  const before = cpuSecondsBefore;
-  cpuSecondsBefore = (userCPUTime + systemCPUTime) / 1e6;
-  const cpuSeconds = cpuSecondsBefore - before;
-  send({ kind: 'done', rows: state.rows, rowsByPartition, cpuSeconds });
+  const { user, system } = process.cpuUsage(cpuBefore);
+  cpuBefore = process.cpuUsage();
+  send({ kind: 'done', rows: state.rows, rowsByPartition, cpuSeconds: (user + system) / 1e6 });
 }
 
 function changed(what: string): StreamError {
-  return new StreamError('change_file_differs', `the change file ${what}`, { retryable: false });
+  return new StreamError('change_file_differs', `the change file ${what}`);
 }
 
 function sendFailure(error: unknown): void {
@@ -96,17 +102,9 @@ lines.on('line', async (line) => {
 // The input closes when there are no more jobs, or when the parent has died and nobody would record what is sent.
 lines.on('close', () => process.exit(0));
 
-/** Blocks of a change file. Each block has the bytes of `count` records. */
-export type Blocks = AsyncIterable<{ bytes: Buffer; count: number }>;
-
 interface SendState {
   /** Acknowledged rows and blocks, including those of earlier runs. */
   rows: number;
-  blocks: number;
-}
-
-interface Filled {
-  chunk: PreparedChunk;
   blocks: number;
 }
 
@@ -116,7 +114,7 @@ interface Filled {
  * here, the next run sends the unacknowledged chunks again, and readers count a repeated record once.
  */
 async function sendBlocks(
-  blocks: Blocks,
+  blocks: AsyncIterable<ChangeBlock>,
   cutter: RecordCutter,
   sender: KafkaChunkSender,
   job: ProducerJob,
@@ -140,10 +138,10 @@ async function sendBlocks(
 async function sendOne(sender: KafkaChunkSender, job: ProducerJob, chunk: PreparedChunk): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await sender.sendPrepared(job.topic, chunk);
+      await sender.send(job.topic, chunk.asMessages());
       return;
     } catch (error) {
-      if (attempt >= job.sendAttempts) throw error;
+      if (attempt >= sendAttempts) throw error;
       await sleep(Math.min(500 * attempt, 5_000));
     }
   }
@@ -151,11 +149,11 @@ async function sendOne(sender: KafkaChunkSender, job: ProducerJob, chunk: Prepar
 
 /** Two chunks take turns: one is filled while the caller sends the other. */
 async function* chunks(
-  blocks: Blocks,
+  blocks: AsyncIterable<ChangeBlock>,
   cutter: RecordCutter,
   job: ProducerJob,
   state: SendState,
-): AsyncGenerator<Filled> {
+): AsyncGenerator<{ chunk: PreparedChunk; blocks: number }> {
   const turns = Array.from({ length: 2 }, () => new PreparedChunk(job.partitions, job.recordHeaders));
   let turn = 0;
   let count = 0;
@@ -173,7 +171,7 @@ async function* chunks(
     if (count === 0) chunk.clear();
     cutter.cut(block.bytes, block.count, chunk);
     count += 1;
-    if (chunk.rows < job.rowsPerChunk && chunk.bytes < job.bytesPerChunk) continue;
+    if (chunk.rows < rowsPerChunk && chunk.bytes < bytesPerChunk) continue;
     yield { chunk, blocks: count };
     turn = (turn + 1) % turns.length;
     count = 0;

@@ -122,11 +122,6 @@ export class PreparedChunk {
     this.rows += 1;
   }
 
-  /** All records of a partition, for tests. */
-  bytesOf(partition: number): Buffer {
-    return this.#partitions[partition]!.written();
-  }
-
   /** Returns the chunk as the message list that the Kafka client expects. */
   asMessages(): Message[] {
     const filled = [...this.#partitions.entries()].filter(([, { length }]) => length > 0);
@@ -180,10 +175,6 @@ class PreparedPartition {
     this.#at = 0;
   }
 
-  written(): Buffer {
-    return this.#bytes.subarray(0, this.#at);
-  }
-
   add(header: Uint8Array, bytes: Uint8Array, start: number, end: number, keyStart: number, keyEnd: number): void {
     const keyLength = keyEnd - keyStart;
     const valueLength = header.length + end - start;
@@ -217,7 +208,7 @@ class PreparedPartition {
   map(callback: (message: typeof probe, index: number) => unknown): unknown[] {
     if (typeof callback(probe, 0) !== 'object') return [];
     const encoded: Encoded[] = new Array(this.length).fill(nothing);
-    encoded[0] = { buf: this.#bytes, buffer: this.written() };
+    encoded[0] = { buf: this.#bytes, buffer: this.#bytes.subarray(0, this.#at) };
     return encoded;
   }
 

@@ -8,8 +8,7 @@ import { makeStreamHarness, type StreamHarness } from '../../support/engines/str
 const clients = [
   {
     name: 'kafkajs',
-    sender: (harness: StreamHarness): KafkaChunkSender =>
-      new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 10_000 }),
+    sender: (harness: StreamHarness): KafkaChunkSender => new KafkaChunkSender(harness.kafka),
     offsets: (harness: StreamHarness): StreamOffsets => harness.offsets,
   },
 ];
@@ -91,7 +90,7 @@ describe.each(clients)('$name', ({ sender: makeSender, offsets: makeOffsets }) =
         const bytes = Buffer.from(`20100070970 prepared ${round} ${index}`);
         chunk.add(index % 6, header, bytes, 12, bytes.length, 0, 11);
       }
-      await sender.sendPrepared(topic, chunk);
+      await sender.send(topic, chunk.asMessages());
     }
     const after = await offsets.ends(topic);
     expect(after.map((end, partition) => end - before[partition]!)).toEqual(new Array(6).fill(1_000));

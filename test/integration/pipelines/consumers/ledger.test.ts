@@ -216,7 +216,7 @@ describe('a record that cannot be decoded', () => {
     ],
     ['has no header', (value: Buffer) => value.subarray(5)],
   ])('%s: what stands before it is committed, its partition stops there, others go on', async (_, damage) => {
-    const sender = new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 30_000 });
+    const sender = new KafkaChunkSender(harness.kafka);
     const record = (number: number, partition: number, change = (value: Buffer) => value) => ({
       key: Buffer.from(inventedRuc(number)),
       value: change(encodeChange(good(number), harness.ids.changes, 'padron_reducido')),

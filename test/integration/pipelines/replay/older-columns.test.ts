@@ -71,7 +71,7 @@ async function produce(schema: Schema, schemaId: number, changes: readonly Chang
     const value = Buffer.concat([schemaHeader(schemaId), record]);
     return { key, value, partition: partitionOf(key, 0, key.length, partitions) };
   });
-  const sender = new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 30_000 });
+  const sender = new KafkaChunkSender(harness.kafka);
   await sender.send(changesTopic(harness.prefix, register), outgoing);
   await sender.close();
   const { path, sha256 } = writer.finish((hash) => hash);

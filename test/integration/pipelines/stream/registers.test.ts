@@ -174,7 +174,7 @@ test('a record of an earlier release is read like one of today, and one of anoth
   });
   const today = await harness.registry.idOf(output.subject, schemaText(agents));
   const foreign = await harness.registry.idOf(changesOutput(harness.prefix, suppliers).subject, schemaText(suppliers));
-  const sender = new KafkaChunkSender(harness.kafka, { requestTimeoutMs: 30_000 });
+  const sender = new KafkaChunkSender(harness.kafka);
   await sender.send(
     output.topic,
     [

@@ -26,7 +26,7 @@ it('a registry that honours given ids receives each schema once, and one filler'
   const registry = {
     register: () => Promise.reject(new Error('not asked')),
     idOf: () => Promise.reject(new Error('not asked')),
-    textOf: () => Promise.reject(new StreamError('schema_missing', 'no such schema', { retryable: false })),
+    textOf: () => Promise.reject(new StreamError('schema_missing', 'no such schema')),
   };
   await restoreSchemas({ registry, importing, archive }, ['a-value']);
   expect(calls).toEqual([

@@ -9,6 +9,7 @@ import {
 } from '../../../../../pipelines/changes/record.ts';
 import { PreparedChunk, partitionOf, RecordCutter } from '../../../../../pipelines/stream/producer/records.ts';
 import { type RegisterName, registerNames, registers } from '../../../../../schemas/registers.ts';
+import { bytesOf } from './chunk-bytes.ts';
 
 const partitions = 3;
 const edition = 300;
@@ -56,7 +57,7 @@ test.each(registerNames)('%s: each record keeps its bytes; key and partition are
         expected.add(at, schemaHeader(7), bytes, id.length, bytes.length, 0, id.length);
       });
       for (let partition = 0; partition < partitions; partition += 1) {
-        expect(chunk.bytesOf(partition).equals(expected.bytesOf(partition))).toBe(true);
+        expect(bytesOf(chunk, partition).equals(bytesOf(expected, partition))).toBe(true);
       }
       expect(cutter.rowsByPartition.reduce((sum, rows) => sum + rows)).toBe(changes.length);
       expect(chunk.bytes).toBe(expected.bytes);
