@@ -2,7 +2,7 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import { findCorrection } from './corrections.ts';
 import { type Head, readHead } from './heads.ts';
-import { findPublication, type Publication } from './publications.ts';
+import { findPublication } from './publications.ts';
 
 /** The result of a comparison: the base that it compared with, and the files that it left in the archive. */
 export interface FrozenDifference {
@@ -25,77 +25,63 @@ type FreezeResult =
   | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
 
 /**
- * Moves a publication from `comparada` to `publicando`, the point of no return, in one transaction. It locks the head,
- * which must be materialised and be the base of the difference. It inserts the edition with its final number and change
- * file, and moves the head to it. From then on, publishing reads only that change file. If the process dies before the
- * commit, the publication stays `comparada`. If it dies after the commit, a repeat finds the edition and returns it.
+ * Moves a publication or a correction from `comparada` to `publicando`, the point of no return, in one transaction. It
+ * locks the head, which must be materialised and be the base of the difference. It inserts the edition with its final
+ * number and change file, and moves the head to it. From then on, publishing reads only that change file. If the
+ * process dies before the commit, nothing has changed. If it dies after the commit, a repeat finds the edition and
+ * returns it. A pause does not stop a correction, because registers are often paused in order to undo an edition.
  */
-export function freezeEdition(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
+export function freezeEdition(
+  pool: Pool,
+  register: RegisterName,
+  kind: 'publication' | 'correction',
+  id: number,
+  differenceOf: (compared: { compare_result: unknown }) => FrozenDifference,
+): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
-    const found = await findPublication(client, id);
-    if (found === null) return { outcome: 'not_compared', edition: null };
-    const head = await readHead(client, found.register, true);
-    // The publication is read again under the lock, because another attempt may have frozen it while this one waited.
+    const head = await readHead(client, register, true);
+    // The origin is read under the lock, because another attempt may have frozen it while this one waited.
+    const origin = await originOf(client, kind, id, head);
+    if (origin?.edition != null) return { outcome: 'frozen', edition: origin.edition };
+    if (origin?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
+    if (kind === 'publication' && head.paused_at !== null) return { outcome: 'paused', edition: null };
+    const difference = differenceOf(origin);
+    if (head.edition !== difference.baseEdition) {
+      const state = kind === 'publication' ? 'verificada' : 'pedida';
+      await client.query(`UPDATE ${kind} SET state = $2, state_at = now() WHERE id = $1`, [id, state]);
+      return { outcome: 'head_moved', edition: null };
+    }
+    if (!head.materialised) return { outcome: 'head_not_materialised', edition: null };
+    await insertEdition(client, head, origin, difference);
+    await client.query(`UPDATE ${kind} SET state = 'publicando', state_reason = NULL, state_at = now() WHERE id = $1`, [
+      id,
+    ]);
+    if (kind === 'correction') {
+      await client.query('UPDATE correction SET edition = $2 WHERE id = $1', [id, difference.edition]);
+    }
+    return { outcome: 'frozen', edition: difference.edition };
+  });
+}
+
+/** Returns what the edition is made from, or null if it does not exist. */
+async function originOf(client: PoolClient, kind: 'publication' | 'correction', id: number, head: Head) {
+  if (kind === 'publication') {
     const publication = await findPublication(client, id);
-    if (publication?.edition != null) return { outcome: 'frozen', edition: publication.edition };
-    if (publication?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
-    if (head.paused_at !== null) return { outcome: 'paused', edition: null };
-    if (head.edition !== difference.baseEdition) {
-      await client.query(`UPDATE publication SET state = 'verificada', state_at = now() WHERE id = $1`, [id]);
-      return { outcome: 'head_moved', edition: null };
-    }
-    if (!head.materialised) return { outcome: 'head_not_materialised', edition: null };
-    await insertEdition(client, head, publication, difference);
-    await moveHead(client, publication, difference.edition);
-    return { outcome: 'frozen', edition: difference.edition };
-  });
+    return publication && { ...publication, publication_id: id, corrects: null };
+  }
+  // A correction has no publication, so it takes the head's dates, and the head keeps its publication.
+  const correction = await findCorrection(client, id);
+  const { fecha_dato, published_at } = head;
+  return (
+    correction && { ...correction, publication_id: null, fecha_dato, published_at, sha256: null, validators: null }
+  );
 }
 
-/**
- * Does the same as `freezeEdition` for an operator's correction. A correction has no publication, so it takes the
- * head's dates, and the head keeps its publication. A pause does not stop a correction, because registers are often
- * paused in order to undo an edition.
- */
-export function freezeCorrection(pool: Pool, id: number, difference: FrozenDifference): Promise<FreezeResult> {
-  return inTransaction(pool, async (client) => {
-    const found = await findCorrection(client, id);
-    if (found === null) return { outcome: 'not_compared', edition: null };
-    const head = await readHead(client, found.register, true);
-    const correction = await findCorrection(client, id);
-    if (correction?.edition != null) return { outcome: 'frozen', edition: correction.edition };
-    if (correction?.state !== 'comparada') return { outcome: 'not_compared', edition: null };
-    if (head.edition !== difference.baseEdition) {
-      await client.query(`UPDATE correction SET state = 'pedida', state_at = now() WHERE id = $1`, [id]);
-      return { outcome: 'head_moved', edition: null };
-    }
-    if (!head.materialised) return { outcome: 'head_not_materialised', edition: null };
-    const { fecha_dato, published_at } = head;
-    if (fecha_dato === null || published_at === null) throw new Error('a head that can be corrected has dates');
-    const { register, corrects } = correction;
-    await insertEdition(client, head, { id: null, register, corrects, fecha_dato, published_at }, difference);
-    await client.query('UPDATE register_head SET edition = $2 WHERE register = $1', [register, difference.edition]);
-    await client.query(
-      `UPDATE correction SET state = 'publicando', state_reason = NULL, state_at = now(), edition = $2 WHERE id = $1`,
-      [id, difference.edition],
-    );
-    return { outcome: 'frozen', edition: difference.edition };
-  });
-}
-
-/** What an edition is made from: a publication, or the edition that a correction undoes. */
-interface Origin {
-  /** The publication's id; null for a correction. */
-  id: number | null;
-  register: RegisterName;
-  corrects?: number;
-  fecha_dato: string | null;
-  published_at: Date | null;
-}
-
+/** Inserts the edition and moves the head to it. */
 async function insertEdition(
   client: PoolClient,
   head: Head,
-  origin: Origin,
+  origin: NonNullable<Awaited<ReturnType<typeof originOf>>>,
   difference: FrozenDifference,
 ): Promise<void> {
   if (difference.edition !== head.edition + 1) throw new Error('a change file must be numbered head + 1');
@@ -104,10 +90,10 @@ async function insertEdition(
        change_file_sha256, overlay_sha256, parser_version, columns, changes, counts)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
-      origin.register,
+      head.register,
       difference.edition,
-      origin.id,
-      origin.corrects ?? null,
+      origin.publication_id,
+      origin.corrects,
       origin.fecha_dato,
       origin.published_at,
       difference.detectedAt,
@@ -119,23 +105,11 @@ async function insertEdition(
       JSON.stringify(difference.counts),
     ],
   );
-}
-
-async function moveHead(client: PoolClient, publication: Publication, edition: number): Promise<void> {
+  const { fecha_dato, published_at, sha256, validators } = origin;
   await client.query(
-    `UPDATE register_head SET edition = $2, fecha_dato = $3, published_at = $4, publication_sha256 = $5,
-       publication_validators = $6 WHERE register = $1`,
-    [
-      publication.register,
-      edition,
-      publication.fecha_dato,
-      publication.published_at,
-      publication.sha256,
-      JSON.stringify(publication.validators),
-    ],
-  );
-  await client.query(
-    `UPDATE publication SET state = 'publicando', state_reason = NULL, state_at = now() WHERE id = $1`,
-    [publication.id],
+    `UPDATE register_head SET edition = $2, fecha_dato = $3, published_at = $4,
+       publication_sha256 = coalesce($5, publication_sha256),
+       publication_validators = coalesce($6, publication_validators) WHERE register = $1`,
+    [head.register, difference.edition, fecha_dato, published_at, sha256, validators && JSON.stringify(validators)],
   );
 }

@@ -248,14 +248,14 @@ function isDiskFull(error: unknown): boolean {
 }
 
 function unavailable(message: string, cause?: unknown): SourceError {
-  return new SourceError('source_unavailable', message, { retryable: true, cause });
+  return new SourceError('source_unavailable', message, cause);
 }
 
 function diskFull(cause?: unknown): SourceError {
-  return new SourceError('disk_full', 'the disk of the archive has too little room', { retryable: true, cause });
+  return new SourceError('disk_full', 'the disk of the archive has too little room', cause);
 }
 
 function tooLarge(maxBytes: number, declaredBytes?: number): SourceError {
   const size = declaredBytes === undefined ? 'the file' : `the declared ${declaredBytes} bytes`;
-  return new SourceError('declared_too_large', `${size} exceeds the limit of ${maxBytes} bytes`, { retryable: false });
+  return new SourceError('declared_too_large', `${size} exceeds the limit of ${maxBytes} bytes`);
 }

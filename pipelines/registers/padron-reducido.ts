@@ -1,4 +1,5 @@
-import { limaDay } from '../../schemas/lima-time.ts';
+import { startOfLimaDay } from '../../schemas/lima-time.ts';
+import { writtenDay } from './dating.ts';
 import type { LargeFormat, RegisterModule, SourceDate } from './module.ts';
 import { keyAt, noKey } from './ruc-key.ts';
 import { decodeWindows1252, encodeWindows1252 } from './windows-1252.ts';
@@ -48,7 +49,7 @@ export const padronReducidoModule: RegisterModule = {
 };
 
 const heading = /<div[^>]*class\s*=\s*["'][^"']*\btitulo\b[^"']*["'][^>]*>([\s\S]*?)<\/div>/gi;
-const writtenDate = /\b(\d{2})\/(\d{2})\/(\d{4})\b/;
+const writtenDate = /\b\d{2}\/\d{2}\/\d{4}\b/;
 
 /**
  * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download had no
@@ -57,12 +58,9 @@ const writtenDate = /\b(\d{2})\/(\d{2})\/(\d{4})\b/;
  */
 export function dateFromLandingPage(html: string): SourceDate | null {
   for (const [, inside] of html.matchAll(heading)) {
-    const found = writtenDate.exec((inside ?? '').replace(/<[^>]*>/g, ' '));
-    if (found === null) continue;
-    const day = `${found[3]}-${found[2]}-${found[1]}`;
-    const publishedAt = new Date(`${day}T00:00:00-05:00`);
-    if (Number.isNaN(publishedAt.getTime()) || limaDay(publishedAt) !== day) continue;
-    return { publishedAt, fechaDato: day };
+    const [written = ''] = writtenDate.exec((inside ?? '').replace(/<[^>]*>/g, ' ')) ?? [];
+    const day = writtenDay(written);
+    if (day !== null) return { publishedAt: startOfLimaDay(day), fechaDato: day };
   }
   return null;
 }

@@ -9,12 +9,7 @@ export interface Validators {
   lastModified: string | null;
 }
 
-export type SourceErrorCode =
-  | 'source_unavailable'
-  | 'source_refused'
-  | 'declared_too_large'
-  | 'disk_full'
-  | 'cancelled';
+type SourceErrorCode = 'source_unavailable' | 'source_refused' | 'declared_too_large' | 'disk_full' | 'cancelled';
 
 /** The official site or the connection to it failed. `retryable` says whether the same request may succeed later. */
 export class SourceError extends Error {
@@ -22,10 +17,10 @@ export class SourceError extends Error {
   readonly code: SourceErrorCode;
   readonly retryable: boolean;
 
-  constructor(code: SourceErrorCode, message: string, options: { retryable: boolean; cause?: unknown }) {
-    super(message, { cause: options.cause });
+  constructor(code: SourceErrorCode, message: string, cause?: unknown) {
+    super(message, { cause });
     this.code = code;
-    this.retryable = options.retryable;
+    this.retryable = code !== 'source_refused' && code !== 'declared_too_large';
   }
 }
 
@@ -54,9 +49,7 @@ export async function askSite(
     if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined) return answer;
     drop(answer);
     if (redirects === maxRedirects) {
-      throw new SourceError('source_unavailable', `the site redirects more than ${maxRedirects} times`, {
-        retryable: true,
-      });
+      throw new SourceError('source_unavailable', `the site redirects more than ${maxRedirects} times`);
     }
     url = new URL(location, url).href;
   }
@@ -73,21 +66,18 @@ async function ask(access: SiteAccess, request: Parameters<typeof guardedRequest
     if (request.signal?.aborted) throw cancelled();
     if (!(error instanceof EgressFailed)) throw error;
     const code = error.retryable ? 'source_unavailable' : 'source_refused';
-    throw new SourceError(code, `the site gave no answer: ${error.failure}`, {
-      retryable: error.retryable,
-      cause: error,
-    });
+    throw new SourceError(code, `the site gave no answer: ${error.failure}`, error);
   }
 }
 
 export function cancelled(): SourceError {
-  return new SourceError('cancelled', 'the download was cancelled', { retryable: true });
+  return new SourceError('cancelled', 'the download was cancelled');
 }
 
 /** The error for an answer that is not usable. Some sites answer 403 or 418 to a user agent that they refuse. */
 export function unexpectedAnswer(status: number): SourceError {
   const hint = status === 403 || status === 418 ? ': it may refuse SOURCE_USER_AGENT' : '';
-  return new SourceError('source_unavailable', `the site answered ${status}${hint}`, { retryable: true });
+  return new SourceError('source_unavailable', `the site answered ${status}${hint}`);
 }
 
 /** @throws SourceError `cancelled` */
@@ -98,8 +88,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 export function validatorsOf(headers: GuardedAnswer['headers']): Validators {
-  const lastModified = headers['last-modified'];
-  return { etag: headers.etag ?? null, lastModified: lastModified ?? null };
+  return { etag: headers.etag ?? null, lastModified: headers['last-modified'] ?? null };
 }
 
 /** Compares the entity tags if both have one, else the times. Returns false if either time is missing. */
@@ -158,17 +147,14 @@ export async function readPage(
   signal: AbortSignal,
 ): Promise<string | null> {
   const answer = await askSite(access, { url, method: 'GET', headers: {}, signal });
-  if (answer.status === 404 || answer.status === 410) {
-    drop(answer);
-    return null;
-  }
   if (answer.status !== 200) {
     drop(answer);
+    if (answer.status === 404 || answer.status === 410) return null;
     throw unexpectedAnswer(answer.status);
   }
   const { body, problem } = await readCapped(answer.body, answer.headers['content-encoding'], maxBytes);
   if (problem === 'broken') {
-    throw new SourceError('source_unavailable', 'the connection was lost while its page was read', { retryable: true });
+    throw new SourceError('source_unavailable', 'the connection was lost while its page was read');
   }
   return body.toString('latin1');
 }

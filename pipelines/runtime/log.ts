@@ -1,5 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
-import { type Logger, pino } from 'pino';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 import { traceLogFields } from './tracing/span.ts';
 
 export type { Logger };
@@ -11,17 +11,23 @@ export type { Logger };
 export function makeLogger(process: string, level: string): Logger {
   const secret = ['authorization', 'token', 'secret', 'secreto', 'password', 'cookie', 'nombre', 'razon_social'];
   return pino({
-    level,
-    base: { process },
-    mixin: traceLogFields,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
+    ...lineFormat(process, level),
     redact: {
       paths: secret.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.headers.${name}`]),
       censor: '[redacted]',
     },
     serializers: { err: describeError, error: describeError },
   });
+}
+
+function lineFormat(process: string, level: string): LoggerOptions {
+  return {
+    level,
+    base: { process },
+    mixin: traceLogFields,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+  };
 }
 
 /**
@@ -60,16 +66,7 @@ const flushEveryMs = 100;
  */
 export function makeLineLogger(process: string, level: string): { log: Logger; stop: () => void } {
   const destination = pino.destination({ fd: 1, sync: true, minLength: 8_192 });
-  const log = pino(
-    {
-      level,
-      base: { process },
-      mixin: traceLogFields,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    destination,
-  );
+  const log = pino(lineFormat(process, level), destination);
   const timer = setInterval(() => destination.flushSync(), flushEveryMs).unref();
   return {
     log,

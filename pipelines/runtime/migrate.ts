@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { runner } from 'node-pg-migrate';
 import { currentViews } from '../../schemas/clickhouse/current-views.ts';
 import { makeClickhouse } from './clickhouse.ts';
@@ -55,8 +56,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
   // The library runs in a process of its own, because it ends its process when a statement fails. It gets the password
   // by the environment, because a command line is visible to everyone on the machine.
-  const child = spawn(process.execPath, [program, 'migrate'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const run = promisify(execFile)(process.execPath, [program, 'migrate'], {
     timeout: migrationTimeoutMs,
     env: {
       CH_MIGRATIONS_HOST: url.origin,
@@ -68,17 +68,10 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
       CH_MIGRATIONS_TIMEOUT: String(migrationTimeoutMs),
     },
   });
-  let output = '';
-  const keep = (chunk: Buffer) => {
-    output = `${output}${chunk.toString()}`.slice(-8_000);
-  };
-  child.stdout.on('data', keep);
-  child.stderr.on('data', keep);
-  const exitCode = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
+  await run.catch(({ stdout, stderr }: { stdout: string; stderr: string }) => {
+    const output = stripVTControlCharacters(`${stdout}${stderr}`.slice(-8_000)).trim();
+    throw new MigrationError(`ClickHouse migrations failed: ${output}`);
   });
-  if (exitCode !== 0) throw new MigrationError(`ClickHouse migrations failed: ${withoutColours(output)}`);
 }
 
 /** Checks the connection, because the library reports a lost one in twenty lines. @throws the connection's own error */
@@ -102,9 +95,4 @@ async function makeViews(clickhouseUrl: string): Promise<void> {
   } finally {
     await client.close();
   }
-}
-
-function withoutColours(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the library colours its messages
-  return text.replace(/\u001b\[[0-9;]*m/g, '').trim();
 }

@@ -2,11 +2,13 @@ import { trace } from '@opentelemetry/api';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
+import { freezeEdition } from '../../pipelines/editions/freeze.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from './compare.ts';
-import { compareCorrection, freezeCorrection } from './correct.ts';
+import { differenceOf } from './comparison.ts';
+import { compareCorrection } from './correct.ts';
 import { type FetchDependencies, fetchPublication, probe } from './fetch.ts';
-import { freezePublication, judgePublication, nextWork, verifyPublication } from './judge.ts';
+import { judgePublication, nextWork, verifyPublication } from './judge.ts';
 import type { StepRun } from './messages.ts';
 import {
   awaitMaterialised,
@@ -43,11 +45,13 @@ export function makePublicationActivities(dependencies: PublicationDependencies)
     verifyPublication: activity('publication', verifyPublication),
     comparePublication: activity('publication', comparePublication),
     judgePublication: activity('publication', judgePublication),
-    freezePublication: activity('publication', (run, _register: RegisterName, id: number) =>
-      freezePublication(run, id),
+    freezePublication: activity('publication', ({ pool }, register: RegisterName, id: number) =>
+      freezeEdition(pool, register, 'publication', id, differenceOf),
     ),
     compareCorrection: activity('correction', compareCorrection),
-    freezeCorrection: activity('correction', (run, _register: RegisterName, id: number) => freezeCorrection(run, id)),
+    freezeCorrection: activity('correction', ({ pool }, register: RegisterName, id: number) =>
+      freezeEdition(pool, register, 'correction', id, differenceOf),
+    ),
     publishEdition: activity('edition', (run, register: RegisterName, edition: number, mode: 'once' | 'again') =>
       publishEdition(run, { register, edition, mode, ...acknowledgedBefore() }),
     ),

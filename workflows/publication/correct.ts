@@ -6,13 +6,12 @@ import {
   refuseCorrection,
 } from '../../pipelines/editions/corrections.ts';
 import { type Edition, findEdition } from '../../pipelines/editions/editions.ts';
-import { freezeCorrection as freeze } from '../../pipelines/editions/freeze.ts';
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { archiveComparison, baseOf, type CompareDependencies, orRebuild } from './compare.ts';
-import { differenceOf, stillStands } from './comparison.ts';
-import { faultOf, type PublishDependencies } from './judge.ts';
-import type { FreezeOutcome, StepOutcome } from './messages.ts';
+import { stillStands } from './comparison.ts';
+import { faultOf } from './judge.ts';
+import type { StepOutcome } from './messages.ts';
 
 /**
  * `pedida → comparada`: applies the change file of the edition to undo, in reverse, to the present head. There are no
@@ -68,12 +67,4 @@ async function editionOf(dependencies: CompareDependencies, register: RegisterNa
   const edition = await findEdition(dependencies.pool, register, number);
   if (edition === null) throw new Error(`${register} has no edition ${number}`);
   return edition;
-}
-
-export async function freezeCorrection(dependencies: PublishDependencies, id: number): Promise<FreezeOutcome> {
-  const correction = await findCorrection(dependencies.pool, id);
-  if (correction === null) return { outcome: 'not_compared', edition: null };
-  if (correction.edition !== null) return { outcome: 'frozen', edition: correction.edition };
-  if (correction.state !== 'comparada') return { outcome: 'not_compared', edition: null };
-  return await freeze(dependencies.pool, id, differenceOf(correction));
 }

@@ -110,7 +110,7 @@ async function putOrStartOver(archive: Archive, name: ObjectName, file: string):
     if (!(error instanceof ArchiveError) || error.code !== 'hash_mismatch') throw error;
     await new PartFile(file).discard();
     const what = 'the downloaded file has changed on this disk: it is downloaded again';
-    throw new SourceError('source_unavailable', what, { retryable: true, cause: error });
+    throw new SourceError('source_unavailable', what, error);
   }
 }
 
@@ -187,9 +187,7 @@ async function findNewest(
     if (isPublication) return { url, validators: found.validators };
     if (isKnown && isByMonth(pattern)) break;
   }
-  throw new SourceError('source_unavailable', 'the site has no file at the address of this register (404)', {
-    retryable: true,
-  });
+  throw new SourceError('source_unavailable', 'the site has no file at the address of this register (404)');
 }
 
 /** Moves the register's date forward when the register's page gives a newer day for bytes that we already have. */

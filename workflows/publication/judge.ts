@@ -4,7 +4,6 @@ import { checkPublication } from '../../pipelines/diff/publication.ts';
 import type { PublicationLimits } from '../../pipelines/diff/zip.ts';
 import { isReverted, nextCorrection } from '../../pipelines/editions/corrections.ts';
 import { findEdition, oldestUnfinishedEdition, recentCounts } from '../../pipelines/editions/editions.ts';
-import { freezeEdition } from '../../pipelines/editions/freeze.ts';
 import { type Head, moveDateForward, readHead } from '../../pipelines/editions/heads.ts';
 import {
   findPublication,
@@ -16,10 +15,10 @@ import {
 } from '../../pipelines/editions/publications.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { differenceOf, gateFactsOf } from './comparison.ts';
+import { gateFactsOf } from './comparison.ts';
 import type { GateSettings } from './gate-settings.ts';
 import { checkGates, failureText } from './gates.ts';
-import type { FreezeOutcome, NextWork, StepOutcome } from './messages.ts';
+import type { NextWork, StepOutcome } from './messages.ts';
 import { type Place, placeOf } from './order.ts';
 
 export interface PublishDependencies {
@@ -143,14 +142,6 @@ export async function judgePublication(
     reason: `gates: ${failure}`,
   });
   return ended;
-}
-
-export async function freezePublication(dependencies: PublishDependencies, id: number): Promise<FreezeOutcome> {
-  const publication = await findPublication(dependencies.pool, id);
-  if (publication === null) return { outcome: 'not_compared', edition: null };
-  if (publication.edition !== null) return { outcome: 'frozen', edition: publication.edition };
-  if (publication.state !== 'comparada') return { outcome: 'not_compared', edition: null };
-  return await freezeEdition(dependencies.pool, id, differenceOf(publication));
 }
 
 /** Puts a publication in quarantine if the error is its fault (see faultOf), and throws any other error again. */

@@ -14,6 +14,7 @@ import {
   recordNotified,
   recordPublished,
 } from '../../../pipelines/editions/editions.ts';
+import { freezeEdition } from '../../../pipelines/editions/freeze.ts';
 import { ensureHead } from '../../../pipelines/editions/heads.ts';
 import { findPublication, type Publication } from '../../../pipelines/editions/publications.ts';
 import type { DownloadLimits } from '../../../pipelines/registers/download.ts';
@@ -21,15 +22,11 @@ import { makeEgressDispatcher } from '../../../pipelines/runtime/egress/dispatch
 import { inTransaction, makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
 import { type CompareDependencies, comparePublication } from '../../../workflows/publication/compare.ts';
-import { compareCorrection, freezeCorrection } from '../../../workflows/publication/correct.ts';
+import { differenceOf } from '../../../workflows/publication/comparison.ts';
+import { compareCorrection } from '../../../workflows/publication/correct.ts';
 import { type FetchDependencies, fetchPublication, probe } from '../../../workflows/publication/fetch.ts';
 import { gatesByRegister } from '../../../workflows/publication/gate-settings.ts';
-import {
-  freezePublication,
-  judgePublication,
-  nextWork,
-  verifyPublication,
-} from '../../../workflows/publication/judge.ts';
+import { judgePublication, nextWork, verifyPublication } from '../../../workflows/publication/judge.ts';
 import { defaultPublicationSettings } from '../../../workflows/publication/worker.ts';
 import { migratedDatabase } from '../engines/isolation.ts';
 import { FaultyOfficialSite, sourcesAt } from './official-site.ts';
@@ -176,12 +173,12 @@ async function takePublication(parts: CompareDependencies, register: RegisterNam
   if ((await verifyPublication(parts, register, id)).outcome === 'ended') return;
   if ((await comparePublication(parts, register, id)).outcome === 'ended') return;
   if ((await judgePublication(parts, register, id)).outcome === 'ended') return;
-  await freezePublication(parts, id);
+  await freezeEdition(parts.pool, register, 'publication', id, differenceOf);
 }
 
 async function takeCorrection(parts: CompareDependencies, register: RegisterName, id: number): Promise<void> {
   if ((await compareCorrection(parts, register, id)).outcome === 'ended') return;
-  await freezeCorrection(parts, id);
+  await freezeEdition(parts.pool, register, 'correction', id, differenceOf);
 }
 
 /** Records what the producer and the consumers record once an edition is finished. */
