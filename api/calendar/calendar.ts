@@ -12,7 +12,7 @@ import {
   type UpcomingSummary,
   type YearRange,
 } from '../../schemas/http/calendar.ts';
-import { type DayNumber, toDate, toDayNumber, weekdayOf, yearOf } from './days.ts';
+import { type DayNumber, isWithin, toDate, toDayNumber, weekdayOf, yearOf } from './days.ts';
 import { groupOf } from './due-dates.ts';
 import {
   completeDays,
@@ -46,17 +46,12 @@ const schedule = {
     '(por domicilio fiscal o por ingresos). Esas prórrogas no están incluidas.',
 };
 
-interface Metas {
-  /** @param touched first and last day that a public-sector answer depends on; null for the general calendar */
-  ofDays(covers: YearRange, touched: { first: string; last: string } | null): CalendarMeta;
-  ofSchedule(covers: YearRange): ScheduleMeta;
-}
-
-function makeMetas({ decrees, updatedAt }: CalendarData): Metas {
+function makeMetas({ decrees, updatedAt }: CalendarData) {
   const complete = completeDays(decrees);
   const no_laborables = { ...complete, actualizado_en: updatedAt.decrees };
   return {
-    ofDays: (cubre, touched) => ({
+    /** @param touched first and last day that a public-sector answer depends on; null for the general calendar */
+    ofDays: (cubre: YearRange, touched: { first: string; last: string } | null): CalendarMeta => ({
       ...days,
       cubre,
       no_laborables,
@@ -64,7 +59,7 @@ function makeMetas({ decrees, updatedAt }: CalendarData): Metas {
       actualizado_en: updatedAt.decrees,
     }),
     // No decree moves a due date, so missing decrees never make the schedule provisional.
-    ofSchedule: (cubre) => ({
+    ofSchedule: (cubre: YearRange): ScheduleMeta => ({
       ...schedule,
       cubre,
       no_laborables,
@@ -96,12 +91,7 @@ export interface Calendar {
   ): Answered<{ resumen: UpcomingSummary; data: UpcomingDueDate[]; meta: ScheduleMeta }>;
   /** Returns all due dates from a day to the end of the last covered year, ascending, for a feed. */
   dueDatesFrom(question: DueDatesQuestion): Answered<{ dueDates: DueDate[]; meta: ScheduleMeta }>;
-  /** Returns the years that routes about days and routes about due dates can answer. */
-  coverage(today: string): { days: YearRange; dueDates: YearRange };
 }
-
-type DayFunctions = Pick<Calendar, 'holidaysOf' | 'dayOf' | 'deadline'>;
-type DueDateFunctions = Pick<Calendar, 'dueDates' | 'upcoming' | 'dueDatesFrom'>;
 
 /**
  * Makes a calendar that does no I/O: the same data give the same answers. The calendar remembers the years that it
@@ -109,16 +99,18 @@ type DueDateFunctions = Pick<Calendar, 'dueDates' | 'upcoming' | 'dueDatesFrom'>
  */
 export function makeCalendar(data: CalendarData): Calendar {
   const holidayOn = makeHolidayOn(data.holidays);
-  const schedule = makeSchedule(data.tables, holidayOn);
   const metas = makeMetas(data);
   return {
     ...dayFunctions(data, holidayOn, metas),
-    ...dueDateFunctions(schedule, metas),
-    coverage: (today) => ({ days: holidayYears, dueDates: schedule.covered(today) }),
+    ...dueDateFunctions(makeSchedule(data.tables, holidayOn), metas),
   };
 }
 
-function dayFunctions(data: CalendarData, holidayOn: HolidayOn, metas: Metas): DayFunctions {
+function dayFunctions(
+  data: CalendarData,
+  holidayOn: HolidayOn,
+  metas: ReturnType<typeof makeMetas>,
+): Pick<Calendar, 'holidaysOf' | 'dayOf' | 'deadline'> {
   const nonWorking = nonWorkingDays(data.decrees);
   const reasonOf = makeReasonOf(holidayOn, nonWorking);
   const touched = (sector: Sector, first: string, last: string) => (sector === 'publico' ? { first, last } : null);
@@ -137,17 +129,18 @@ function dayFunctions(data: CalendarData, holidayOn: HolidayOn, metas: Metas): D
     deadline(from, days, sector) {
       if (!isWithin(yearOf(from), holidayYears)) return { ok: false, covers: holidayYears };
       const counted = countDays(toDayNumber(from), days, sector, reasonOf);
-      const vence = toDate(counted.due);
-      if (!isWithin(yearOf(vence), holidayYears)) return { ok: false, covers: holidayYears };
-      const saltados = counted.skipped.map(({ day, reason }) => ({ fecha: toDate(day), motivo: reason }));
+      if (!isWithin(yearOf(counted.vence), holidayYears)) return { ok: false, covers: holidayYears };
       // `desde` is not counted, so no decree about that day can change the answer.
-      const meta = metas.ofDays(holidayYears, touched(sector, toDate(toDayNumber(from) + 1), vence));
-      return { ok: true, data: { desde: from, dias: days, sector, vence, saltados }, meta };
+      const meta = metas.ofDays(holidayYears, touched(sector, toDate(toDayNumber(from) + 1), counted.vence));
+      return { ok: true, data: { desde: from, dias: days, sector, ...counted }, meta };
     },
   };
 }
 
-function dueDateFunctions(schedule: Schedule, metas: Metas): DueDateFunctions {
+function dueDateFunctions(
+  schedule: Schedule,
+  metas: ReturnType<typeof makeMetas>,
+): Pick<Calendar, 'dueDates' | 'upcoming' | 'dueDatesFrom'> {
   const dueDatesFrom: Calendar['dueDatesFrom'] = ({ digit, goodTaxpayer, from, today }) => {
     const covers = schedule.covered(today);
     if (!isWithin(yearOf(from), covers)) return { ok: false, covers };
@@ -171,10 +164,6 @@ function dueDateFunctions(schedule: Schedule, metas: Metas): DueDateFunctions {
       return { ok: true, resumen, data, meta: found.meta };
     },
   };
-}
-
-function isWithin(year: number, { desde, hasta }: YearRange): boolean {
-  return year >= desde && year <= hasta;
 }
 
 /** A year's holidays and non-working days, ascending. A day that is both is a holiday, because holidays are for all. */

@@ -1,3 +1,5 @@
+import type { YearRange } from '../../schemas/http/calendar.ts';
+
 /** The number of days from 1970-01-01 to a day. It has no time zone, so no time zone can shift it. */
 export type DayNumber = number;
 
@@ -33,6 +35,20 @@ export function yearOf(date: string): number {
 
 export function yearOfDay(day: DayNumber): number {
   return new Date(day * dayMs).getUTCFullYear();
+}
+
+export function isWithin(year: number, { desde, hasta }: YearRange): boolean {
+  return year >= desde && year <= hasta;
+}
+
+/** Computes the value of each year once. */
+export function perYear<Value>(compute: (year: number) => Value): (year: number) => Value {
+  const known = new Map<number, Value>();
+  return (year) => {
+    const value = known.get(year) ?? compute(year);
+    known.set(year, value);
+    return value;
+  };
 }
 
 /** The weekday in Spanish, in lower case. */

@@ -7,32 +7,12 @@ import { type DueDateGroup, type DueDatesByGroup, dueDateGroups, type PublishedT
 export const firstYearOfRule = 2023;
 export const ruleSource = 'R.S. 000281-2022/SUNAT, Anexo I';
 
-/** The business day of the next month on which each group is due (Anexo I). Good taxpayers and UESP are last. */
-const ordinals: Readonly<Record<DueDateGroup, number>> = {
-  '0': 11,
-  '1': 12,
-  '2-3': 13,
-  '4-5': 14,
-  '6-7': 15,
-  '8-9': 16,
-  good_taxpayers: 17,
-};
-
-const groups: Readonly<Record<Digit, DueDateGroup>> = {
-  '0': '0',
-  '1': '1',
-  '2': '2-3',
-  '3': '2-3',
-  '4': '4-5',
-  '5': '4-5',
-  '6': '6-7',
-  '7': '6-7',
-  '8': '8-9',
-  '9': '8-9',
-};
+/** The business day of the next month on which the first group is due. Each other group is due a day later (Anexo I). */
+const firstOrdinal = 11;
 
 export function groupOf(digit: Digit, goodTaxpayer: boolean): DueDateGroup {
-  return goodTaxpayer ? 'good_taxpayers' : groups[digit];
+  if (goodTaxpayer) return 'good_taxpayers';
+  return dueDateGroups.find((group) => group.split('-').includes(digit))!;
 }
 
 /** Returns the twelve periods of a year as YYYY-MM. */
@@ -57,6 +37,6 @@ function ruleDueDatesOf(period: string, holidayOn: HolidayOn): DueDatesByGroup {
   const { first, next } = dueMonthOf(period);
   const businessDays: DayNumber[] = [];
   for (let day = first; day < next; day += 1) if (isTaxBusinessDay(day, holidayOn)) businessDays.push(day);
-  const dates = dueDateGroups.map((group) => [group, toDate(businessDays[ordinals[group] - 1]!)]);
+  const dates = dueDateGroups.map((group, index) => [group, toDate(businessDays[firstOrdinal - 1 + index]!)]);
   return Object.fromEntries(dates) as DueDatesByGroup;
 }

@@ -1,6 +1,6 @@
 import pascua from 'pascua';
-import type { Sector, YearRange } from '../../schemas/http/calendar.ts';
-import { type DayNumber, dayNumberOf, isWeekend, toDayNumber, weekdayOf, yearOfDay } from './days.ts';
+import type { DeadlineAnswer, Sector, YearRange } from '../../schemas/http/calendar.ts';
+import { type DayNumber, dayNumberOf, isWeekend, perYear, toDate, toDayNumber, weekdayOf, yearOfDay } from './days.ts';
 import type { Decree, Holiday } from './types.ts';
 
 /**
@@ -9,10 +9,8 @@ import type { Decree, Holiday } from './types.ts';
  */
 export const holidayYears = { desde: 1995, hasta: 2199 } as const;
 
-export type HolidaysByDay = ReadonlyMap<DayNumber, Holiday>;
-
 /** Returns the statutory holidays of a year, ascending. */
-export function holidaysIn(year: number, holidays: readonly Holiday[]): HolidaysByDay {
+export function holidaysIn(year: number, holidays: readonly Holiday[]): ReadonlyMap<DayNumber, Holiday> {
   const days = holidays
     .filter((holiday) => isKept(holiday, year))
     .map((holiday): [DayNumber, Holiday] => [dayIn(year, holiday), holiday]);
@@ -23,16 +21,8 @@ export function holidaysIn(year: number, holidays: readonly Holiday[]): Holidays
 export type HolidayOn = (day: DayNumber) => Holiday | undefined;
 
 export function makeHolidayOn(holidays: readonly Holiday[]): HolidayOn {
-  const years = new Map<number, HolidaysByDay>();
-  return (day) => {
-    const year = yearOfDay(day);
-    let known = years.get(year);
-    if (known === undefined) {
-      known = holidaysIn(year, holidays);
-      years.set(year, known);
-    }
-    return known.get(day);
-  };
+  const holidaysOf = perYear((year) => holidaysIn(year, holidays));
+  return (day) => holidaysOf(yearOfDay(day)).get(day);
 }
 
 /** For tax, Monday to Friday are business days except on holidays. Decrees of non-working days do not change that. */
@@ -68,23 +58,22 @@ export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNu
   };
 }
 
-export interface CountedDeadline {
-  due: DayNumber;
-  /** Days between the start and `due` that do not count, ascending. */
-  skipped: { day: DayNumber; reason: string }[];
-}
-
 /** Counts business days from the day after `from` (TUO Ley 27444 art. 144.1). The last counted day is the due date. */
-export function countDays(from: DayNumber, days: number, sector: Sector, reasonOf: ReasonOf): CountedDeadline {
-  const skipped: CountedDeadline['skipped'] = [];
-  let due = from;
+export function countDays(
+  from: DayNumber,
+  days: number,
+  sector: Sector,
+  reasonOf: ReasonOf,
+): Pick<DeadlineAnswer, 'vence' | 'saltados'> {
+  const saltados: DeadlineAnswer['saltados'] = [];
+  let day = from;
   for (let counted = 0; counted < days; ) {
-    due += 1;
-    const reason = reasonOf(due, sector);
-    if (reason === null) counted += 1;
-    else skipped.push({ day: due, reason });
+    day += 1;
+    const motivo = reasonOf(day, sector);
+    if (motivo === null) counted += 1;
+    else saltados.push({ fecha: toDate(day), motivo });
   }
-  return { due, skipped };
+  return { vence: toDate(day), saltados };
 }
 
 /** A non-working day of the public sector, with its decree. */

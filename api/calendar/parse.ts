@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isDay, toDate, toDayNumber, yearOf } from './days.ts';
+import { isDay, isWithin, toDate, toDayNumber, yearOf } from './days.ts';
 import { dueMonthOf, firstYearOfRule, periodsOf, ruleDueDates } from './due-dates.ts';
 import { type HolidayOn, holidayYears, isTaxBusinessDay, makeHolidayOn } from './holidays.ts';
 import {
@@ -17,7 +17,7 @@ const maxDecreeDays = 60;
 const date = z
   .string()
   .refine(isDay, { error: 'is no day of the form YYYY-MM-DD', abort: true })
-  .refine(isServed, `is outside ${holidayYears.desde} to ${holidayYears.hasta}`);
+  .refine((text) => isWithin(yearOf(text), holidayYears), `is outside ${holidayYears.desde} to ${holidayYears.hasta}`);
 const name = z.string().trim().min(3, 'has fewer than 3 characters').max(200, 'has more than 200 characters');
 const year = z.int().min(holidayYears.desde).max(holidayYears.hasta);
 
@@ -107,11 +107,6 @@ function isRegistersSchedule({ year, periods }: PublishedTable, holidayOn: Holid
       return periods[period]![group] === toDate(day);
     }),
   );
-}
-
-function isServed(date: string): boolean {
-  const year = yearOf(date);
-  return year >= holidayYears.desde && year <= holidayYears.hasta;
 }
 
 function readJson<Schema extends z.ZodType>(text: string, schema: Schema): Parsed<z.output<Schema>> {

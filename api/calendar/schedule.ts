@@ -1,5 +1,5 @@
 import type { DueDateState, YearRange } from '../../schemas/http/calendar.ts';
-import { yearOf } from './days.ts';
+import { perYear, yearOf } from './days.ts';
 import { firstYearOfRule, periodsOf, ruleDueDates, ruleSource } from './due-dates.ts';
 import type { HolidayOn } from './holidays.ts';
 import type { DueDate, DueDateGroup, DueDatesByGroup, PublishedTable } from './types.ts';
@@ -26,16 +26,7 @@ export interface ScheduledPeriod {
 
 export function makeSchedule(tables: readonly PublishedTable[], holidayOn: HolidayOn): Schedule {
   const published = new Set(tables.map((table) => table.year));
-  const years = new Map<number, readonly ScheduledPeriod[]>();
-
-  const scheduleOf = (year: number): readonly ScheduledPeriod[] => {
-    let known = years.get(year);
-    if (known === undefined) {
-      known = schedulePeriods(year, tables, holidayOn);
-      years.set(year, known);
-    }
-    return known;
-  };
+  const scheduleOf = perYear((year) => schedulePeriods(year, tables, holidayOn));
 
   const covered = (today: string): YearRange => {
     let [desde, hasta] = [firstYear, Math.max(firstYear, yearOf(today) + 1)];

@@ -13,15 +13,6 @@ export type Addition = NewAddition & { id: number; addedBy: string; reason: stri
 /** Rows read at most. A century has fewer decrees and tables. More rows are a fault and must not fill the memory. */
 const maxAdditions = 10_000;
 
-interface AdditionRow {
-  id: number;
-  kind: NewAddition['kind'];
-  document: NewAddition['value'];
-  added_by: string;
-  reason: string | null;
-  added_at: Date;
-}
-
 /**
  * Stores an addition. If it equals the newest addition of the same decree or year, nothing is written and `isNew` is
  * false, so the call can be repeated. A later file of a decree replaces the earlier file. A later table of a year is
@@ -62,38 +53,13 @@ async function newestIfSame(client: PoolClient, kind: string, key: string, docum
 
 /** Returns all additions in the order in which they were added. */
 export async function readAdditions(pool: Pool): Promise<Addition[]> {
-  const { rows } = await pool.query<AdditionRow>({
+  const { rows } = await pool.query<Addition>({
     name: 'calendar-additions',
-    text: 'SELECT id, kind, document, added_by, reason, added_at FROM calendar_addition ORDER BY id LIMIT $1',
+    text: `SELECT id, kind, document AS value, added_by AS "addedBy", reason, added_at AS "addedAt"
+           FROM calendar_addition ORDER BY id LIMIT $1`,
     values: [maxAdditions],
   });
-  return rows.map(
-    ({ id, kind, document, added_by, reason, added_at }) =>
-      ({ id, kind, value: document, addedBy: added_by, reason, addedAt: added_at }) as Addition,
-  );
-}
-
-/**
- * Returns the text kept for this name, or calls `write` and keeps its text. Writing a feed takes some milliseconds, and
- * all subscribers of a group get the same bytes all day. A new moment drops all kept texts, so the memory has at most
- * one text per name.
- * @param moment the data's version and the date
- */
-export type KeptText = (moment: string, name: string, write: () => string) => string;
-
-export function makeKeptTexts(): KeptText {
-  const texts = new Map<string, string>();
-  let keptMoment = '';
-  return (moment, name, write) => {
-    if (moment !== keptMoment) texts.clear();
-    keptMoment = moment;
-    let text = texts.get(name);
-    if (text === undefined) {
-      text = write();
-      texts.set(name, text);
-    }
-    return text;
-  };
+  return rows;
 }
 
 export interface CurrentCalendar {

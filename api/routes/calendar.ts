@@ -1,7 +1,9 @@
+import { LRUCache } from 'lru-cache';
+import { digits } from '../../schemas/http/calendar.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { forAMinute, sendCached } from '../answers.ts';
 import { dueDatesFeed, holidaysFeed } from '../calendar/feeds.ts';
-import { type CurrentCalendar, makeKeptTexts } from '../calendar/store.ts';
+import type { CurrentCalendar } from '../calendar/store.ts';
 import type { Answered } from '../calendar/types.ts';
 import { requireDay, requireDigit, requireYear } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
@@ -9,10 +11,18 @@ import { ApiProblem } from '../problems.ts';
 import type { Handlers } from '../router.ts';
 
 const feedType = 'text/calendar; charset=utf-8';
+/**
+ * Feeds kept in memory: the holidays, and two for each last digit. Writing a feed takes some milliseconds, and all
+ * subscribers of a group get the same bytes all day.
+ */
+const maxFeeds = 1 + 2 * digits.length;
 
 /** Handlers for holidays, business days, deadlines and due dates. None of them asks a database. */
 export function makeCalendarHandlers(dependencies: Pick<ApiDependencies, 'calendar' | 'now'>) {
-  const kept = makeKeptTexts();
+  const feeds = new LRUCache<string, string, () => string>({
+    max: maxFeeds,
+    memoMethod: (_key, _last, { context: write }) => write(),
+  });
   const answer = <Body extends object>(ask: (moment: Moment) => Answered<Body>) => {
     const moment = momentOf(dependencies);
     return { ...requireCovered(ask(moment)), tag: moment.tag };
@@ -39,22 +49,24 @@ export function makeCalendarHandlers(dependencies: Pick<ApiDependencies, 'calend
 
     suscribirFeriados(_, context) {
       const { calendar, today, tag, updatedAt } = momentOf(dependencies);
-      const feed = kept(tag, 'holidays', () => {
+      const write = () => {
         const thisYear = Number(today.slice(0, 4));
         const days = [thisYear, thisYear + 1].flatMap((year) => requireCovered(calendar.holidaysOf(year)).data);
         return holidaysFeed(days, updatedAt.decrees);
-      });
+      };
+      const feed = feeds.memo(`holidays-${tag}`, { context: write });
       sendCached(context, forAMinute, tag, feedType, feed);
     },
 
     suscribirVencimientos({ query: { digito, buen_contribuyente: goodTaxpayer } }, context) {
       const digit = requireDigit(digito);
       const { calendar, today, tag, updatedAt } = momentOf(dependencies);
-      const feed = kept(tag, `${digit}-${goodTaxpayer}`, () => {
+      const write = () => {
         const question = { digit, goodTaxpayer, from: `${today.slice(0, 4)}-01-01`, today };
         const { dueDates, meta } = requireCovered(calendar.dueDatesFrom(question));
         return dueDatesFeed({ digit, goodTaxpayer, dueDates, prorrogas: meta.prorrogas, updatedAt: updatedAt.tables });
-      });
+      };
+      const feed = feeds.memo(`${digit}-${goodTaxpayer}-${tag}`, { context: write });
       sendCached(context, forAMinute, tag, feedType, feed);
     },
   } satisfies Partial<Handlers>;

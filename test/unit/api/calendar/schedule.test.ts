@@ -39,10 +39,11 @@ describe('the schedule of a year', () => {
   });
 
   it('covers what operators’ tables reach without a gap', () => {
-    expect(calendarWith(2024).coverage(today).dueDates).toEqual({ desde: 2024, hasta: 2027 });
-    expect(calendarWith(2023).coverage(today).dueDates).toEqual({ desde: 2025, hasta: 2027 });
-    expect(calendarWith(2022, 2023, 2024).coverage(today).dueDates).toEqual({ desde: 2022, hasta: 2027 });
-    expect(calendarWith(2027).coverage('2025-06-01').dueDates).toEqual({ desde: 2025, hasta: 2027 });
+    const covered = (day: string, ...years: number[]) => calendarWith(...years).dueDates(1, day);
+    expect(covered(today, 2024)).toEqual({ ok: false, covers: { desde: 2024, hasta: 2027 } });
+    expect(covered(today, 2023)).toEqual({ ok: false, covers: { desde: 2025, hasta: 2027 } });
+    expect(covered(today, 2022, 2023, 2024)).toEqual({ ok: false, covers: { desde: 2022, hasta: 2027 } });
+    expect(covered('2025-06-01', 2027)).toEqual({ ok: false, covers: { desde: 2025, hasta: 2027 } });
   });
 
   it('of 2022 is the table’s, not the rule’s', () => {
