@@ -75,10 +75,10 @@ export interface NameAndForm {
  * @param length number of characters of the name in the register, because a long name may be cut inside its form
  */
 export function splitLegalForm(words: readonly string[], length: number): NameAndForm {
-  const tail = longestAtEnd(words, tails);
+  const tail = longestAtEnd(words, tailOf);
   const head = words.slice(0, words.length - tail.words);
-  const known = longestAtEnd(head, forms);
-  const found = known.words > 0 || tail.words > 0 || length < cutAt ? known : cutFormAtEnd(head);
+  const known = longestAtEnd(head, formOf);
+  const found = known.words > 0 || tail.words > 0 || length < cutAt ? known : longestAtEnd(head, cutForm);
   const rest = head.slice(0, head.length - found.words);
   if (rest.length === 0) return { words, form: '' };
   return { words: rest, form: [found.form, tail.form].filter((part) => part !== '').join(' ') };
@@ -89,35 +89,25 @@ interface AtEnd {
   form: string;
 }
 
-const none: AtEnd = { words: 0, form: '' };
-
-function longestAtEnd(words: readonly string[], spellings: ReadonlyMap<string, string>): AtEnd {
+/** Finds the form with the most words at the end of the name. */
+function longestAtEnd(words: readonly string[], formOf: (run: string) => string | undefined): AtEnd {
   let run = '';
-  let found = none;
+  let found: AtEnd = { words: 0, form: '' };
   for (let taken = 1; taken <= words.length; taken += 1) {
     run = words[words.length - taken]! + run;
     if (run.length > longestRun) break;
-    const form = spellings.get(run);
+    const form = formOf(run);
     if (form !== undefined) found = { words: taken, form };
   }
   return found;
 }
 
-function cutFormAtEnd(words: readonly string[]): AtEnd {
-  let run = '';
-  let found = none;
-  for (let taken = 1; taken <= words.length; taken += 1) {
-    run = words[words.length - taken]! + run;
-    if (run.length > longestRun) break;
-    if (run.length < leastCutRun) continue;
-    const form = shortestThatBegins(run);
-    if (form !== undefined) found = { words: taken, form };
-  }
-  return found;
-}
+const formOf = (run: string) => forms.get(run);
+const tailOf = (run: string) => tails.get(run);
 
 /** Takes the shortest form if several begin with the cut text. The text is removed from the name in any case. */
-function shortestThatBegins(run: string): string | undefined {
+function cutForm(run: string): string | undefined {
+  if (run.length < leastCutRun) return undefined;
   let shortest: string | undefined;
   for (const spelling of forms.keys()) {
     if (spelling.startsWith(run) && spelling.length < (shortest?.length ?? Infinity)) shortest = spelling;

@@ -47,12 +47,12 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
     const terms = termsOf(query.q);
     if (terms === null) return nothing;
     const filters = filtersOf(query);
-    const proposals = new Proposals(dependencies.names, terms, filters, after === null ? limite : 0);
+    const search = { names: dependencies.names, terms, filters, guessBelow: after === null ? limite : 0 };
     const hits: Hit[] = [];
     let from = after;
     // One hit more than the page holds shows whether there is a next page.
     for (let round = 0; round < maxRounds; round += 1) {
-      const { candidates, isLast } = await proposals.next(from, limite + 1 - hits.length, hits);
+      const { candidates, isLast } = await propose(search, from, limite + 1 - hits.length, hits);
       hits.push(...(await confirm(dependencies.taxpayers, candidates, filters)));
       if (hits.length > limite) return { hits: hits.slice(0, limite), next: hits[limite - 1]!.rank };
       // No guesses are made when a candidate has an exact name. If the state did not confirm that candidate, another
@@ -67,80 +67,72 @@ export function makeFindCompanies(dependencies: { names: NameStore; taxpayers: C
 
 const nothing: FoundCompanies = { hits: [], next: null };
 
-/** Asks the index for candidates, tier after tier. */
-class Proposals {
-  readonly #names: NameStore;
-  readonly #terms: Terms;
-  readonly #filters: Filters;
+interface Search {
+  names: NameStore;
+  terms: Terms;
+  filters: Filters;
   /** Guesses are made only when fewer hits than this were found without guesses. */
-  readonly #guessBelow: number;
+  guessBelow: number;
+}
 
-  constructor(names: NameStore, terms: Terms, filters: Filters, guessBelow: number) {
-    this.#names = names;
-    this.#terms = terms;
-    this.#filters = filters;
-    this.#guessBelow = guessBelow;
-  }
+/**
+ * Asks the index for candidates, tier after tier. Asks a tier only while the tiers before it have given fewer than
+ * `enough` candidates. Guesses are made only when no name equals the query, because a query that equals a name was not
+ * mistyped.
+ * @param given hits that were confirmed in earlier rounds
+ */
+async function propose(
+  { names, terms, filters, guessBelow }: Search,
+  after: Rank | null,
+  enough: number,
+  given: readonly Hit[],
+): Promise<{ candidates: readonly Candidate[]; isLast: boolean }> {
+  const limit = enough + spareCandidates;
+  const words = await names.words();
+  const known = words.known(terms);
+  const completions = words.completions(terms.last.word);
+  const beginnings = words.beginnings(terms);
+  const ask = (tier: Tier, { near, more }: { near: readonly NearWords[]; more: number } = { near: [], more: 0 }) =>
+    names.candidates({
+      tier,
+      terms,
+      filters,
+      after,
+      limit: limit + more,
+      completions,
+      beginnings,
+      near,
+    });
+  const found: Candidate[] = [];
+  const add = (candidates: readonly Candidate[]) => void found.push(...candidates.slice(0, limit - found.length));
 
-  /**
-   * Asks a tier only while the tiers before it have given fewer than `enough` candidates. Guesses are made only when no
-   * name equals the query, because a query that equals a name was not mistyped.
-   * @param given hits that were confirmed in earlier rounds
-   */
-  async next(
-    after: Rank | null,
-    enough: number,
-    given: readonly Hit[],
-  ): Promise<{ candidates: readonly Candidate[]; isLast: boolean }> {
-    const names = this.#names;
-    const terms = this.#terms;
-    const limit = enough + spareCandidates;
-    const words = await names.words();
-    const known = words.known(terms);
-    const completions = words.completions(terms.last.word);
-    const beginnings = words.beginnings(terms);
-    const ask = (tier: Tier, { near, more }: { near: readonly NearWords[]; more: number } = { near: [], more: 0 }) =>
-      names.candidates({
-        tier,
-        terms,
-        filters: this.#filters,
-        after,
-        limit: limit + more,
-        completions,
-        beginnings,
-        near,
-      });
-    const found: Candidate[] = [];
-    const add = (candidates: readonly Candidate[]) => void found.push(...candidates.slice(0, limit - found.length));
-
-    const place = after?.place ?? 0;
-    if (known.every(Boolean)) {
-      const mayGoOn = isThere(beginnings) && isThere(completions);
-      const any = after === null && mayGoOn && isFew(terms, completions, beginnings, limit) ? await ask('any') : null;
-      if (any?.isWhole) add(any.candidates);
-      else {
-        if (place < wordsPlace && mayGoOn) add((await ask('name')).candidates);
-        if (found.length < enough && place <= wordsPlace) {
-          const byWords = ranksByFidelity(terms)
-            ? []
-            : (any?.candidates ?? []).filter(({ rank }) => rank.place === wordsPlace);
-          add(found.length + byWords.length >= enough ? byWords : (await ask('words')).candidates);
-        }
+  const place = after?.place ?? 0;
+  if (known.every(Boolean)) {
+    const mayGoOn = isThere(beginnings) && isThere(completions);
+    const any = after === null && mayGoOn && isFew(terms, completions, beginnings, limit) ? await ask('any') : null;
+    if (any?.isWhole) add(any.candidates);
+    else {
+      if (place < wordsPlace && mayGoOn) add((await ask('name')).candidates);
+      if (found.length < enough && place <= wordsPlace) {
+        const byWords = ranksByFidelity(terms)
+          ? []
+          : (any?.candidates ?? []).filter(({ rank }) => rank.place === wordsPlace);
+        add(found.length + byWords.length >= enough ? byWords : (await ask('words')).candidates);
       }
     }
-    const isGuessable = given.length + found.length < this.#guessBelow && ![...given, ...found].some(isExact);
-    const mayGuess = place >= firstApproximatePlace || isGuessable;
-    if (found.length < enough && mayGuess) {
-      const near = words.nearWords(terms);
-      const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));
-      if (near.length > 0 && isEach) {
-        const before = new Set(found.map(keyOf));
-        const guessed = await ask('near', { near, more: before.size });
-        add(guessed.candidates.filter((candidate) => !before.has(keyOf(candidate))));
-      }
-    }
-    return { candidates: found, isLast: found.length < enough };
   }
+  const isGuessable = given.length + found.length < guessBelow && ![...given, ...found].some(isExact);
+  const mayGuess = place >= firstApproximatePlace || isGuessable;
+  if (found.length < enough && mayGuess) {
+    const near = words.nearWords(terms);
+    const isEach = known.every((isKnown, index) => isKnown || near.some(({ term }) => term === index));
+    if (near.length > 0 && isEach) {
+      const before = new Set(found.map(keyOf));
+      const guessed = await ask('near', { near, more: before.size });
+      add(guessed.candidates.filter((candidate) => !before.has(keyOf(candidate))));
+    }
+  }
+  return { candidates: found, isLast: found.length < enough };
 }
 
 /** Whether few names match, so that one query usually answers for both the tier `name` and the tier `words`. */
@@ -197,14 +189,10 @@ function companyNow(ruc: string, rows: readonly StoredRow[]): Company | null {
  * row that is not merged away yet, a name that an earlier parser read, and a row of an unfinished edition. The
  * company's current row has its own place in the order.
  */
-async function confirm(
-  taxpayers: CurrentRows,
-  candidates: readonly Candidate[],
-  filters: Filters,
-): Promise<{ company: Company; rank: Rank }[]> {
+async function confirm(taxpayers: CurrentRows, candidates: readonly Candidate[], filters: Filters): Promise<Hit[]> {
   const rucs = [...new Set(candidates.map(({ ruc }) => ruc))];
   const rows = new Map((await taxpayers.findMany(rucs)).map((found, index) => [rucs[index]!, found]));
-  const shown = new Map<string, { company: Company; rank: Rank }>();
+  const shown = new Map<string, Hit>();
   for (const candidate of candidates) {
     const company = companyNow(candidate.ruc, rows.get(candidate.ruc)!);
     if (company === null || shown.has(company.ruc) || !agreesWith(candidate, company) || !passes(company, filters))

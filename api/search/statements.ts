@@ -94,23 +94,16 @@ export function statementOf(question: Question, firstRows: number | null): State
  */
 function names(statement: Draft, question: Question): string[] {
   const { terms, completions } = question;
-  const length = storedLength(terms);
+  const length = Math.min(terms.base.length, longestLength);
   const goesOn = [`length >= ${length}`, ...goingOn(statement, question)];
   if (!completions.words.includes(terms.last.word)) return [statement.select(`${prefixPlace}`, [prefixPlace], goesOn)];
+  const typed = [...terms.whole, terms.last].map(({ word }) => word);
+  const allWords = `hasAllTokens(words, ${statement.list(typed)})`;
   const isIt = `name = ${statement.text(terms.base)}`;
   return [
-    statement.select(
-      placeOfName(statement, terms),
-      [0, 1],
-      [`length = ${length}`, allOf(statement, terms), isIt],
-      true,
-    ),
+    statement.select(placeOfName(statement, terms), [0, 1], [`length = ${length}`, allWords, isIt], true),
     statement.select(`${prefixPlace}`, [prefixPlace], [...goesOn, `NOT (${isIt})`]),
   ];
-}
-
-function allOf(statement: Draft, { whole, last }: Terms): string {
-  return `hasAllTokens(words, ${statement.list([...whole, last].map(({ word }) => word))})`;
 }
 
 /**
@@ -167,10 +160,6 @@ function byName(statement: Draft, { base }: Terms): string {
   const begin = `startsWith(begin, ${statement.text(base.slice(0, beginLength))})`;
   if (base.length <= beginLength) return begin;
   return `(${begin} AND startsWith(name, ${statement.text(base)}))`;
-}
-
-function storedLength({ base }: Terms): number {
-  return Math.min(base.length, longestLength);
 }
 
 function allWords(statement: Draft, { terms, completions }: Question): string[] {

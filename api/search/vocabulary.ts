@@ -53,16 +53,12 @@ export class Vocabulary {
   known({ whole, last }: Terms): boolean[] {
     if (!this.#isWhole) return [...whole, last].map(() => true);
     const isKnown = ({ same }: Term) => same.some((word) => this.#has(word));
-    return [...whole.map(isKnown), isKnown(last) || mayBeginForm(last.word) || this.#begins(last.word)];
+    return [...whole.map(isKnown), isKnown(last) || mayBeginForm(last.word) || !this.#from(last.word).next().done];
   }
 
   #has(word: string): boolean {
     const words = this.#shelves.get(keyOf(word, word.length))?.words ?? [];
     return words[firstNotBefore(words, word)] === word;
-  }
-
-  #begins(word: string): boolean {
-    return this.#from(word).next().done === false;
   }
 
   /** The shortest words that begin with the given letters. */
@@ -135,7 +131,9 @@ export class Vocabulary {
         if (edits > 0 && edits <= most) near.push({ word, edits });
       }
     }
-    return near.sort(byEditsAndWord).slice(0, maxNearWords);
+    return near
+      .sort((one, other) => one.edits - other.edits || (one.word < other.word ? -1 : 1))
+      .slice(0, maxNearWords);
   }
 }
 
@@ -165,11 +163,6 @@ function countBits(bits: number): number {
   let count = 0;
   for (let rest = bits; rest !== 0; rest &= rest - 1) count += 1;
   return count;
-}
-
-function byEditsAndWord(one: { word: string; edits: number }, other: { word: string; edits: number }): number {
-  if (one.edits !== other.edits) return one.edits - other.edits;
-  return one.word < other.word ? -1 : 1;
 }
 
 /** Rows of the table of edits. Calls reuse them, because a search compares thousands of words. */
