@@ -3,10 +3,6 @@
  * all store the columns in this order. Every cell is text. New columns are added at the end, and no column is ever
  * removed (avro/columns.ts). `npm run schemas` then adds a new column to the register's Avro schema.
  */
-export type WatchedEvent = 'ruc.estado_cambiado' | 'ruc.condicion_cambiada' | 'ruc.nombre_cambiado';
-export type PresenceEvent = 'ruc.agente_retencion_cambiado' | 'ruc.buen_contribuyente_cambiado';
-export type EventKind = WatchedEvent | PresenceEvent | 'ruc.alta' | 'ruc.baja';
-
 export const eventKinds = [
   'ruc.estado_cambiado',
   'ruc.condicion_cambiada',
@@ -15,12 +11,13 @@ export const eventKinds = [
   'ruc.nombre_cambiado',
   'ruc.alta',
   'ruc.baja',
-] as const satisfies readonly EventKind[];
+] as const;
+export type EventKind = (typeof eventKinds)[number];
 
 export interface Column {
   name: string;
   /** The event that a change of this column makes. */
-  event?: WatchedEvent;
+  event?: EventKind;
   /** If true, an empty cell of a known RUC keeps the value of the previous edition. */
   keepsPrevious?: boolean;
 }
@@ -34,15 +31,15 @@ export interface Register {
   /** What identifies a row: a RUC, or a supplier's id, which is a RUC or another id (idKindOf() in ruc.ts). */
   key: 'ruc' | 'supplier';
   columns: readonly Column[];
-  /** Events that are made when a RUC appears or disappears, but not when its row changes. Left out: no events. */
-  presence?: Presence;
+  /**
+   * Events that are made when a RUC appears or disappears, but not when its row changes. Left out: no events.
+   * `taxpayer`: ruc.alta and ruc.baja. Otherwise an event about a field that is true while the RUC is listed.
+   */
+  presence?: 'taxpayer' | { event: EventKind; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
   /** Raise it when the parser would read other values from the same bytes. The next edition is then a re-baseline. */
   parserVersion: number;
   defaultPartitions: number;
 }
-
-/** `taxpayer`: ruc.alta and ruc.baja. Otherwise an event about a field that is true while the RUC is listed. */
-export type Presence = 'taxpayer' | { event: PresenceEvent; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
 
 export type RegisterName =
   | 'padron_reducido'
@@ -108,72 +105,63 @@ export const padronMensual = {
   ],
 } as const satisfies Register;
 
-/** `desde` is the first listed day: YYYY-MM-DD, or as written if unreadable. A RUC that has no row is not listed. */
-const listColumns = [{ name: 'nombre' }, { name: 'desde' }, { name: 'resolucion' }] as const;
-
-export const agentesRetencion = {
-  name: 'agentes_retencion',
-  code: 3,
-  title: 'SUNAT - Padrón de agentes de retención del IGV',
+/**
+ * The lists of the tax authority, which one parser reads. `desde` is the first listed day: YYYY-MM-DD, or as written if
+ * unreadable. A RUC that has no row is not listed.
+ */
+const taxpayerList = {
   key: 'ruc',
-  presence: { event: 'ruc.agente_retencion_cambiado', field: 'es_agente_retencion' },
   parserVersion: 1,
   defaultPartitions: 1,
-  columns: listColumns,
-} as const satisfies Register;
+  columns: [{ name: 'nombre' }, { name: 'desde' }, { name: 'resolucion' }],
+} as const;
 
-export const buenosContribuyentes = {
-  name: 'buenos_contribuyentes',
-  code: 4,
-  title: 'SUNAT - Padrón de buenos contribuyentes',
-  key: 'ruc',
-  presence: { event: 'ruc.buen_contribuyente_cambiado', field: 'es_buen_contribuyente' },
-  parserVersion: 1,
-  defaultPartitions: 1,
-  columns: listColumns,
-} as const satisfies Register;
-
-/** One row per supplier. `tipo_id` is the kind of its id (ruc.ts), `sanciones` the JSON list of its sanctions. */
-const barColumns = [{ name: 'tipo_id' }, { name: 'sanciones' }] as const;
-
-export const sancionados = {
-  name: 'sancionados',
-  code: 5,
-  title: 'OECE - Proveedores sancionados con inhabilitación (CONOSCE)',
+/**
+ * The registers of barred suppliers, which one parser reads. One row per supplier. `tipo_id` is the kind of its id
+ * (ruc.ts), `sanciones` the JSON list of its sanctions.
+ */
+const supplierBars = {
   key: 'supplier',
   parserVersion: 1,
   defaultPartitions: 1,
-  columns: barColumns,
-} as const satisfies Register;
-
-export const inhabilitacionesJudiciales = {
-  name: 'inhabilitaciones_judiciales',
-  code: 6,
-  title: 'OECE - Inhabilitaciones por mandato judicial (CONOSCE)',
-  key: 'supplier',
-  parserVersion: 1,
-  defaultPartitions: 1,
-  columns: barColumns,
-} as const satisfies Register;
-
-export const inhabilitacionesAdministrativas = {
-  name: 'inhabilitaciones_administrativas',
-  code: 7,
-  title: 'OECE - Inhabilitaciones administrativas (CONOSCE)',
-  key: 'supplier',
-  parserVersion: 1,
-  defaultPartitions: 1,
-  columns: barColumns,
-} as const satisfies Register;
+  columns: [{ name: 'tipo_id' }, { name: 'sanciones' }],
+} as const;
 
 export const registers: Readonly<Record<RegisterName, Register>> = {
   padron_reducido: padronReducido,
   padron_mensual: padronMensual,
-  agentes_retencion: agentesRetencion,
-  buenos_contribuyentes: buenosContribuyentes,
-  sancionados,
-  inhabilitaciones_judiciales: inhabilitacionesJudiciales,
-  inhabilitaciones_administrativas: inhabilitacionesAdministrativas,
+  agentes_retencion: {
+    ...taxpayerList,
+    name: 'agentes_retencion',
+    code: 3,
+    title: 'SUNAT - Padrón de agentes de retención del IGV',
+    presence: { event: 'ruc.agente_retencion_cambiado', field: 'es_agente_retencion' },
+  },
+  buenos_contribuyentes: {
+    ...taxpayerList,
+    name: 'buenos_contribuyentes',
+    code: 4,
+    title: 'SUNAT - Padrón de buenos contribuyentes',
+    presence: { event: 'ruc.buen_contribuyente_cambiado', field: 'es_buen_contribuyente' },
+  },
+  sancionados: {
+    ...supplierBars,
+    name: 'sancionados',
+    code: 5,
+    title: 'OECE - Proveedores sancionados con inhabilitación (CONOSCE)',
+  },
+  inhabilitaciones_judiciales: {
+    ...supplierBars,
+    name: 'inhabilitaciones_judiciales',
+    code: 6,
+    title: 'OECE - Inhabilitaciones por mandato judicial (CONOSCE)',
+  },
+  inhabilitaciones_administrativas: {
+    ...supplierBars,
+    name: 'inhabilitaciones_administrativas',
+    code: 7,
+    title: 'OECE - Inhabilitaciones administrativas (CONOSCE)',
+  },
 };
 export const registerNames = Object.keys(registers) as RegisterName[];
 

@@ -49,8 +49,7 @@ export function maskRuc(ruc: string): string {
 }
 
 /** Kinds of a supplier's id. The state-procurement lists identify a supplier by a RUC or by another id. */
-const idKinds = ['ruc', 'ruc_no_valido', 'codigo_extranjero', 'documento'] as const;
-export type IdKind = (typeof idKinds)[number];
+export type IdKind = 'ruc' | 'ruc_no_valido' | 'codigo_extranjero' | 'documento';
 
 /**
  * Returns the kind of an id, which is never padded or repaired. `ruc_no_valido` has eleven digits with a wrong check

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Bar, ProcurementStanding } from '../../schemas/http/supplier.ts';
-import { type RegisterName, sancionados } from '../../schemas/registers.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { inForce, type Sanction, sanctionsOf } from '../../schemas/sanctions.ts';
 import type { apiConfiguration } from '../config.ts';
 import { type CellsByRegister, recordRegisters } from '../queries/record.ts';
@@ -17,7 +17,7 @@ export interface NamedSanction extends Sanction {
 }
 
 // The registers of bars have the same columns.
-const sanctionsAt = sancionados.columns.findIndex(({ name }) => name === 'sanciones');
+const sanctionsAt = registers.sancionados.columns.findIndex(({ name }) => name === 'sanciones');
 
 /** A supplier's sanctions in all registers, the latest start first. */
 export function sanctionsIn(cells: CellsByRegister): NamedSanction[] {

@@ -1,5 +1,5 @@
 import type { ListStanding, ProcurementStanding, SupplierCheck, SupplierResult } from '../../schemas/http/supplier.ts';
-import { agentesRetencion, type RegisterName } from '../../schemas/registers.ts';
+import { type RegisterName, registers } from '../../schemas/registers.ts';
 import type { ServedRegisters } from '../catalogue.ts';
 import { type CurrentRows, type FindRecordDependencies, makeReadCurrentRows } from '../queries/current-rows.ts';
 import { type FoundRecord, recordFound } from '../queries/record.ts';
@@ -53,7 +53,7 @@ function resultOf(warnings: SupplierCheck['advertencias'], isUndetermined: boole
 }
 
 // The registers agentes_retencion and buenos_contribuyentes have the same columns.
-const columnAt = (name: string) => agentesRetencion.columns.findIndex((column) => column.name === name);
+const columnAt = (name: string) => registers.agentes_retencion.columns.findIndex((column) => column.name === name);
 const sinceAt = columnAt('desde');
 const resolutionAt = columnAt('resolucion');
 

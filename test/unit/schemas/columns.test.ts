@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { checkColumns } from '../../../pipelines/stream/prepare.ts';
 import { changeSchemaOf } from '../../../schemas/avro/change-schema.ts';
 import { addColumns, agree, rowFields } from '../../../schemas/avro/columns.ts';
-import { agentesRetencion, type RegisterName, registerNames, registers } from '../../../schemas/registers.ts';
+import { type RegisterName, registerNames, registers } from '../../../schemas/registers.ts';
 
 const list = ['nombre', 'desde', 'resolucion'];
 const bars = ['tipo_id', 'sanciones'];
@@ -57,11 +57,11 @@ test('columns agree when one list continues the other', () => {
 });
 
 test('a new column goes to the end of the row, with a default; anything else is refused and changes nothing', () => {
-  const schema = changeSchemaOf(agentesRetencion);
+  const schema = changeSchemaOf(registers.agentes_retencion);
   for (const moved of [['correo', ...list], list.slice(0, 2), ['nombre', 'fecha', 'resolucion']]) {
     expect(addColumns(schema, moved)).toBe(false);
   }
-  expect(schema).toEqual(changeSchemaOf(agentesRetencion));
+  expect(schema).toEqual(changeSchemaOf(registers.agentes_retencion));
   expect(addColumns(schema, [...list, 'correo'])).toBe(true);
   expect(rowFields(schema).slice(2)).toEqual([
     { name: 'resolucion', type: 'string' },
@@ -70,7 +70,7 @@ test('a new column goes to the end of the row, with a default; anything else is 
 });
 
 test('a release does not start when stored rows have its columns at other places', () => {
-  const archived = [{ id: 7, schema: JSON.stringify(changeSchemaOf(agentesRetencion)) }];
+  const archived = [{ id: 7, schema: JSON.stringify(changeSchemaOf(registers.agentes_retencion)) }];
   checkColumns('agentes_retencion', list, archived);
   checkColumns('agentes_retencion', [...list, 'correo'], archived);
   // An older release starts after a newer one has stored rows.

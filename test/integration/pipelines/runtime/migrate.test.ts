@@ -6,7 +6,7 @@ import { createClient } from '@clickhouse/client';
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
 import { migrateClickhouse, migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
-import { padronReducido, registerNames, sancionados } from '../../../../schemas/registers.ts';
+import { padronReducido, registerNames, registers } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';
 import { freshClickhouseDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
 
@@ -113,7 +113,7 @@ test('ClickHouse: each register has a view of its live rows with named columns, 
   await migrateClickhouse(CLICKHOUSE_URL);
   const row = (key: number, version: number, is_deleted: number, cells: string[]) => ({
     ruc: String(key),
-    register: sancionados.code,
+    register: registers.sancionados.code,
     version: String(version),
     is_deleted,
     row: is_deleted ? '' : JSON.stringify(cells),

@@ -3,7 +3,7 @@ import { cellsByName } from '../../../../api/queries/record.ts';
 import { rowOnDay } from '../../../../api/queries/record-on-day.ts';
 import type { EarlierRow } from '../../../../api/queries/register-changes.ts';
 import type { EditionFacts } from '../../../../pipelines/editions/editions.ts';
-import { agentesRetencion, type RegisterName, registers } from '../../../../schemas/registers.ts';
+import { type RegisterName, registers } from '../../../../schemas/registers.ts';
 
 const register = 'padron_reducido';
 const fullEdition = 7;
@@ -50,8 +50,8 @@ test('a row of a later edition without its change is unknown, never told as if i
 });
 
 test('cells are named by the edition that wrote them; what was not known on the day is empty', () => {
-  const today = agentesRetencion.columns.map(({ name }) => name);
-  const name = agentesRetencion.name;
+  const today = registers.agentes_retencion.columns.map(({ name }) => name);
+  const name = registers.agentes_retencion.name;
   expect(cellsByName(name, ['A', 'B', 'C'], today)).toEqual(['A', 'B', 'C']);
   expect(cellsByName(name, ['C', 'X', 'A'], ['resolucion', 'gone', 'nombre'])).toEqual(['A', '', 'C']);
   expect(cellsByName(name, ['A', 'B', 'C'], today, ['nombre', 'resolucion'])).toEqual(['A', '', 'C']);

@@ -2,15 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Change, Row } from '../../../../pipelines/changes/record.ts';
 import { eventsOf, makesEvents } from '../../../../pipelines/watch/match.ts';
-import {
-  agentesRetencion,
-  buenosContribuyentes,
-  padronReducido,
-  type Register,
-  registerNames,
-  registers,
-  sancionados,
-} from '../../../../schemas/registers.ts';
+import { padronReducido, type Register, registerNames, registers } from '../../../../schemas/registers.ts';
 
 const row = (cells: Record<string, string> = {}): Row => ({
   ...Object.fromEntries(padronReducido.columns.map(({ name }) => [name, '-'])),
@@ -75,19 +67,23 @@ describe('events of a change', () => {
   it('of a list of taxpayers have a field that is true while the RUC is on the list', () => {
     const listed = { nombre: 'EMPRESA', desde: '2026-01-01', resolucion: 'R.S. 1' };
     const listEvents = (register: Register, parts: Partial<Change>) => eventsOf(register, change(parts), listed);
-    expect(listEvents(agentesRetencion, { op: 'c', before: null, after: listed })).toEqual([
+    expect(listEvents(registers.agentes_retencion, { op: 'c', before: null, after: listed })).toEqual([
       { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: false, despues: true },
     ]);
     // An agent that was excluded yesterday is no agent today.
-    expect(listEvents(agentesRetencion, { op: 'd', before: listed, after: null })).toEqual([
+    expect(listEvents(registers.agentes_retencion, { op: 'd', before: listed, after: null })).toEqual([
       { evento: 'ruc.agente_retencion_cambiado', campo: 'es_agente_retencion', antes: true, despues: false },
     ]);
-    expect(listEvents(buenosContribuyentes, { op: 'c', before: null, after: listed })).toEqual([
+    expect(listEvents(registers.buenos_contribuyentes, { op: 'c', before: null, after: listed })).toEqual([
       { evento: 'ruc.buen_contribuyente_cambiado', campo: 'es_buen_contribuyente', antes: false, despues: true },
     ]);
-    expect(listEvents(agentesRetencion, { before: listed, after: { ...listed, resolucion: 'R.S. 2' } })).toEqual([]);
-    expect(listEvents(agentesRetencion, { op: 'r', before: null, after: listed })).toEqual([]);
-    expect(listEvents(agentesRetencion, { op: 'c', ruc: '10458741239', before: null, after: listed })).toEqual([]);
+    expect(
+      listEvents(registers.agentes_retencion, { before: listed, after: { ...listed, resolucion: 'R.S. 2' } }),
+    ).toEqual([]);
+    expect(listEvents(registers.agentes_retencion, { op: 'r', before: null, after: listed })).toEqual([]);
+    expect(
+      listEvents(registers.agentes_retencion, { op: 'c', ruc: '10458741239', before: null, after: listed }),
+    ).toEqual([]);
   });
 
   it('are none for four registers', () => {
@@ -102,7 +98,7 @@ describe('events of a change', () => {
       ['d', cells, null],
       ['u', cells, { ...cells, sanciones: '[1]' }],
     ] as const) {
-      expect(eventsOf(sancionados, change({ op, before, after }), null)).toEqual([]);
+      expect(eventsOf(registers.sancionados, change({ op, before, after }), null)).toEqual([]);
     }
   });
 
