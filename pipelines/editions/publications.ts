@@ -46,7 +46,7 @@ export interface Publication {
 }
 
 /** Whether an operator has approved the publication. Its gates are then recorded but do not stop it. */
-export function isApproved(publication: Publication): boolean {
+export function isApproved(publication: Pick<Publication, 'decided_by' | 'state'>): boolean {
   return publication.decided_by !== null && publication.state !== 'rechazada';
 }
 

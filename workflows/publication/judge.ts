@@ -18,8 +18,8 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { gateFactsOf } from './comparison.ts';
 import type { GateSettings } from './gate-settings.ts';
 import { checkGates, failureText } from './gates.ts';
+
 import type { NextWork, StepOutcome } from './messages.ts';
-import { type Place, placeOf } from './order.ts';
 
 export interface PublishDependencies {
   pool: Pool;
@@ -59,8 +59,7 @@ export async function verifyPublication(
   register: RegisterName,
   id: number,
 ): Promise<StepOutcome> {
-  const place = await settlePlace(dependencies.pool, register, id);
-  if (place !== 'next') return ended;
+  if ((await settlePlace(dependencies.pool, register, id)) !== 'next') return ended;
   const publication = await findPublication(dependencies.pool, id);
   if (publication?.state !== 'descargada') return next;
   try {
@@ -69,11 +68,8 @@ export async function verifyPublication(
   } catch (error) {
     return await quarantineFault(dependencies.pool, id, error);
   }
-  await movePublication(dependencies.pool, id, {
-    from: ['descargada'],
-    to: 'verificada',
-    reason: publication.state_reason,
-  });
+  const reason = publication.state_reason;
+  await movePublication(dependencies.pool, id, { from: ['descargada'], to: 'verificada', reason });
   return next;
 }
 
@@ -84,14 +80,7 @@ function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Pl
     const publication = await findPublication(client, id);
     if (publication === null || !(waitingStates as readonly string[]).includes(publication.state)) return 'gone';
     const reverted = await isReverted(client, register, publication.sha256 ?? '');
-    const place = placeOf(
-      { ...placed(publication), reverted },
-      {
-        sha256: head.publication_sha256,
-        publishedAt: head.published_at,
-        detectedAt: head.detected_at,
-      },
-    );
+    const place = placeOf(publication, head, reverted);
     if (place === 'next') return place;
     if (place === 'repeated') await moveDateForward(client, publication);
     const [to, reason] = endOf(place, publication, head);
@@ -100,10 +89,32 @@ function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Pl
   });
 }
 
-function placed(publication: Publication) {
-  const { sha256, published_at: publishedAt, detected_at: detectedAt } = publication;
-  if (sha256 === null || publishedAt === null) throw new Error(`publication ${publication.id} has no hash or no date`);
-  return { sha256, publishedAt, detectedAt, approved: isApproved(publication) };
+/**
+ * The place of a publication relative to its register's head:
+ * - `next`: it may become the next edition. Its time may equal the head's time.
+ * - `reverted`: the site still offers a publication that an operator has undone, so an operator decides. This is
+ *   checked before `repeated`, because the head still names the undone publication. Once approved, it is compared like
+ *   any other.
+ * - `repeated`: it has the same bytes as the head, so only the register's date moves.
+ * - `superseded`: a newer publication became the head while this one waited, or before an operator approved it.
+ * - `stale`: the site went back to an older file after the head was made, so an operator decides.
+ */
+type Place = 'next' | 'reverted' | 'repeated' | 'superseded' | 'stale';
+
+/** @param reverted whether an operator has undone the edition that was made from these bytes */
+export function placeOf(
+  publication: Pick<Publication, 'id' | 'sha256' | 'published_at' | 'detected_at' | 'decided_by' | 'state'>,
+  head: Pick<Head, 'publication_sha256' | 'published_at' | 'detected_at'>,
+  reverted: boolean,
+): Place {
+  const { id, sha256, published_at, detected_at } = publication;
+  if (sha256 === null || published_at === null) throw new Error(`publication ${id} has no hash or no date`);
+  const approved = isApproved(publication);
+  if (reverted && !approved) return 'reverted';
+  if (head.publication_sha256 === sha256 && !reverted) return 'repeated';
+  if (head.published_at === null || published_at >= head.published_at) return 'next';
+  const waited = head.detected_at !== null && detected_at < head.detected_at;
+  return waited || approved ? 'superseded' : 'stale';
 }
 
 function endOf(place: Exclude<Place, 'next'>, publication: Publication, head: Head) {
@@ -136,11 +147,8 @@ export async function judgePublication(
   await recordGates(dependencies.pool, id, results);
   const failure = failureText(results);
   if (failure === null || isApproved(publication)) return next;
-  await movePublication(dependencies.pool, id, {
-    from: ['comparada'],
-    to: 'en_cuarentena',
-    reason: `gates: ${failure}`,
-  });
+  const reason = `gates: ${failure}`;
+  await movePublication(dependencies.pool, id, { from: ['comparada'], to: 'en_cuarentena', reason });
   return ended;
 }
 
