@@ -32,7 +32,7 @@ import { checkStreams } from '../pipelines/stream/prepare.ts';
 import { connectRegistry } from '../pipelines/stream/registry.ts';
 import { bundleWorkflows, temporalLogger } from './bundle.ts';
 import { makeDeliveryWorker } from './delivery/worker.ts';
-import { defaultFetchCron, defaultReconcileCron } from './publication/schedule.ts';
+import { defaultSchedules } from './publication/schedule.ts';
 import { defaultPublicationSettings, makePublicationWorker, type PublicationEngines } from './publication/worker.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
@@ -50,9 +50,9 @@ const schema = z.object({
   ...retentionBlock.shape,
   ...tracingBlock.shape,
   /** When the official sites are asked for new publications, as a cron expression in America/Lima. */
-  FETCH_CRON: z.string().min(1).default(defaultFetchCron),
+  FETCH_CRON: z.string().min(1).default(defaultSchedules.cron),
   /** When the state in ClickHouse is compared with the archive, as a cron expression in America/Lima. */
-  RECONCILE_CRON: z.string().min(1).default(defaultReconcileCron),
+  RECONCILE_CRON: z.string().min(1).default(defaultSchedules.reconcileCron),
   /** Days after which raw publications leave the archive, but never the publication of a head. Unset keeps all. */
   ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
   /** The build of the delivery code (workflows/delivery/README.md). If unset, any worker takes any task. */

@@ -2,7 +2,7 @@ import { type Client, ScheduleOverlapPolicy } from '@temporalio/client';
 import { readHead } from '../../pipelines/editions/heads.ts';
 import { listPublications, type Publication } from '../../pipelines/editions/publications.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
+import { defaultSchedules, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
 import { type PadronCommand, registerArgument, registersOf } from './arguments.ts';
 import { noteStopped, publicationLine } from './catalogue.ts';
 import { type CommandContext, CommandError, exitStopped, type OutputOptions } from './context.ts';
@@ -122,7 +122,7 @@ async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<R
  * @throws CommandError when the schedule is paused
  */
 async function scheduleOf(client: Client, register: RegisterName) {
-  const schedule = await ensureSchedule(client, register, { cron: defaultFetchCron });
+  const schedule = await ensureSchedule(client, register, defaultSchedules);
   const { state, info } = await schedule.describe();
   // A person can pause a schedule on Temporal's page. A paused schedule starts nothing, even when it is triggered.
   if (state.paused) {

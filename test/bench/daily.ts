@@ -7,7 +7,7 @@ import type { PublishedDay } from '../../deploy/local/demo/register/day.ts';
 import { makePool, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { makeTemporal } from '../../pipelines/runtime/temporal.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
-import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
+import { defaultSchedules, ensureSchedule, triggerFetch } from '../../workflows/publication/schedule.ts';
 import { benchDays } from './daily-files.ts';
 import { Watchers } from './daily-watchers.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
@@ -129,7 +129,7 @@ async function publish({ chain, pool, client }: Stage, day: PublishedDay): Promi
   const follow: Follow = { pool, client, note: () => undefined, deadline: Date.now() + dayTimeoutMs };
   return Promise.all(
     day.files.map(async ({ register }) => {
-      const schedule = await ensureSchedule(client, register, { cron: defaultFetchCron });
+      const schedule = await ensureSchedule(client, register, defaultSchedules);
       const { publicationId } = await followFetch(follow, await triggerFetch(schedule, startScheduleMs));
       if (publicationId === null) throw new Error(`${register}: the site had nothing new`);
       const { state, state_reason } = await followPublication(follow, publicationId);

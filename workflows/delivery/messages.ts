@@ -1,6 +1,5 @@
 /** Messages between workflow and activity hold ids, counts and times, but no payloads, addresses or secrets. */
 
-export const wakeSignalName = 'wake';
 export const slowQueueName = 'delivery-slow';
 
 export interface DeliverInput {

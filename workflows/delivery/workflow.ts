@@ -7,9 +7,10 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { DeliveryActivities } from './activities.ts';
-import { type DeliverInput, slowQueueName, wakeSignalName } from './messages.ts';
+import { type DeliverInput, slowQueueName } from './messages.ts';
 
-export const wakeSignal = defineSignal(wakeSignalName);
+/** `makeWake` of pipelines/webhooks/work.ts sends this signal. */
+const wakeSignal = defineSignal('wake');
 
 const roundOptions: ActivityOptions = {
   // A round ends by itself within 30 s. Leases, not this timeout, keep two rounds from sending the same delivery.

@@ -69,14 +69,6 @@ export interface ReconcileInput {
 /** Number of registers by outcome in one run of `reconcile`. `failed` counts registers whose check failed. */
 export type ReconcileResult = Record<ReconcileOutcome['outcome'] | 'failed', number>;
 
-export const reconcileId = 'reconcile';
-
-export function fetchWorkflowId(register: RegisterName): string {
-  return `fetch/${register}`;
-}
 export function publishWorkflowId(register: RegisterName): string {
   return `publish/${register}`;
-}
-export function scheduleId(register: RegisterName): string {
-  return `register/${register}`;
 }

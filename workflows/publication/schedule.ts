@@ -8,13 +8,10 @@ import {
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import {
   archivedSignalName,
-  fetchWorkflowId,
   publicationQueue,
   publishWorkflowId,
   type ReconcileInput,
   type RegisterInput,
-  reconcileId,
-  scheduleId,
 } from './messages.ts';
 
 export interface ScheduleSettings {
@@ -24,65 +21,58 @@ export interface ScheduleSettings {
   reconcileCron: string;
 }
 
-/** The daily register's file appears at about 02:40. A probe that finds nothing new costs one request. */
-export const defaultFetchCron = '0,30 3-8 * * *';
-/** The daily check comes after the morning's editions. It reads each register once. */
-export const defaultReconcileCron = '0 13 * * *';
+export const defaultSchedules: ScheduleSettings = {
+  // The daily register's file appears at about 02:40. A probe that finds nothing new costs one request.
+  cron: '0,30 3-8 * * *',
+  // The daily check comes after the morning's editions. It reads each register once.
+  reconcileCron: '0 13 * * *',
+};
 const timezone = 'America/Lima';
 /** If a scheduled run was missed because Temporal was down, it starts later within this time. */
 const catchupWindow = '12 hours';
+const reconcileId = 'reconcile';
+/** What a schedule starts: the fetch of a register, or the daily check of all registers. */
+type Scheduled = RegisterName | typeof reconcileId;
 
 /**
- * Makes the register's schedule if it is missing, also after Temporal lost its data. It can be called again at any
- * time. The server appends the time to the workflow's id: `fetch/<register>-<time>`.
+ * Makes the schedule if it is missing, also after Temporal lost its data. It can be called again at any time. The
+ * server appends the time to the workflow's id: `fetch/<register>-<time>`.
  */
-export function ensureSchedule(
+export async function ensureSchedule(
   client: Client,
-  register: RegisterName,
-  settings: { cron: string },
+  scheduled: Scheduled,
+  settings: ScheduleSettings,
 ): Promise<ScheduleHandle> {
-  return ensure(client, scheduleId(register), fetchOptions(register, settings.cron));
-}
-
-/** Makes the schedule of the daily check if it is missing. */
-export function ensureReconcileSchedule(client: Client, settings: ScheduleSettings): Promise<ScheduleHandle> {
-  return ensure(client, reconcileId, reconcileOptions(settings.reconcileCron));
+  const scheduleId = scheduled === reconcileId ? reconcileId : `register/${scheduled}`;
+  try {
+    return await client.schedule.create({ scheduleId, ...optionsOf(scheduled, settings) });
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    return client.schedule.getHandle(scheduleId);
+  }
 }
 
 /** Gives all schedules these settings, and makes missing ones. A schedule that an operator has paused stays paused. */
 export async function updateSchedules(client: Client, settings: ScheduleSettings): Promise<void> {
-  for (const register of registerNames) {
-    const handle = await ensureSchedule(client, register, settings);
-    await handle.update((previous) => ({ ...previous, ...fetchOptions(register, settings.cron) }));
-  }
-  const handle = await ensureReconcileSchedule(client, settings);
-  await handle.update((previous) => ({ ...previous, ...reconcileOptions(settings.reconcileCron) }));
-}
-
-async function ensure(client: Client, id: string, options: ReturnType<typeof optionsOf>): Promise<ScheduleHandle> {
-  try {
-    return await client.schedule.create({ scheduleId: id, ...options });
-  } catch (error) {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-    return client.schedule.getHandle(id);
+  for (const scheduled of [...registerNames, reconcileId] as const) {
+    const handle = await ensureSchedule(client, scheduled, settings);
+    await handle.update((previous) => ({ ...previous, ...optionsOf(scheduled, settings) }));
   }
 }
 
-function fetchOptions(register: RegisterName, cron: string) {
-  const input: RegisterInput = { register };
-  return optionsOf(cron, 'fetch', fetchWorkflowId(register), input);
-}
-
-function reconcileOptions(cron: string) {
-  const input: ReconcileInput = { registers: registerNames };
-  return optionsOf(cron, 'reconcile', reconcileId, input);
-}
-
-function optionsOf<Input>(cron: string, workflowType: string, workflowId: string, input: Input) {
+function optionsOf(scheduled: Scheduled, { cron, reconcileCron }: ScheduleSettings) {
+  const isCheck = scheduled === reconcileId;
+  const input: ReconcileInput | RegisterInput = isCheck ? { registers: registerNames } : { register: scheduled };
   return {
-    spec: { cronExpressions: [cron], timezone },
+    spec: { cronExpressions: [isCheck ? reconcileCron : cron], timezone },
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow, pauseOnFailure: false },
-    action: { type: 'startWorkflow' as const, workflowType, workflowId, taskQueue: publicationQueue, args: [input] },
+    action: {
+      type: 'startWorkflow' as const,
+      workflowType: isCheck ? 'reconcile' : 'fetch',
+      workflowId: isCheck ? reconcileId : `fetch/${scheduled}`,
+      taskQueue: publicationQueue,
+      args: [input],
+    },
   };
 }
 
@@ -118,22 +108,16 @@ function runOf(action: { action: { workflow: { firstExecutionRunId: string } } }
 
 /** Starts the workflow `publish`, or signals a running one to look for more work. */
 export async function wakePublish(client: Client, register: RegisterName): Promise<void> {
-  const input: RegisterInput = { register };
-  await client.workflow.signalWithStart('publish', {
-    workflowId: publishWorkflowId(register),
-    taskQueue: publicationQueue,
-    args: [input],
-    signal: archivedSignalName,
-  });
+  await client.workflow.signalWithStart('publish', { ...publishOf(register), signal: archivedSignalName });
 }
 
 /** Starts the workflow `publish` unless it runs already. A running workflow finds all open work by itself. */
 export async function startPublish(client: Client, register: RegisterName): Promise<void> {
+  const { USE_EXISTING } = WorkflowIdConflictPolicy;
+  await client.workflow.start('publish', { ...publishOf(register), workflowIdConflictPolicy: USE_EXISTING });
+}
+
+function publishOf(register: RegisterName) {
   const input: RegisterInput = { register };
-  await client.workflow.start('publish', {
-    workflowId: publishWorkflowId(register),
-    taskQueue: publicationQueue,
-    args: [input],
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-  });
+  return { workflowId: publishWorkflowId(register), taskQueue: publicationQueue, args: [input] };
 }

@@ -9,7 +9,7 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import { nextWork } from './judge.ts';
 import type { NextWork } from './messages.ts';
-import { ensureReconcileSchedule, ensureSchedule, type ScheduleSettings, startPublish } from './schedule.ts';
+import { ensureSchedule, type ScheduleSettings, startPublish } from './schedule.ts';
 
 export interface SweepDependencies {
   pool: Pool;
@@ -31,7 +31,7 @@ const abandonedAfterMs = 10 * 60 * 1000;
  * makes missing schedules and removes old publications. It is cheap and can be repeated.
  */
 async function sweep(dependencies: SweepDependencies): Promise<void> {
-  await ensureReconcileSchedule(dependencies.client, dependencies.schedule);
+  await ensureSchedule(dependencies.client, 'reconcile', dependencies.schedule);
   for (const register of registerNames) {
     // A register that fails (a bucket that refuses a removal, a topic that is gone) must not stop the others.
     await sweepRegister(dependencies, register).catch((error: unknown) => {

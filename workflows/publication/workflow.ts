@@ -18,7 +18,7 @@ import {
   type RegisterInput,
 } from './messages.ts';
 
-export const archivedSignal = defineSignal(archivedSignalName);
+const archivedSignal = defineSignal(archivedSignalName);
 
 /** Short steps that ask PostgreSQL or start something. They are retried until they succeed. */
 const quick = proxyActivities<PublicationActivities>({

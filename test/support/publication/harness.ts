@@ -13,7 +13,7 @@ import { makeMetrics } from '../../../pipelines/runtime/health.ts';
 import { makeTemporal } from '../../../pipelines/runtime/temporal.ts';
 import { prepareStream } from '../../../pipelines/stream/prepare.ts';
 import { type RegisterName, registerNames } from '../../../schemas/registers.ts';
-import { defaultFetchCron, ensureSchedule, triggerFetch } from '../../../workflows/publication/schedule.ts';
+import { defaultSchedules, ensureSchedule, triggerFetch } from '../../../workflows/publication/schedule.ts';
 import {
   defaultPublicationSettings,
   makePublicationWorker,
@@ -175,7 +175,7 @@ export class PublicationHarness {
 
   /** Fetches from the site and follows the publication to its end, as `padron publications run --wait` does. */
   async run(asked: RegisterName = register): Promise<{ outcome: string; publication: Publication | null }> {
-    const schedule = await ensureSchedule(this.client, asked, { cron: defaultFetchCron });
+    const schedule = await ensureSchedule(this.client, asked, defaultSchedules);
     const fetched = await followFetch(this.follow(), await triggerFetch(schedule, 15_000));
     const id = fetched.publicationId;
     return { outcome: fetched.outcome, publication: id === null ? null : await this.settled(id) };
