@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkerDeploymentOptions, type WorkflowBundle } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
@@ -62,7 +61,7 @@ export const defaultDeliverySettings: DeliverySettings = {
   stopMs: 18_000,
 };
 
-export interface DeliveryWorkerDependencies {
+interface DeliveryWorkerDependencies {
   pool: Pool;
   /** The client with which the sweeper wakes workflows. */
   client: Client;
@@ -79,22 +78,11 @@ export interface DeliveryWorkerDependencies {
    */
   buildId?: string | undefined;
   settings?: Partial<DeliverySettings>;
-  /** The bundle that all queues share (workflows/bundle.ts). If left out, the worker makes its own bundle. */
-  workflowBundle?: WorkflowBundle;
-}
-
-export interface DeliveryWorker {
-  /** Works until stop() is called. Rejects if the worker fails. */
-  run: () => Promise<void>;
-  /** Stops taking new rounds. Running rounds claim no more and record their attempts in flight. Then run() resolves. */
-  stop: () => void;
+  workflowBundle: WorkflowBundle;
 }
 
 /** Makes the workers of both delivery queues, with their dispatcher and sweeper. Nothing starts before run(). */
-export async function makeDeliveryWorker(
-  connection: NativeConnection,
-  dependencies: DeliveryWorkerDependencies,
-): Promise<DeliveryWorker> {
+export async function makeDeliveryWorker(connection: NativeConnection, dependencies: DeliveryWorkerDependencies) {
   const settings = { ...defaultDeliverySettings, ...dependencies.settings };
   const { pool, log, policy } = dependencies;
   const metrics = makeDeliveryMetrics(dependencies.metrics);
@@ -119,7 +107,8 @@ export async function makeDeliveryWorker(
   const activities = makeDeliveryActivities(round);
   const workers = await makeWorkers(connection, dependencies, settings, activities);
   return {
-    run: async () => {
+    /** Works until stop() is called. Rejects if a worker fails. */
+    run: async (): Promise<void> => {
       notifications.start();
       const wake = makeWake(dependencies.client, { inParallel: 10, deadlineMs: 10_000 });
       const stopSweeper = startRepeating('sweep of webhooks', settings.sweepEveryMs, log, () =>
@@ -133,6 +122,7 @@ export async function makeDeliveryWorker(
         await dispatcher.destroy();
       }
     },
+    /** Takes no new rounds. Running rounds claim no more and record their attempts in flight. Then run() resolves. */
     stop: () => stopAll(workers),
   };
 }
@@ -156,9 +146,7 @@ async function makeWorkers(
   const ordinary = await Worker.create({
     ...common,
     taskQueue: deliveryWorkflow.taskQueue,
-    ...(workflowBundle === undefined
-      ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
-      : { workflowBundle }),
+    workflowBundle,
     // If a receiver does not answer, its round keeps a slot for 15 s or more. There are many slots, because a slot
     // costs almost nothing.
     maxConcurrentActivityTaskExecutions: settings.activitySlots,

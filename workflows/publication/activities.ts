@@ -125,15 +125,12 @@ function toFailure(error: unknown): unknown {
   return ApplicationFailure.create({ message: error.message, type: code, nonRetryable: !retryable });
 }
 
-export interface HeartbeatLimits {
+interface HeartbeatLimits {
   /** How often the worker sends a heartbeat. It must be far shorter than the workflow's heartbeat timeout. */
   heartbeatEveryMs: number;
   /** A step that makes no progress for this time is considered stuck. It is aborted and runs again. */
   maxStallMs: number;
 }
-
-/** Writing a large index to a busy disk shows no progress for minutes, so `maxStallMs` is generous. */
-export const defaultHeartbeatLimits: HeartbeatLimits = { heartbeatEveryMs: 3_000, maxStallMs: 15 * 60 * 1000 };
 
 /**
  * Runs a step with heartbeats and a limit on the time without progress. Heartbeats show that this worker is alive.

@@ -1,13 +1,13 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type RegisterFreshness, readFreshness } from '../../pipelines/editions/freshness.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
+import type { PublicationDependencies } from './activities.ts';
 
-export interface PublicationMetrics {
-  observe(step: string, outcome: string, seconds: number): void;
-}
-
-/** Counts steps as they run. Gauges are read from the catalogue, so alerts do not depend on a worker's memory. */
-export function makePublicationMetrics(registry: Registry, pool: Pool): PublicationMetrics {
+/**
+ * Makes the metrics of publications and returns the function that counts a run of a step. Gauges are read from the
+ * catalogue, so alerts do not depend on a worker's memory.
+ */
+export function makePublicationMetrics(registry: Registry, pool: Pool): PublicationDependencies['observe'] {
   const registers = [registry];
   const steps = new Counter({
     name: 'padron_publication_steps_total',
@@ -37,11 +37,9 @@ export function makePublicationMetrics(registry: Registry, pool: Pool): Publicat
     },
   });
   registerGauges(registry, pool);
-  return {
-    observe(step, outcome, duration) {
-      steps.inc({ step, outcome });
-      seconds.observe({ step }, duration);
-    },
+  return (step, outcome, duration) => {
+    steps.inc({ step, outcome });
+    seconds.observe({ step }, duration);
   };
 }
 

@@ -1,33 +1,21 @@
-import { fileURLToPath } from 'node:url';
-import type { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
-import type { Archive } from '../../pipelines/archive/archive.ts';
 import { compareInChild, correctInChild, differenceProgram, rebuildInChild } from '../../pipelines/diff/child.ts';
 import { compareLimits } from '../../pipelines/diff/types.ts';
 import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/editions.ts';
-import type { DownloadLimits } from '../../pipelines/registers/download.ts';
 import { registerModules } from '../../pipelines/registers/modules.ts';
-import type { Sources } from '../../pipelines/registers/settings.ts';
-import type { SiteAccess } from '../../pipelines/registers/site.ts';
 import { verifyInChild } from '../../pipelines/replay/child.ts';
 import { planVerification } from '../../pipelines/replay/plan.ts';
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { KeptProcess } from '../../pipelines/runtime/job-process.ts';
-import type { Logger } from '../../pipelines/runtime/log.ts';
 import { produceEdition, type ProduceDependencies as StreamDependencies } from '../../pipelines/stream/produce.ts';
 import { producerProgram } from '../../pipelines/stream/producer/job.ts';
 import { checkMaterialised, editionsToRepublish, groupPassed } from '../../pipelines/stream/progress.ts';
 import { watchGroup } from '../../pipelines/stream/topics.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { activitySpans } from '../activity-spans.ts';
-import {
-  defaultHeartbeatLimits,
-  type HeartbeatLimits,
-  makePublicationActivities,
-  type PublicationDependencies,
-} from './activities.ts';
-import { type GateSettings, gatesByRegister } from './gate-settings.ts';
+import { makePublicationActivities, type PublicationDependencies } from './activities.ts';
+import { gatesByRegister } from './gate-settings.ts';
 import { publicationQueue } from './messages.ts';
 import { makePublicationMetrics } from './metrics.ts';
 import { type ScheduleSettings, updateSchedules } from './schedule.ts';
@@ -35,8 +23,7 @@ import { startSweeper } from './sweeper.ts';
 
 export interface PublicationWorkerOptions {
   namespace: string;
-  /** The bundle that all queues share (workflows/bundle.ts). If left out, the worker makes its own bundle. */
-  workflowBundle?: WorkflowBundle;
+  workflowBundle: WorkflowBundle;
   schedule: ScheduleSettings;
   sweepEveryMs: number;
   /** How long a stopping worker waits for a step before it cancels the step and kills its child. */
@@ -45,12 +32,7 @@ export interface PublicationWorkerOptions {
   stopMs: number;
 }
 
-export interface PublicationWorker {
-  /** Works until stop() is called. Rejects if the worker fails. */
-  run(): Promise<void>;
-  stop(): void;
-  isRunning(): boolean;
-}
+export type PublicationWorker = Awaited<ReturnType<typeof makePublicationWorker>>;
 
 /**
  * Number of steps that may run at once. There are two workflows for each of seven registers and one for the daily
@@ -63,15 +45,13 @@ export async function makePublicationWorker(
   connection: NativeConnection,
   engines: PublicationEngines,
   options: PublicationWorkerOptions,
-): Promise<PublicationWorker> {
+) {
   const dependencies = makePublicationDependencies(engines);
   const worker = await Worker.create({
     connection,
     namespace: options.namespace,
     taskQueue: publicationQueue,
-    ...(options.workflowBundle === undefined
-      ? { workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)) }
-      : { workflowBundle: options.workflowBundle }),
+    workflowBundle: options.workflowBundle,
     activities: makePublicationActivities(dependencies),
     interceptors: { activity: [activitySpans] },
     maxConcurrentActivityTaskExecutions: activitySlots,
@@ -85,7 +65,8 @@ export async function makePublicationWorker(
   });
   let stopping = false;
   return {
-    async run() {
+    /** Works until stop() is called. Rejects if the worker fails. */
+    async run(): Promise<void> {
       await updateSchedules(dependencies.client, options.schedule);
       const stopSweeper = startSweeper({ ...dependencies, schedule: options.schedule }, options.sweepEveryMs);
       try {
@@ -97,7 +78,7 @@ export async function makePublicationWorker(
         await stopSweeper();
       }
     },
-    stop() {
+    stop(): void {
       stopping = true;
       // shutdown() throws when the worker is already stopping or does not run yet.
       if (worker.getState() === 'RUNNING') worker.shutdown();
@@ -106,15 +87,10 @@ export async function makePublicationWorker(
   };
 }
 
-export interface PublicationSettings {
-  downloadLimits: DownloadLimits;
-  gates: Readonly<Record<RegisterName, GateSettings>>;
-  /** Limits of the waits until ClickHouse holds an edition's state, and until the edition's events are written. */
-  waits: { pollEveryMs: number; waitAtMostMs: number };
-  heartbeats: HeartbeatLimits;
-  /** Days after which raw publications are removed from the archive. null: they are never removed. */
-  publicationDays: number | null;
-}
+export type PublicationSettings = Pick<
+  PublicationDependencies,
+  'downloadLimits' | 'gates' | 'waits' | 'heartbeats' | 'publicationDays'
+>;
 
 export const defaultPublicationSettings: PublicationSettings = {
   downloadLimits: {
@@ -130,21 +106,17 @@ export const defaultPublicationSettings: PublicationSettings = {
   },
   gates: gatesByRegister,
   waits: { pollEveryMs: 200, waitAtMostMs: 60_000 },
-  heartbeats: defaultHeartbeatLimits,
+  // Writing a large index to a busy disk shows no progress for minutes, so `maxStallMs` is generous.
+  heartbeats: { heartbeatEveryMs: 3_000, maxStallMs: 15 * 60 * 1000 },
   publicationDays: null,
 };
 
-export interface PublicationEngines {
+export interface PublicationEngines
+  extends Pick<PublicationDependencies, 'client' | 'archive' | 'workDir' | 'access' | 'sources' | 'log'> {
   stream: StreamDependencies;
   clickhouse: ClickHouseClient;
-  client: Client;
-  archive: Archive;
   /** The child process that verifies a register opens its own connection to this address. */
   clickhouseUrl: string;
-  workDir: string;
-  access: SiteAccess;
-  sources: Sources;
-  log: Logger;
   metrics: Registry;
   settings: PublicationSettings;
 }
@@ -167,7 +139,7 @@ function makePublicationDependencies(engines: PublicationEngines): PublicationDe
     ...settings,
     pool,
     zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
-    observe: makePublicationMetrics(engines.metrics, pool).observe,
+    observe: makePublicationMetrics(engines.metrics, pool),
     editionsToRepublish: (register) => editionsToRepublish(stream, register),
     compare: (input, report, signal) => compareInChild(input, report, signal, kept(input.register)?.differences.run),
     correct: (input, report, signal) => correctInChild(input, report, signal, kept(input.register)?.differences.run),

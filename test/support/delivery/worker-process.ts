@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { makePool } from '../../../pipelines/runtime/postgres.ts';
 import { parseKeyRing } from '../../../pipelines/runtime/secrets.ts';
 import { makeTemporal } from '../../../pipelines/runtime/temporal.ts';
+import { bundleWorkflows } from '../../../workflows/bundle.ts';
 import { makeDeliveryWorker } from '../../../workflows/delivery/worker.ts';
 import { quickSettings } from './settings.ts';
 
@@ -22,6 +23,7 @@ const options = z
   })
   .parse(JSON.parse(process.argv[2]!));
 
+const log = pino({ level: 'silent' });
 const connection = await NativeConnection.connect({ address: options.temporalAddress });
 const worker = await makeDeliveryWorker(connection, {
   pool: makePool(options.databaseUrl, 'delivery-worker', options.poolSize),
@@ -30,8 +32,9 @@ const worker = await makeDeliveryWorker(connection, {
   keyRing: parseKeyRing(options.keyRing),
   policy: { allowPrivateTargets: true, extraCaPem: options.caPem },
   version: '0.0.0-test',
-  log: pino({ level: 'silent' }),
+  log,
   metrics: new Registry(),
+  workflowBundle: await bundleWorkflows(log),
   settings: options.settings === 'quick' ? quickSettings : {},
 });
 process.stdout.write('running\n');

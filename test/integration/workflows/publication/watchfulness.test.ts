@@ -9,7 +9,7 @@ import { findPublication } from '../../../../pipelines/editions/publications.ts'
 import type { VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { makePublicationMetrics } from '../../../../workflows/publication/metrics.ts';
 import { reconcileRegister } from '../../../../workflows/publication/publish.ts';
-import { LateWatch } from '../../../../workflows/publication/sweeper.ts';
+import { makeLateWatch } from '../../../../workflows/publication/sweeper.ts';
 import { keepLines } from '../../../support/process/log-lines.ts';
 import { makeStepHarness, type StepHarness, stepRun } from '../../../support/publication/step-harness.ts';
 import { type ListRows, listRegister, listRows, listRuc, listZip, showList } from '../../../support/watch/list-days.ts';
@@ -96,21 +96,21 @@ describe('notices that an edition would make', () => {
 // The file has moved, and its address answers 404 every day.
 describe('a source that has gone quiet', () => {
   it('keeps its edition, is late after a day, and the log says it once and once when it is back', async () => {
-    const lateWatch = new LateWatch({ pool: harness.pool, log });
+    const logLateRegisters = makeLateWatch({ pool: harness.pool, log });
     const said = () => lines.splice(0).filter((line) => line.register === register);
     const before = await readHead(harness.pool, register);
-    await lateWatch.look();
+    await logLateRegisters();
     expect(said()).toEqual([]);
     harness.site.misbehave({ mode: 'status', status: 404 }, sitePaths[register].file);
     await expect(harness.fetch(register)).rejects.toMatchObject({ retryable: true });
-    for (const hours of [20, 25, 26, 49]) await lateWatch.look(new Date(Date.now() + hours * hourMs));
+    for (const hours of [20, 25, 26, 49]) await logLateRegisters(new Date(Date.now() + hours * hourMs));
     expect(said()).toEqual([
       expect.objectContaining({ level: 40, reasons: ['its official site last answered 25 h ago (at most 24)'] }),
     ]);
     expect(await readHead(harness.pool, register)).toEqual(before);
     harness.site.misbehave({ mode: 'ok' });
     await publish();
-    await lateWatch.look();
+    await logLateRegisters();
     expect(said()).toEqual([expect.objectContaining({ level: 30, msg: 'the register is no longer late' })]);
   });
 });
