@@ -18,7 +18,6 @@ import type { RegisterName } from '../../schemas/registers.ts';
 import { gateFactsOf } from './comparison.ts';
 import type { GateSettings } from './gate-settings.ts';
 import { checkGates, failureText } from './gates.ts';
-
 import type { NextWork, StepOutcome } from './messages.ts';
 
 export interface PublishDependencies {
