@@ -3,7 +3,7 @@ import avro from 'avsc';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { AvroCursor } from './avro.ts';
 import { CompareError, UndecodableRecord } from './errors.ts';
-import { BlockCursor, type ChangeLayout, layoutOf, type Operation } from './record-bytes.ts';
+import { BlockCursor, type ChangeLayout, layoutOf } from './record-bytes.ts';
 
 export interface HashSeed {
   first: number;
@@ -136,9 +136,7 @@ export class ChangeFile {
     for await (const block of this.#rawBlocks(position)) yield { layout, ...block };
   }
 
-  /**
-   * Yields the records of each block as plain values, decoded by the file's own schema. Too slow for millions of rows.
-   */
+  /** Yields the records of each block as `decodeRecords` does. */
   async *decodedBlocks<T>(): AsyncGenerator<T[]> {
     const type = avro.Type.forSchema(this.schema as avro.Schema);
     for await (const { count, bytes } of this.#rawBlocks(this.#firstBlock)) {
@@ -188,25 +186,10 @@ export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
   while (damagedWhere(next)) yield cursor;
 }
 
-/** A change as plain values, for tools and tests. */
-export interface DecodedChange {
-  edition: number;
-  op: Operation;
-  seq: number;
-  ruc: string;
-  before: Record<string, string> | null;
-  after: Record<string, string> | null;
-  line: number | null;
-  detected_at: number;
-  corrects: number | null;
-}
-
-/** Yields all changes. Too slow for millions of rows. @throws CompareError `change_file_damaged` */
-export function decodeChanges(path: string): AsyncGenerator<DecodedChange> {
-  return decodeRecords<DecodedChange>(path);
-}
-
-/** Yields all records of a container, decoded by the container's schema. @throws CompareError `change_file_damaged` */
+/**
+ * Yields all records of a container as plain values, decoded by the container's schema. Too slow for millions of rows.
+ * @throws CompareError `change_file_damaged`
+ */
 export async function* decodeRecords<T>(path: string): AsyncGenerator<T> {
   const file = await openChangeFile(path);
   try {

@@ -144,23 +144,23 @@ export class BlockCursor extends ChangeCursor {
   }
 }
 
-/** A row in memory that begins with its RUC. */
-interface KeyedRow {
+/** Where a row begins in memory. It begins with its RUC, and a good row ends at the pipe of its last cell. */
+export interface RowAt {
   bytes: Uint8Array;
   start: number;
 }
 
 /** Writes all cells of a row except the RUC to position `at`, as Avro strings. Returns the position after the cells. */
-type WriteCells<Row> = (to: Uint8Array, at: number, row: Row, isAfter: boolean) => number;
+type WriteCells = (to: Uint8Array, at: number, row: RowAt, isAfter: boolean) => number;
 
 /** Encodes one edition's changes without avsc, which makes an object for each row and is five times slower. */
-export class ChangeEncoder<Row extends KeyedRow> {
+export class ChangeEncoder {
   readonly #edition: Buffer;
   readonly #detectedAt: Buffer;
   readonly #corrects: Buffer;
-  readonly #writeCells: WriteCells<Row>;
+  readonly #writeCells: WriteCells;
 
-  constructor(facts: { edition: number; detectedAt: number; corrects: number | null }, writeCells: WriteCells<Row>) {
+  constructor(facts: { edition: number; detectedAt: number; corrects: number | null }, writeCells: WriteCells) {
     this.#edition = encodeLong(facts.edition);
     this.#detectedAt = encodeLong(facts.detectedAt);
     const corrects = Buffer.alloc(10);
@@ -174,8 +174,8 @@ export class ChangeEncoder<Row extends KeyedRow> {
     start: number,
     op: Operation,
     seq: number,
-    before: Row | null,
-    after: Row | null,
+    before: RowAt | null,
+    after: RowAt | null,
     line: number | null,
   ): number {
     const row = (after ?? before)!;

@@ -57,7 +57,8 @@ export function avroType(name: SchemaName): avsc.Type {
   return type;
 }
 
-interface ChangeRecord extends Omit<Change, 'detectedAt'> {
+/** A change as its Avro record holds it. */
+export interface ChangeRecord extends Omit<Change, 'detectedAt'> {
   detected_at: number;
 }
 

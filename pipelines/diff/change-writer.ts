@@ -1,28 +1,47 @@
 import { rucLength } from '../../schemas/ruc.ts';
 import { writeBranch, writeLong, writeNullableLong, writeString } from '../changes/avro.ts';
-import { type ChangeFileFacts, metadataOf } from '../changes/change-file.ts';
+import { type ChangeFileFacts, type EditionFacts, type HashSeed, metadataOf } from '../changes/change-file.ts';
 import { type ContainerFile, ContainerWriter } from '../changes/container-writer.ts';
-import { ChangeEncoder, type Operation } from '../changes/record-bytes.ts';
+import { ChangeEncoder, type Operation, type RowAt } from '../changes/record-bytes.ts';
 import { changeSchema, namedBytes, type OverlayReason, overlayReasons, overlaySchema } from '../changes/schema.ts';
 import { EmptyCells, encodeRow } from './large/rows.ts';
+import { attemptName, editionFileName } from './work-files.ts';
 
-/** Where a row begins in memory. A good row ends at the pipe of its last cell. */
-export interface RowAt {
-  bytes: Uint8Array;
-  start: number;
+/** Begins the change file of an edition. The large engine and the small one name its sync bytes differently. */
+export function beginChanges(
+  folder: string,
+  facts: EditionFacts & { hashSeed?: HashSeed },
+  syncName: 'sync' | 'changes',
+): ContainerWriter {
+  const { register } = facts;
+  const attempt = attemptName(register, 'changes');
+  return new ContainerWriter(folder, attempt, changeSchema(register), metadataOf(facts), syncOf(syncName, facts));
+}
+
+/** Begins the overlay of an edition. */
+export function beginOverlay(folder: string, facts: EditionFacts): ContainerWriter {
+  const { register, edition } = facts;
+  const metadata = { 'padron.register': register, 'padron.edition': String(edition) };
+  const attempt = attemptName(register, 'overlay');
+  return new ContainerWriter(folder, attempt, overlaySchema(register), metadata, syncOf('overlay', facts));
+}
+
+function syncOf(name: string, { register, edition, baseSha256, detectedAt }: EditionFacts): Buffer {
+  return namedBytes(16, name, register, edition, baseSha256, detectedAt);
 }
 
 /** Writes an edition's change file from the bytes of its rows. Callers give the rows in RUC order. */
 export class ChangeWriter {
+  readonly #facts: ChangeFileFacts;
   readonly #container: ContainerWriter;
-  readonly #encoder: ChangeEncoder<RowAt>;
+  readonly #encoder: ChangeEncoder;
   #seq = 0;
   /** Counts of empty cells by column: an `after` row adds its empty cells, a `before` row subtracts its own. */
   readonly empty: EmptyCells;
 
-  constructor(folder: string, attempt: string, facts: ChangeFileFacts, emptyMarkers: readonly string[]) {
-    const sync = namedBytes(16, 'sync', facts.register, facts.edition, facts.baseSha256, facts.detectedAt);
-    this.#container = new ContainerWriter(folder, attempt, changeSchema(facts.register), metadataOf(facts), sync);
+  constructor(folder: string, facts: ChangeFileFacts, emptyMarkers: readonly string[]) {
+    this.#facts = facts;
+    this.#container = beginChanges(folder, facts, 'sync');
     const empty = new EmptyCells(facts.columns.length, emptyMarkers);
     // A full edition counts its empty cells from zero, so its `before` rows subtract nothing.
     const beforeSign = facts.isFull ? 0 : -1;
@@ -32,10 +51,6 @@ export class ChangeWriter {
     this.empty = empty;
   }
 
-  get count(): number {
-    return this.#seq;
-  }
-
   write(op: Operation, before: RowAt | null, after: RowAt | null, line: number | null): void {
     const container = this.#container;
     container.at = this.#encoder.write(container.buffer, container.at, op, this.#seq, before, after, line);
@@ -43,8 +58,8 @@ export class ChangeWriter {
     container.endRecord();
   }
 
-  finish(nameOf: (sha256: string) => string): ContainerFile {
-    return this.#container.finish(nameOf);
+  finish(): ContainerFile {
+    return this.#container.finish((sha256) => editionFileName(this.#facts, 'changes', sha256, 'avro'));
   }
 
   discard(): void {
@@ -54,14 +69,14 @@ export class ChangeWriter {
 
 /** Writes an overlay: the rows in which the state differs from the publication. Without such rows it makes no file. */
 export class OverlayWriter {
-  readonly #make: () => ContainerWriter;
+  readonly #folder: string;
+  readonly #facts: ChangeFileFacts;
   readonly #uncounted: EmptyCells;
   #container: ContainerWriter | null = null;
 
-  constructor(folder: string, attempt: string, facts: ChangeFileFacts) {
-    const metadata = { 'padron.register': facts.register, 'padron.edition': String(facts.edition) };
-    const sync = namedBytes(16, 'overlay', facts.register, facts.edition, facts.baseSha256, facts.detectedAt);
-    this.#make = () => new ContainerWriter(folder, attempt, overlaySchema(facts.register), metadata, sync);
+  constructor(folder: string, facts: ChangeFileFacts) {
+    this.#folder = folder;
+    this.#facts = facts;
     this.#uncounted = new EmptyCells(facts.columns.length, []);
   }
 
@@ -81,7 +96,7 @@ export class OverlayWriter {
   }
 
   #begin(row: RowAt, reason: OverlayReason, line: number | null): ContainerWriter {
-    this.#container ??= this.#make();
+    this.#container ??= beginOverlay(this.#folder, this.#facts);
     const container = this.#container;
     const to = container.buffer;
     let at = writeString(to, container.at, row.bytes, row.start, rucLength);
@@ -90,8 +105,8 @@ export class OverlayWriter {
     return container;
   }
 
-  finish(nameOf: (sha256: string) => string): ContainerFile | null {
-    return this.#container?.finish(nameOf) ?? null;
+  finish(): ContainerFile | null {
+    return this.#container?.finish((sha256) => editionFileName(this.#facts, 'overlay', sha256, 'avro')) ?? null;
   }
 
   discard(): void {

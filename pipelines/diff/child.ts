@@ -1,15 +1,6 @@
 import { CompareError, isCompareErrorCode } from '../changes/errors.ts';
 import { inOwnProcess, type JobMessage, type JobProgram, type RunJob } from '../runtime/job-process.ts';
-import type {
-  CompareInput,
-  CompareResult,
-  CorrectInput,
-  CorrectResult,
-  Progress,
-  RebuildInput,
-  RebuildProgress,
-  Rebuilt,
-} from './types.ts';
+import type { Jobs } from './types.ts';
 
 /** CPU time since the end of the previous job, and peak memory over all jobs of the process. */
 export interface ChildUsage {
@@ -36,58 +27,23 @@ export const differenceProgram: JobProgram = {
   maxHeapMb: 512,
   env: { ...hugePages, ...process.env },
 };
-const ownProcess = inOwnProcess(differenceProgram);
 
-type Report<P> = (progress: P) => void;
-type Used<R> = Promise<R & { usage: ChildUsage }>;
-
-/** Runs a comparison in another process. @throws CompareError as the engine does, or `compare_crashed` */
-export function compareInChild(
-  input: CompareInput,
-  report: Report<Progress>,
+/** Runs a job in another process. @throws CompareError as the register's engine does, or `compare_crashed` */
+export async function runInChild<Kind extends keyof Jobs>(
+  kind: Kind,
+  input: Jobs[Kind]['input'],
+  report: (progress: Jobs[Kind]['progress']) => void,
   signal: AbortSignal,
-  run: RunJob = ownProcess,
-): Used<CompareResult> {
-  return inChild({ kind: 'compare', input }, report, signal, run);
-}
-
-/** Runs a correction in another process. @throws CompareError as `compareInChild` */
-export function correctInChild(
-  input: CorrectInput,
-  report: Report<Progress>,
-  signal: AbortSignal,
-  run: RunJob = ownProcess,
-): Used<CorrectResult> {
-  return inChild({ kind: 'correct', input }, report, signal, run);
-}
-
-/** Rebuilds a register's working files in another process. @throws CompareError as `compareInChild` */
-export function rebuildInChild(
-  input: RebuildInput,
-  report: Report<RebuildProgress>,
-  signal: AbortSignal,
-  run: RunJob = ownProcess,
-): Used<Rebuilt> {
-  return inChild({ kind: 'rebuild', input }, report, signal, run);
-}
-
-async function inChild<P, R>(
-  job: { kind: 'compare' | 'correct' | 'rebuild'; input: unknown },
-  report: Report<P>,
-  signal: AbortSignal,
-  run: RunJob,
-): Used<R> {
-  const onProgress = (message: JobMessage) => report((message as JobMessage & { progress: P }).progress);
-  const { answer, end, errorText } = await run(job, onProgress, signal);
-  return resultIn(answer as Answer<R> | null, end, errorText);
-}
-
-function resultIn<R>(answer: Answer<R> | null, end: string, errorText: string): R & { usage: ChildUsage } {
-  if (answer?.kind === 'result') return { ...answer.result, usage: answer.usage };
-  if (answer?.kind === 'error') {
-    if (isCompareErrorCode(answer.code)) throw new CompareError(answer.code, answer.message);
-    const code = answer.code === undefined ? '' : ` (${answer.code})`;
-    throw new CompareError('compare_crashed', `${answer.message}${code}\n${answer.stack ?? ''}`);
+  run: RunJob = inOwnProcess(differenceProgram),
+): Promise<Jobs[Kind]['result'] & { usage: ChildUsage }> {
+  const onProgress = (message: JobMessage) => report((message as JobMessage & Pick<Jobs[Kind], 'progress'>).progress);
+  const { answer, end, errorText } = await run({ kind, input }, onProgress, signal);
+  const last = answer as Answer<Jobs[Kind]['result']> | null;
+  if (last?.kind === 'result') return { ...last.result, usage: last.usage };
+  if (last?.kind === 'error') {
+    if (isCompareErrorCode(last.code)) throw new CompareError(last.code, last.message);
+    const code = last.code === undefined ? '' : ` (${last.code})`;
+    throw new CompareError('compare_crashed', `${last.message}${code}\n${last.stack ?? ''}`);
   }
   const reason = /heap out of memory/.test(errorText) ? 'its heap was full' : end;
   throw new CompareError('compare_crashed', `The comparing process ended without an answer: ${reason}.`);

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
+import type { EditionFacts } from '../changes/change-file.ts';
 import { keptReasons, type ListedReason } from '../registers/module.ts';
 import type { LineProblem } from './large/scan.ts';
-import { writeWhole } from './work-files.ts';
+import { attemptName, editionFileName, writeWhole } from './work-files.ts';
 
 export interface Listing {
   path: string;
@@ -9,20 +10,26 @@ export interface Listing {
 }
 
 const entriesPerWrite = 1000;
+/** Most entries that a listing has. Further entries are only counted. */
+const maxEntries = 100_000;
+/** Most bytes of a rejected line that are kept. */
+const maxRejectBytes = 2_000;
 
 /**
  * Writes a file for an operator: one JSON object per line for each entry, then one with the number of omitted entries.
  * The file gets its name only when it is whole. Returns null when there is nothing to list.
  */
 function writeListing(
+  kind: 'rejects' | 'conflicts',
   folder: string,
-  attempt: string,
-  name: string,
+  facts: EditionFacts,
+  changeFileSha256: string,
   entries: readonly object[],
   omitted: number,
 ): Listing | null {
   if (entries.length + omitted === 0) return null;
-  const bytes = writeWhole(folder, attempt, name, textsOf(entries, omitted));
+  const name = editionFileName(facts, kind, changeFileSha256, 'ndjson');
+  const bytes = writeWhole(folder, attemptName(facts.register, kind), name, textsOf(entries, omitted));
   return { path: join(folder, name), bytes };
 }
 
@@ -44,39 +51,26 @@ function toJson(entry: object): string {
 
 export type RejectReason = LineProblem | ListedReason;
 
-export interface RejectLimits {
-  /** Most lines that are listed. Further lines are only counted. */
-  maxRejectLines: number;
-  /** Most bytes of a listed line that are kept. */
-  maxRejectBytes: number;
-}
-
-interface RejectedLine {
-  line: number;
-  reason: RejectReason;
-  raw: string;
-}
-
 /**
  * Lists lines that are not rows, lines that became rows by a repair, and repeated lines of a RUC (its last line
  * counts). Only operators may read the file. It holds rows of natural persons, so it never goes to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};
-  readonly #limits: RejectLimits;
+  readonly #maxListed: number;
   #total = 0;
-  #listed: RejectedLine[] = [];
+  #listed: { line: number; reason: RejectReason; raw: string }[] = [];
 
-  constructor(limits: RejectLimits) {
-    this.#limits = limits;
+  constructor(maxListed = maxEntries) {
+    this.#maxListed = maxListed;
   }
 
   add(reason: RejectReason, line: number, bytes: Uint8Array, start: number, end: number): void {
     this.counts[reason] = (this.counts[reason] ?? 0) + 1;
     this.#total += 1;
-    if (this.#listed.length >= this.#limits.maxRejectLines) return;
-    const cut = Math.min(end, start + this.#limits.maxRejectBytes);
-    this.#listed.push({ line, reason, raw: printable(bytes.subarray(start, cut)) });
+    if (this.#listed.length >= this.#maxListed) return;
+    const raw = Buffer.from(bytes.subarray(start, Math.min(end, start + maxRejectBytes))).toString('latin1');
+    this.#listed.push({ line, reason, raw });
   }
 
   /** Number of lines that are not rows. */
@@ -94,14 +88,10 @@ export class RejectList {
   }
 
   /** Writes the listed lines in line order. Returns null when there is nothing to list. */
-  write(folder: string, attempt: string, name: string): Listing | null {
+  write(folder: string, facts: EditionFacts, changeFileSha256: string): Listing | null {
     const listed = this.#listed.sort((one, other) => one.line - other.line);
-    return writeListing(folder, attempt, name, listed, this.#total - listed.length);
+    return writeListing('rejects', folder, facts, changeFileSha256, listed, this.#total - listed.length);
   }
-}
-
-function printable(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 }
 
 /** A RUC that the corrected edition changed and that the correction leaves as it is. */
@@ -119,22 +109,21 @@ export interface Conflict {
  */
 export class ConflictList {
   readonly #edition: number;
-  readonly #maxListed: number;
   readonly #listed: Conflict[] = [];
   count = 0;
 
-  /** `edition` is the edition to undo. At most `maxListed` conflicts are written, but all are counted. */
-  constructor(edition: number, maxListed: number) {
+  /** `edition` is the edition to undo. */
+  constructor(edition: number) {
     this.#edition = edition;
-    this.#maxListed = maxListed;
   }
 
   add(ruc: string, reason: Conflict['reason']): void {
     this.count += 1;
-    if (this.#listed.length < this.#maxListed) this.#listed.push({ edition: this.#edition, ruc, reason });
+    if (this.#listed.length < maxEntries) this.#listed.push({ edition: this.#edition, ruc, reason });
   }
 
-  write(folder: string, attempt: string, name: string): Listing | null {
-    return writeListing(folder, attempt, name, this.#listed, this.count - this.#listed.length);
+  write(folder: string, facts: EditionFacts, changeFileSha256: string): Listing | null {
+    const omitted = this.count - this.#listed.length;
+    return writeListing('conflicts', folder, facts, changeFileSha256, this.#listed, omitted);
   }
 }

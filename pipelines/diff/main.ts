@@ -1,47 +1,12 @@
 import { createInterface } from 'node:readline';
-import { z } from 'zod';
-import { registerNames } from '../../schemas/registers.ts';
+import type { z } from 'zod';
 import { CompareError } from '../changes/errors.ts';
 import { engineOf } from './engine.ts';
+import { jobSchema } from './types.ts';
 
 // This process runs comparisons, corrections and rebuilds for its parent (pipelines/runtime/job-process.ts). The parent
 // sends one job at a time and waits for its answer. When standard input closes, the running job is aborted and the
 // process ends.
-
-const path = z.string().min(1);
-const edition = z.number().int().positive();
-const register = z.enum(registerNames);
-const limits = z.record(z.string(), z.number().positive()).optional();
-const base = z.object({ edition, changeFileSha256: z.string() });
-const made = { register, workDir: path, edition, detectedAt: z.number().int().positive(), outputDir: path, limits };
-
-const jobSchema = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('compare'),
-    input: z.object({
-      ...made,
-      publicationPath: path,
-      base: base.nullable(),
-      previous: z
-        .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()) })
-        .nullish(),
-    }),
-  }),
-  z.object({
-    kind: z.literal('correct'),
-    input: z.object({ ...made, base, corrects: edition, correctedFile: path, overlayPath: path.nullable() }),
-  }),
-  z.object({
-    kind: z.literal('rebuild'),
-    input: z.object({
-      register,
-      workDir: path,
-      changeFiles: z.array(z.object({ edition, path, sha256: z.string() })),
-      maxAttemptAgeMs: z.number().nonnegative(),
-    }),
-  }),
-]);
-type Job = z.output<typeof jobSchema>;
 
 const say = (message: unknown) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const aborted = new AbortController();
@@ -65,7 +30,7 @@ lines.on('line', async (line) => {
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
 
-function run(job: Job): Promise<unknown> {
+function run(job: z.output<typeof jobSchema>): Promise<unknown> {
   const engine = engineOf(job.input.register);
   const report = (progress: unknown) => say({ kind: 'progress', progress });
   switch (job.kind) {

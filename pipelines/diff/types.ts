@@ -1,83 +1,99 @@
-import type { RegisterName } from '../../schemas/registers.ts';
+import { z } from 'zod';
+import { registerNames } from '../../schemas/registers.ts';
 import type { RejectReason } from './listings.ts';
 import type { PublicationLimits } from './zip.ts';
 
 export interface CompareLimits extends PublicationLimits {
   /** Smallest text that a separate thread inflates. For a shorter text, starting a thread costs more than it saves. */
   minThreadTextBytes: number;
-  /** Most lines that the reject file lists. Further lines are only counted. */
-  maxRejectLines: number;
-  /** Most bytes of a rejected line that are kept. */
-  maxRejectBytes: number;
-  /** Most bytes of rows in one bucket (range of keys). Real buckets are far smaller unless a file repeats itself. */
-  maxBucketBytes: number;
-  /** Age after which a dead attempt's working files are removed. */
-  maxAttemptAgeMs: number;
 }
 
 export const compareLimits: CompareLimits = {
   maxTextBytes: 8 * 2 ** 30,
   maxEntries: 100,
   minThreadTextBytes: 64 * 2 ** 20,
-  maxRejectLines: 100_000,
-  maxRejectBytes: 2_000,
-  maxBucketBytes: 512 * 2 ** 20,
-  maxAttemptAgeMs: 24 * 3_600_000,
 };
 
-export interface CompareInput {
-  register: RegisterName;
-  /** Path of a local file in the register's container (a zip or plain text). */
-  publicationPath: string;
+const path = z.string().min(1);
+const edition = z.number().int().positive();
+const register = z.enum(registerNames);
+/** The register's head. */
+const base = z.object({ edition, changeFileSha256: z.string() });
+const nextEdition = {
+  register,
   /** Folder of indexes and row stores, which can be rebuilt. */
-  workDir: string;
-  /** The register's head, or null for a first edition. */
-  base: { edition: number; changeFileSha256: string } | null;
+  workDir: path,
   /** base.edition + 1, or 1 for a first edition. */
-  edition: number;
+  edition,
   /** Milliseconds since 1970. */
-  detectedAt: number;
-  /** Folder that receives the change file, the overlay and the reject file. */
-  outputDir: string;
+  detectedAt: z.number().int().positive(),
+  /** Folder that receives the change file, the overlay and the list of rejected lines or of conflicts. */
+  outputDir: path,
+};
+
+const compareInput = z.object({
+  ...nextEdition,
+  /** Path of a local file in the register's container (a zip or plain text). */
+  publicationPath: path,
+  /** Null for a first edition. */
+  base: base.nullable(),
   /**
    * The head's publication and overlay, given when the head has another parser version or other columns. The edition is
    * then a re-baseline: today's parser reads them again, and the new publication is compared with that reading. Every
    * row is written: as `u` when a column that the head had differs, as `c` or `d` like in any edition, else as `r`.
    */
-  previous?: { publicationPath: string; overlayPath: string | null; knownColumns: readonly string[] } | null;
-  limits?: Partial<CompareLimits>;
-}
+  previous: z
+    .object({ publicationPath: path, overlayPath: path.nullable(), knownColumns: z.array(z.string()).readonly() })
+    .nullish(),
+});
+export type CompareInput = z.output<typeof compareInput>;
 
 /** Undoes an edition. A RUC that still has the edition's row gets its earlier row back. Other RUCs are conflicts. */
-export interface CorrectInput {
-  register: RegisterName;
-  workDir: string;
-  /** The register's head. */
-  base: { edition: number; changeFileSha256: string };
-  /** Must be base.edition + 1. */
-  edition: number;
-  detectedAt: number;
+const correctInput = z.object({
+  ...nextEdition,
+  base,
   /** Number of the edition to undo. `correctedFile` is its change file. */
-  corrects: number;
-  correctedFile: string;
+  corrects: edition,
+  correctedFile: path,
   /** The head's overlay. Its entries stay in the new overlay, except for RUCs that this correction rewrites. */
-  overlayPath: string | null;
-  outputDir: string;
-  limits?: Partial<CompareLimits>;
+  overlayPath: path.nullable(),
+});
+export type CorrectInput = z.output<typeof correctInput>;
+
+const rebuildInput = z.object({
+  register,
+  workDir: path,
+  /** The change files, oldest first. The first is edition 1 or the last re-baseline, which contains every row. */
+  changeFiles: z.array(z.object({ edition, path, sha256: z.string() })).readonly(),
+});
+export type RebuildInput = z.output<typeof rebuildInput>;
+
+export const jobSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('compare'), input: compareInput }),
+  z.object({ kind: z.literal('correct'), input: correctInput }),
+  z.object({ kind: z.literal('rebuild'), input: rebuildInput }),
+]);
+
+/** What each job takes, reports while it runs, and returns. */
+export interface Jobs {
+  compare: { input: CompareInput; progress: Progress; result: CompareResult };
+  correct: { input: CorrectInput; progress: Progress; result: CorrectResult };
+  rebuild: { input: RebuildInput; progress: RebuildProgress; result: Rebuilt };
 }
+
+/** Large registers have an engine with index and row store. Small registers have one that holds all rows in memory. */
+export type DifferenceEngine = {
+  [Kind in keyof Jobs]: (
+    input: Jobs[Kind]['input'],
+    report: (progress: Jobs[Kind]['progress']) => void,
+    signal: AbortSignal,
+  ) => Promise<Jobs[Kind]['result']>;
+};
 
 /** `conflicts` is the number of all conflicts. `conflictFile` lists them: each line is a JSON object (`Conflict`). */
 export interface CorrectResult extends CompareResult {
   conflicts: number;
   conflictFile: { path: string; bytes: number } | null;
-}
-
-/** `changeFiles` are oldest first. The first is edition 1 or the last re-baseline, which contains every row. */
-export interface RebuildInput {
-  register: RegisterName;
-  workDir: string;
-  changeFiles: readonly { edition: number; path: string; sha256: string }[];
-  maxAttemptAgeMs: number;
 }
 
 /** The result of a rebuild. `indexName` means the same as in CompareResult. */
@@ -91,13 +107,6 @@ export interface RebuildProgress {
   edition: number;
   lastEdition: number;
   records: number;
-}
-
-/** Large registers have an engine with index and row store. Small registers have one that holds all rows in memory. */
-export interface DifferenceEngine {
-  compare(input: CompareInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CompareResult>;
-  correct(input: CorrectInput, report: (progress: Progress) => void, signal: AbortSignal): Promise<CorrectResult>;
-  rebuild(input: RebuildInput, report: (progress: RebuildProgress) => void, signal: AbortSignal): Promise<Rebuilt>;
 }
 
 export interface Progress {

@@ -1,21 +1,34 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RegisterName } from '../../schemas/registers.ts';
 import { AttemptFile } from '../runtime/durable-files.ts';
+
+/** Age after which a dead attempt's working files are removed. */
+export const maxAttemptAgeMs = 24 * 3_600_000;
 
 /**
  * WORK_DIR contains two kinds of working files, `<register>.<hash of the change file>.index` and `.rows`, which can be
  * rebuilt. Each attempt writes under its own temporary name. A file gets its final name only when its bytes are on the
  * disk, so a file with a final name is whole.
  */
-export type WorkFileKind = 'index' | 'rows';
-
-export function workFileName(register: RegisterName, changeFileSha256: string, kind: WorkFileKind): string {
+export function workFileName(register: RegisterName, changeFileSha256: string, kind: 'index' | 'rows'): string {
   return `${register}.${changeFileSha256}.${kind}`;
 }
 
-export function attemptName(register: RegisterName, attempt: string, kind: string): string {
-  return `${register}.attempt-${attempt}.${kind}`;
+/** Returns a new temporary name. */
+export function attemptName(register: RegisterName, kind: string): string {
+  return `${register}.attempt-${randomUUID()}.${kind}`;
+}
+
+/** Returns the final name of an edition's change file, overlay or listing. */
+export function editionFileName(
+  { register, edition }: { register: RegisterName; edition: number },
+  kind: string,
+  sha256: string,
+  end: 'avro' | 'ndjson',
+): string {
+  return `${register}.${edition}.${kind}.${sha256}.${end}`;
 }
 
 /** Writes the pieces as one file: whole, durable and under its name, or not at all. Returns its size in bytes. */
@@ -39,12 +52,7 @@ export function writeWhole(
  * Removes this register's attempt files that are older than `maxAttemptAgeMs`, because their attempts are dead. Also
  * removes its finished working files that are not in `keep`. When `keep` is null, all finished files stay.
  */
-export function sweepWorkFiles(
-  folder: string,
-  register: RegisterName,
-  keep: ReadonlySet<string> | null,
-  maxAttemptAgeMs: number,
-): void {
+export function sweepWorkFiles(folder: string, register: RegisterName, keep: ReadonlySet<string> | null): void {
   const finished = new RegExp(`^${register}\\.[0-9a-f]{64}\\.(index|rows)$`);
   const attempt = new RegExp(`^${register}\\.attempt-`);
   for (const name of readdirSync(folder)) {

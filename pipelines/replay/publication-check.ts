@@ -2,8 +2,9 @@ import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registers } from '../../schemas/registers.ts';
 import { CompareError } from '../changes/errors.ts';
-import { compareInChild, rebuildInChild } from '../diff/child.ts';
-import { type CompareInput, compareLimits } from '../diff/types.ts';
+import { runInChild } from '../diff/child.ts';
+import type { CompareInput } from '../diff/types.ts';
+import { maxAttemptAgeMs } from '../diff/work-files.ts';
 import { ChangeRecords } from './change-records.ts';
 import type { ExpectedOverlay } from './overlay.ts';
 import { RowHash } from './row-hash.ts';
@@ -64,16 +65,15 @@ async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, 
   meter.begin('publication', 0);
   const report = (progress: { lines: number }) => meter.at(progress.lines);
   try {
-    return await compareInChild(compareInput, report, signal);
+    return await runInChild('compare', compareInput, report, signal);
   } catch (error) {
     if (!(error instanceof CompareError && ['index_missing', 'index_damaged'].includes(error.code))) throw error;
     const { register, lastFull } = input;
     const changeFiles = input.changeFiles
       .filter(({ edition }) => edition >= lastFull)
       .map(({ edition, path, sha256 }) => ({ edition, path, sha256 }));
-    const { maxAttemptAgeMs } = compareLimits;
-    await rebuildInChild({ register, workDir: compareInput.workDir, changeFiles, maxAttemptAgeMs }, () => {}, signal);
-    return await compareInChild(compareInput, report, signal);
+    await runInChild('rebuild', { register, workDir: compareInput.workDir, changeFiles }, () => {}, signal);
+    return await runInChild('compare', compareInput, report, signal);
   }
 }
 
@@ -84,7 +84,7 @@ async function linkedWorkDir(workDir: string, register: string): Promise<string>
   for (const name of names.filter((one) => one.startsWith(scratchPrefix))) {
     const path = join(workDir, name);
     const found = await stat(path).catch(() => null);
-    if (found !== null && Date.now() - found.mtimeMs > compareLimits.maxAttemptAgeMs) {
+    if (found !== null && Date.now() - found.mtimeMs > maxAttemptAgeMs) {
       await rm(path, { recursive: true, force: true });
     }
   }

@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
 import { type Publication, writePublication } from '../../deploy/local/demo/register/publication.ts';
-import { decodeChanges } from '../../pipelines/changes/change-file.ts';
-import { compareInChild } from '../../pipelines/diff/child.ts';
+import { decodeRecords } from '../../pipelines/changes/change-file.ts';
+import type { ChangeRecord } from '../../pipelines/changes/record.ts';
+import { runInChild } from '../../pipelines/diff/child.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { describeMachine, formatSpread, numberOption, spreadOf } from './figures.ts';
 import { compareWithDuckDb } from './peers/duckdb.ts';
@@ -46,7 +47,7 @@ export async function run(args: string[]): Promise<void> {
 
   const firstInput = { ...common, publicationPath: day1.path, base: null, edition: 1, detectedAt: 1_790_000_000_000 };
   const started = performance.now();
-  const first = await compareInChild(firstInput, () => {}, signal);
+  const first = await runInChild('compare', firstInput, () => {}, signal);
   const firstWall = (performance.now() - started) / 1000;
   console.log(
     `first edition: ${first.baseline} rows, wall ${firstWall.toFixed(2)} s, CPU ${first.usage.cpuSeconds.toFixed(2)} s, ` +
@@ -62,7 +63,7 @@ export async function run(args: string[]): Promise<void> {
       const unzip = await countLinesWithUnzip(publication.path);
       const from = performance.now();
       const input = { ...common, publicationPath: publication.path, base, edition: 2, detectedAt: 1_790_000_086_400 };
-      const result = await compareInChild(input, () => {}, signal);
+      const result = await runInChild('compare', input, () => {}, signal);
       const wall = (performance.now() - from) / 1000;
       const { cpuSeconds, peakRssBytes } = result.usage;
       figures.push({ order, wall, cpu: cpuSeconds, rssMb: peakRssBytes / 1e6, unzip });
@@ -112,7 +113,7 @@ async function printDuckDb(day1: Publication, day2: Publication, runs: number, f
 async function checkTruth(path: string, truth: readonly TrueChange[]): Promise<void> {
   const expected = truth.map(({ op, ruc, columns }) => `${op} ${ruc} ${columns.join()}`);
   const found: string[] = [];
-  for await (const { op, ruc, before, after } of decodeChanges(path)) {
+  for await (const { op, ruc, before, after } of decodeRecords<ChangeRecord>(path)) {
     const names = padronReducido.columns.map(({ name }) => name);
     const columns = op === 'u' ? names.filter((name) => before?.[name] !== after?.[name]) : [];
     found.push(`${op} ${ruc} ${columns.join()}`);

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoints } from '../../deploy/local/config.ts';
-import { compareInChild } from '../../pipelines/diff/child.ts';
+import { runInChild } from '../../pipelines/diff/child.ts';
 import type { CompareResult } from '../../pipelines/diff/types.ts';
 import { makeClickhouse } from '../../pipelines/runtime/clickhouse.ts';
 import { makeKafka } from '../../pipelines/runtime/kafka.ts';
@@ -79,7 +79,8 @@ async function load({ endpoints, folder }: Place, zip: string, rows: number, out
   const signal = new AbortController().signal;
   const started = performance.now();
   const difference = await stage('difference', () =>
-    compareInChild(
+    runInChild(
+      'compare',
       {
         register,
         publicationPath: zip,

@@ -1,6 +1,6 @@
 import { type NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import type { Registry } from 'prom-client';
-import { compareInChild, correctInChild, differenceProgram, rebuildInChild } from '../../pipelines/diff/child.ts';
+import { differenceProgram, runInChild } from '../../pipelines/diff/child.ts';
 import { compareLimits } from '../../pipelines/diff/types.ts';
 import { changeFilesFromLastFull, findEdition } from '../../pipelines/editions/editions.ts';
 import { registerModules } from '../../pipelines/registers/modules.ts';
@@ -141,13 +141,14 @@ function makePublicationDependencies(engines: PublicationEngines): PublicationDe
     zipLimits: { maxTextBytes: compareLimits.maxTextBytes, maxEntries: compareLimits.maxEntries },
     observe: makePublicationMetrics(engines.metrics, pool),
     editionsToRepublish: (register) => editionsToRepublish(stream, register),
-    compare: (input, report, signal) => compareInChild(input, report, signal, kept(input.register)?.differences.run),
-    correct: (input, report, signal) => correctInChild(input, report, signal, kept(input.register)?.differences.run),
+    compare: (input, report, signal) =>
+      runInChild('compare', input, report, signal, kept(input.register)?.differences.run),
+    correct: (input, report, signal) =>
+      runInChild('correct', input, report, signal, kept(input.register)?.differences.run),
     async rebuildIndex(register, edition, report, signal) {
       const changeFiles = await localChangeFiles(engines, register, edition);
-      const { maxAttemptAgeMs } = compareLimits;
-      const input = { register, workDir, changeFiles, maxAttemptAgeMs };
-      await rebuildInChild(input, report, signal, kept(register)?.differences.run);
+      const run = kept(register)?.differences.run;
+      await runInChild('rebuild', { register, workDir, changeFiles }, report, signal, run);
     },
     async produce({ register, edition, mode, acknowledged }, report, signal) {
       const row = await findEdition(pool, register, edition);

@@ -1,5 +1,5 @@
+import type { RowAt } from '../../changes/record-bytes.ts';
 import { isStrayByte, unreadableByte } from '../../registers/windows-1252.ts';
-import type { RowAt } from '../change-writer.ts';
 import { cellEnds, maxLineBytes, pipe, slackBytes } from './scan.ts';
 
 export interface RowDifference {

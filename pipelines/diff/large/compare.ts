@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Column, type RegisterName, registers } from '../../../schemas/registers.ts';
+import { type Column, registers } from '../../../schemas/registers.ts';
 import type { ChangeFileFacts, HashSeed } from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { namedBytes } from '../../changes/schema.ts';
+import { readCounts, resultOf } from '../counts.ts';
+import { comparedEdition, requireSameParser } from '../edition.ts';
 import { RejectList } from '../listings.ts';
 import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from '../types.ts';
 import { attemptName, sweepWorkFiles } from '../work-files.ts';
@@ -12,12 +13,10 @@ import type { PublishedText } from '../zip.ts';
 import { Classifier } from './classify.ts';
 import { RowComparer } from './compare-rows.ts';
 import { type EditionIndex, openBase, openIndexHeader } from './edition-index.ts';
-import { EditionWriter, editionFileName, neededFiles } from './edition-writer.ts';
-import type { IndexHeader } from './index-format.ts';
+import { EditionWriter, neededFiles } from './edition-writer.ts';
 import { eachBucket, Merge } from './merge.ts';
-import { readCounts, resultOf } from './result.ts';
 import { BaseRows } from './row-store.ts';
-import { classifyPages, type LargeModule, largeModule, Reading } from './scan-thread.ts';
+import { classifyPages, type LargeModule, largeModule, openReading } from './scan-thread.ts';
 import { Spill } from './spill.ts';
 
 /**
@@ -31,21 +30,23 @@ export async function compareEdition(
   input: CompareInput,
   report: (progress: Progress) => void,
   signal: AbortSignal,
+  changedLimits: Partial<CompareLimits> = {},
 ): Promise<CompareResult> {
-  const limits: CompareLimits = { ...compareLimits, ...input.limits };
+  const limits: CompareLimits = { ...compareLimits, ...changedLimits };
   mkdirSync(input.workDir, { recursive: true });
   mkdirSync(input.outputDir, { recursive: true });
   const module = largeModule(input.register);
-  const reading = await Reading.open(module, input.publicationPath, limits);
+  const reading = await openReading(module, input.publicationPath, limits);
   report({ phase: 'index', done: 0, total: 1, lines: 0 });
   let work: Work | null = null;
   try {
-    const seed = isFull(input) ? newSeed(input, reading.text) : seedOfBase(input);
+    const edition = comparedEdition(input);
+    const facts = { ...edition, hashSeed: edition.isFull ? newSeed(input, reading.text) : seedOfBase(input) };
     // Another thread reads the publication while this thread reads the index.
-    const pages = reading.start(seed);
+    const pages = reading.start(facts.hashSeed);
     const base = input.base === null ? null : openBase(input, input.base);
-    if (base !== null && !isFull(input)) requireSameParser(input.register, base.header);
-    work = makeWork(input, module, base, seed, limits);
+    if (base !== null && !facts.isFull) requireSameParser(input.register, base.header);
+    work = makeWork(input, module, facts, base);
     await classifyPages(pages, reading.text.textBytes, work.classifier, report, signal);
     requireRows(work);
     if (base !== null && input.previous != null) {
@@ -55,23 +56,10 @@ export async function compareEdition(
       await writeRebaseline(dependencies, input.workDir, report, signal);
     } else await mergeWithBase(work, report, signal);
     report({ phase: 'finish', done: 0, total: 1, lines: work.classifier.lines });
-    return finish(input, base, work, limits);
+    return finish(input, base, work);
   } finally {
     await reading.close();
     work?.discard();
-  }
-}
-
-/** True if the change file gets every row: there is no base, or another parser read the base's rows. */
-function isFull(input: CompareInput): boolean {
-  return input.base === null || input.previous != null;
-}
-
-function requireSameParser(name: RegisterName, header: IndexHeader): void {
-  const register = registers[name];
-  const columns = register.columns.map((column) => column.name).join();
-  if (header.parserVersion !== register.parserVersion || header.columns.join() !== columns) {
-    throw new CompareError('parser_changed', 'The base was read by another parser or with other columns.');
   }
 }
 
@@ -99,41 +87,23 @@ function newSeed(input: CompareInput, text: PublishedText): HashSeed {
 
 type Work = ReturnType<typeof makeWork>;
 
-function makeWork(
-  input: CompareInput,
-  module: LargeModule,
-  base: EditionIndex | null,
-  hashSeed: HashSeed,
-  limits: CompareLimits,
-) {
-  const { register, workDir, outputDir } = input;
-  const { parserVersion, columns }: { parserVersion: number; columns: readonly Column[] } = registers[register];
-  const facts: ChangeFileFacts = {
-    register,
-    edition: input.edition,
-    baseSha256: input.base?.changeFileSha256 ?? '',
-    detectedAt: input.detectedAt,
-    parserVersion,
-    columns: columns.map(({ name }) => name),
-    hashSeed,
-    isFull: isFull(input),
-    corrects: null,
-  };
-  const attempt = randomUUID();
+function makeWork(input: CompareInput, module: LargeModule, facts: ChangeFileFacts, base: EditionIndex | null) {
+  const { register, workDir } = input;
   const compared = facts.isFull ? null : base;
   const { cells, emptyMarkers } = module.format;
   const baseRows = base === null ? null : new BaseRows(workDir, register, base);
-  const rejects = new RejectList(limits);
-  const spill = new Spill(join(workDir, attemptName(register, attempt, 'spill')), limits.maxBucketBytes);
-  const classifier = new Classifier({ base: compared, known: base, spill, rejects, seed: hashSeed, cells });
-  const writer = new EditionWriter({ facts, base: compared, workDir, outputDir, attempt, emptyMarkers });
+  const rejects = new RejectList();
+  const spill = new Spill(join(workDir, attemptName(register, 'spill')));
+  const classifier = new Classifier({ base: compared, known: base, spill, rejects, seed: facts.hashSeed, cells });
+  const writer = new EditionWriter(input, facts, compared, emptyMarkers);
+  const columns: readonly Column[] = registers[register].columns;
   const comparer = new RowComparer(columns.map(({ keepsPrevious }) => keepsPrevious === true));
   const discard = () => {
     spill.close();
     baseRows?.close();
     writer.discard();
   };
-  return { facts, attempt, baseRows, rejects, spill, classifier, writer, comparer, discard };
+  return { facts, baseRows, rejects, spill, classifier, writer, comparer, discard };
 }
 
 async function mergeWithBase(work: Work, report: (progress: Progress) => void, signal: AbortSignal): Promise<void> {
@@ -143,15 +113,15 @@ async function mergeWithBase(work: Work, report: (progress: Progress) => void, s
 }
 
 /** If the process dies before it answers, the finished files are whole, and a repeat writes the same bytes again. */
-function finish(input: CompareInput, base: EditionIndex | null, work: Work, limits: CompareLimits): CompareResult {
+function finish(input: CompareInput, base: EditionIndex | null, work: Work): CompareResult {
   const { workDir, register, outputDir } = input;
   const { facts, rejects, writer } = work;
-  const written = writer.finish();
-  const rejectName = editionFileName(facts, 'rejects', written.changeFile.sha256, 'ndjson');
-  const rejectFile = rejects.write(outputDir, attemptName(register, work.attempt, 'rejects'), rejectName);
+  const { index, ...written } = writer.finish();
+  const rejectFile = rejects.write(outputDir, facts, written.changeFile.sha256);
   // The base's files stay, because another comparison starts from the same base if an operator refuses this one.
-  const needed = neededFiles(register, [base?.header ?? null, written.index]);
-  sweepWorkFiles(workDir, register, needed, limits.maxAttemptAgeMs);
-  sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
-  return resultOf(facts, writer, written, readCounts(work.classifier, rejects, rejectFile));
+  sweepWorkFiles(workDir, register, neededFiles(register, [base?.header ?? null, index]));
+  sweepWorkFiles(outputDir, register, null);
+  const { lines, emptyNames } = work.classifier;
+  const rows = lines - rejects.rejected - rejects.duplicates;
+  return resultOf(facts, writer.tally, written, readCounts({ lines, rows, emptyNames }, rejects, rejectFile));
 }

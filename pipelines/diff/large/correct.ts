@@ -1,25 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { registers } from '../../../schemas/registers.ts';
-import {
-  type ChangeBlock,
-  type ChangeFile,
-  type ChangeFileFacts,
-  openChangeFile,
-  recordsOf,
-} from '../../changes/change-file.ts';
+import { type ChangeBlock, openChangeFile, recordsOf } from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
 import { baseline } from '../../changes/record-bytes.ts';
 import { keyAt } from '../../registers/ruc-key.ts';
+import { nothingRead, resultOf } from '../counts.ts';
+import { correctingEdition, requireCorrectable } from '../edition.ts';
 import { ConflictList } from '../listings.ts';
 import { type OverlayEntry, OverlayReader, rowOfCells } from '../overlay-file.ts';
-import { type CompareLimits, type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
-import { attemptName, sweepWorkFiles } from '../work-files.ts';
+import type { CorrectInput, CorrectResult, Progress } from '../types.ts';
+import { sweepWorkFiles } from '../work-files.ts';
 import { RowComparer } from './compare-rows.ts';
 import { openBase } from './edition-index.ts';
-import { EditionWriter, editionFileName, neededFiles } from './edition-writer.ts';
-import { bucketBits, bucketCount, type IndexHeader } from './index-format.ts';
-import { nothingRead, resultOf } from './result.ts';
+import { EditionWriter, neededFiles } from './edition-writer.ts';
 import { BaseRows, type StoredRow } from './row-store.ts';
 import { RowDecoder } from './rows.ts';
 import { largeModule } from './scan-thread.ts';
@@ -41,7 +33,6 @@ class Correction {
   readonly #dependencies: CorrectionDependencies;
   readonly #changes: RowDecoder;
   readonly #comparer: RowComparer;
-  #bucket = 0;
 
   constructor(dependencies: CorrectionDependencies) {
     this.#dependencies = dependencies;
@@ -59,7 +50,6 @@ class Correction {
       const ruc = record.key();
       const row = (after ?? before)!;
       const key = keyAt(row.bytes, row.start, row.end);
-      this.#endBucketsBelow(key >>> bucketBits);
       while (overlay.hasBelow(ruc)) this.#carry(await overlay.take());
       if (this.#undo(key, ruc, before, after) && overlay.isAt(ruc)) await overlay.take();
     }
@@ -68,7 +58,6 @@ class Correction {
   async end(): Promise<void> {
     const { overlay } = this.#dependencies;
     while (overlay.hasBelow('~')) this.#carry(await overlay.take());
-    this.#endBucketsBelow(bucketCount);
   }
 
   /** Returns true if the RUC got its earlier row back, false for a conflict. */
@@ -99,10 +88,6 @@ class Correction {
     if (row === null) writer.overlay.writeAbsent(bytes, reason, line);
     else writer.overlay.write(bytes, reason, line);
   }
-
-  #endBucketsBelow(bucket: number): void {
-    for (; this.#bucket < bucket; this.#bucket += 1) this.#dependencies.writer.endBucket();
-  }
 }
 
 /**
@@ -116,23 +101,22 @@ export async function correctEdition(
   report: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<CorrectResult> {
-  const limits: CompareLimits = { ...compareLimits, ...input.limits };
   const { register, workDir, outputDir } = input;
   mkdirSync(workDir, { recursive: true });
   mkdirSync(outputDir, { recursive: true });
   report({ phase: 'index', done: 0, total: 1, lines: 0 });
   const base = openBase(input, input.base);
-  const facts = factsOf(input, base.header);
-  const attempt = randomUUID();
+  const { hashSeed } = base.header;
+  const facts = { ...correctingEdition(input, base.header), hashSeed };
   const { emptyMarkers } = largeModule(register).format;
   const corrected = await openChangeFile(input.correctedFile);
   let [rows, overlay, writer]: [BaseRows | null, OverlayReader | null, EditionWriter | null] = [null, null, null];
   try {
-    requireCorrectable(input, corrected, facts);
+    requireCorrectable(corrected.header, facts);
     rows = new BaseRows(workDir, register, base);
     overlay = await OverlayReader.open(input.overlayPath);
-    writer = new EditionWriter({ facts, base, workDir, outputDir, attempt, emptyMarkers });
-    const conflicts = new ConflictList(input.corrects, limits.maxRejectLines);
+    writer = new EditionWriter(input, facts, base, emptyMarkers);
+    const conflicts = new ConflictList(input.corrects);
     const correction = new Correction({ rows, overlay, writer, conflicts, columns: facts.columns });
     for await (const block of corrected.blocks()) {
       signal.throwIfAborted();
@@ -140,46 +124,15 @@ export async function correctEdition(
     }
     await correction.end();
     report({ phase: 'finish', done: 0, total: 1, lines: 0 });
-    const written = writer.finish();
-    const conflictName = editionFileName(facts, 'conflicts', written.changeFile.sha256, 'ndjson');
-    const conflictFile = conflicts.write(outputDir, attemptName(register, attempt, 'conflicts'), conflictName);
-    sweepWorkFiles(workDir, register, neededFiles(register, [base.header, written.index]), limits.maxAttemptAgeMs);
-    sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
-    return { ...resultOf(facts, writer, written, nothingRead), conflicts: conflicts.count, conflictFile };
+    const { index, ...written } = writer.finish();
+    const conflictFile = conflicts.write(outputDir, facts, written.changeFile.sha256);
+    sweepWorkFiles(workDir, register, neededFiles(register, [base.header, index]));
+    sweepWorkFiles(outputDir, register, null);
+    return { ...resultOf(facts, writer.tally, written, nothingRead), conflicts: conflicts.count, conflictFile };
   } finally {
     writer?.discard();
     await overlay?.close();
     rows?.close();
     await corrected.close();
   }
-}
-
-/** Returns the facts of the new edition. A correction parses nothing, so the parser version is the head's. */
-function factsOf(input: CorrectInput, base: IndexHeader): ChangeFileFacts {
-  const { register, edition, detectedAt, corrects } = input;
-  const columns = registers[register].columns.map(({ name }) => name);
-  if (base.columns.join() !== columns.join()) {
-    throw new CompareError(
-      'parser_changed',
-      'The head has other columns than this program: a re-baseline comes first.',
-    );
-  }
-  const { changeFileSha256: baseSha256, parserVersion, hashSeed } = base;
-  return { register, edition, baseSha256, detectedAt, parserVersion, columns, hashSeed, isFull: false, corrects };
-}
-
-function requireCorrectable(
-  { register, corrects }: CorrectInput,
-  { header }: ChangeFile,
-  facts: ChangeFileFacts,
-): void {
-  if (header.register !== register || header.edition !== corrects) {
-    throw new CompareError('change_file_damaged', `The change file is not that of edition ${corrects}.`);
-  }
-  const why = header.isFull
-    ? 'it states every row of the register'
-    : header.columns.join() === facts.columns.join()
-      ? null
-      : 'it has other columns than the head';
-  if (why !== null) throw new CompareError('not_correctable', `Edition ${corrects} cannot be undone: ${why}.`);
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import { CompareError } from '../../changes/errors.ts';
+import { requireBase } from '../edition.ts';
 import { workFileName } from '../work-files.ts';
 import {
   bucketBits,
@@ -263,12 +264,6 @@ export function openBase(
   base: { edition: number; changeFileSha256: string },
 ): EditionIndex {
   const index = openIndex(input.workDir, input.register, base.changeFileSha256);
-  if (index.header.edition !== base.edition || input.edition !== base.edition + 1) {
-    const found = `The index is of edition ${index.header.edition}`;
-    throw new CompareError(
-      'index_damaged',
-      `${found}, the base is ${base.edition} and the new edition ${input.edition}.`,
-    );
-  }
+  requireBase(index.header, base, input.edition);
   return index;
 }

@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import { AttemptFile } from '../../runtime/durable-files.ts';
 import { bytesPerEntry, type EditionIndex } from './edition-index.ts';
 import {
+  bucketBits,
   bucketCount,
   encodeHeader,
   headerBytes,
@@ -10,55 +11,20 @@ import {
   wordsPerBucket,
 } from './index-format.ts';
 
-/** New and removed index entries of one range of keys, in key order. */
-export class BucketEdits {
-  keys = new Uint32Array(1024);
-  /** 1 where the key gets a new entry, 0 where its entry is removed. */
-  sets = new Uint8Array(1024);
-  entries = new Int32Array(3 * 1024);
-  count = 0;
-
-  clear(): void {
-    this.count = 0;
-  }
-
-  set(key: number, hash1: number, hash2: number, position: number): void {
-    const at = this.#add(key, 1);
-    this.entries[at * 3] = hash1;
-    this.entries[at * 3 + 1] = hash2;
-    this.entries[at * 3 + 2] = position | 0;
-  }
-
-  remove(key: number): void {
-    this.#add(key, 0);
-  }
-
-  #add(key: number, sets: number): number {
-    if (this.count === this.keys.length) {
-      const grow = <T extends Uint32Array | Uint8Array | Int32Array>(old: T, made: T): T => {
-        made.set(old);
-        return made;
-      };
-      const size = this.count * 2;
-      this.keys = grow(this.keys, new Uint32Array(size));
-      this.sets = grow(this.sets, new Uint8Array(size));
-      this.entries = grow(this.entries, new Int32Array(size * 3));
-    }
-    this.keys[this.count] = key;
-    this.sets[this.count] = sets;
-    this.count += 1;
-    return this.count - 1;
-  }
-}
+/** The numbers of an edit: key, 1 to set the entry or 0 to remove it, and the entry (hash lanes 1 and 2, position). */
+const numbersPerEdit = 5;
 
 /**
- * Writes an index, range by range, from the base's index and the edits. Entries are in RUC order, so all unchanged
- * entries between two edits are copied in one piece.
+ * Writes an index from the base's index and the edits, one range of keys after the other. Callers give the edits in the
+ * order of keys. Entries are in RUC order, so all unchanged entries between two edits are copied in one piece.
  */
 export class IndexBuilder {
   readonly #base: EditionIndex | null;
   readonly #file: AttemptFile;
+  /** Number of rows in each range that is finished. The edits are those of the next range. */
   readonly #buckets: number[] = [];
+  #edits = new Int32Array(1024 * numbersPerEdit);
+  #used = 0;
   #crc32 = 0;
   #rows = 0;
   #words = new Uint32Array(wordsPerBucket);
@@ -71,30 +37,12 @@ export class IndexBuilder {
     this.#file.append(new Uint8Array(headerBytes));
   }
 
-  /** Adds the next range of keys. It must be called once for each range, in order. */
-  addBucket(edits: BucketEdits): void {
-    const bucket = this.#buckets.length;
-    const base = this.#base;
-    const from = base?.firstRank[bucket] ?? 0;
-    const to = base?.firstRank[bucket + 1] ?? 0;
-    if (to === from && edits.count === 0) {
-      this.#buckets.push(0);
-      return;
-    }
-    const words = this.#words;
-    words.fill(0);
-    if (base !== null && to > from) {
-      const pair = base.firstPair[bucket]! * 2;
-      for (let word = 0; word < wordsPerBucket; word += 1) words[word] = base.table[pair + word * 2]!;
-    }
-    const most = (to - from + edits.count) * 3;
-    if (this.#entries.length < most) this.#entries = new Int32Array(Math.ceil(most * 1.25));
-    const rows = this.#merge(edits, from, to, bucket * keysPerBucket);
-    this.#buckets.push(rows);
-    this.#rows += rows;
-    if (rows === 0) return;
-    this.#write(new Uint8Array(words.buffer));
-    this.#write(new Uint8Array(this.#entries.buffer, 0, rows * bytesPerEntry));
+  set(key: number, hash1: number, hash2: number, position: number): void {
+    this.#edit(key, 1, hash1, hash2, position);
+  }
+
+  remove(key: number): void {
+    this.#edit(key, 0, 0, 0, 0);
   }
 
   /** Completes `header` with what the builder counted, and makes the index durable under its final name. */
@@ -102,7 +50,7 @@ export class IndexBuilder {
     name: string,
     header: Omit<IndexHeader, 'format' | 'rows' | 'buckets' | 'bodyBytes' | 'bodyCrc32'>,
   ): IndexHeader {
-    if (this.#buckets.length !== bucketCount) throw new Error('not every range was added');
+    this.#endBucketsBelow(bucketCount);
     const whole: IndexHeader = {
       format: 'padron-index-1',
       ...header,
@@ -121,9 +69,56 @@ export class IndexBuilder {
     this.#file.discard();
   }
 
-  #merge(edits: BucketEdits, from: number, to: number, firstKey: number): number {
+  #edit(key: number, sets: 0 | 1, hash1: number, hash2: number, position: number): void {
+    this.#endBucketsBelow(key >>> bucketBits);
+    if (this.#used === this.#edits.length) {
+      const grown = new Int32Array(this.#used * 2);
+      grown.set(this.#edits);
+      this.#edits = grown;
+    }
+    const edits = this.#edits;
+    const at = this.#used;
+    edits[at] = key;
+    edits[at + 1] = sets;
+    edits[at + 2] = hash1;
+    edits[at + 3] = hash2;
+    edits[at + 4] = position;
+    this.#used = at + numbersPerEdit;
+  }
+
+  #endBucketsBelow(bucket: number): void {
+    while (this.#buckets.length < bucket) {
+      const rows = this.#writeBucket(this.#buckets.length);
+      this.#buckets.push(rows);
+      this.#rows += rows;
+      this.#used = 0;
+    }
+  }
+
+  /** Writes the next range of keys and returns the number of its rows. */
+  #writeBucket(bucket: number): number {
     const base = this.#base;
-    const [words, out] = [this.#words, this.#entries];
+    const from = base?.firstRank[bucket] ?? 0;
+    const to = base?.firstRank[bucket + 1] ?? 0;
+    if (to === from && this.#used === 0) return 0;
+    const words = this.#words;
+    words.fill(0);
+    if (base !== null && to > from) {
+      const pair = base.firstPair[bucket]! * 2;
+      for (let word = 0; word < wordsPerBucket; word += 1) words[word] = base.table[pair + word * 2]!;
+    }
+    const most = (to - from + this.#used / numbersPerEdit) * 3;
+    if (this.#entries.length < most) this.#entries = new Int32Array(Math.ceil(most * 1.25));
+    const rows = this.#merge(from, to, bucket * keysPerBucket);
+    if (rows === 0) return 0;
+    this.#write(new Uint8Array(words.buffer));
+    this.#write(new Uint8Array(this.#entries.buffer, 0, rows * bytesPerEntry));
+    return rows;
+  }
+
+  #merge(from: number, to: number, firstKey: number): number {
+    const base = this.#base;
+    const [words, out, edits] = [this.#words, this.#entries, this.#edits];
     let rank = from;
     let at = 0;
     const copyUntil = (end: number) => {
@@ -132,17 +127,17 @@ export class IndexBuilder {
       at += (end - rank) * 3;
       rank = end;
     };
-    for (let edit = 0; edit < edits.count; edit += 1) {
-      const key = edits.keys[edit]!;
+    for (let edit = 0; edit < this.#used; edit += numbersPerEdit) {
+      const key = edits[edit]!;
       const word = (key - firstKey) >>> 5;
       const bit = 1 << (key & 31);
       const known = (words[word]! & bit) !== 0;
       if (base !== null) copyUntil(base.rankBelow(key));
       if (known) rank += 1;
-      if (edits.sets[edit] === 1) {
-        out[at] = edits.entries[edit * 3]!;
-        out[at + 1] = edits.entries[edit * 3 + 1]!;
-        out[at + 2] = edits.entries[edit * 3 + 2]!;
+      if (edits[edit + 1] === 1) {
+        out[at] = edits[edit + 2]!;
+        out[at + 1] = edits[edit + 3]!;
+        out[at + 2] = edits[edit + 4]!;
         at += 3;
         words[word]! |= bit;
       } else words[word]! &= ~bit;

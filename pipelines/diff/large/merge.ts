@@ -121,7 +121,7 @@ export class Merge {
   }
 
   add(bucket: number): void {
-    const { base, seen, writer } = this.#dependencies;
+    const { base, seen } = this.#dependencies;
     const gone = base?.index.unseenKeys(bucket, seen) ?? [];
     const keys = this.#lines.take(bucket, (key, spilled, entry) => this.#listRepeat(key, spilled, entry));
     base?.expect(keys.length + gone.length, base.index.rowsIn(bucket));
@@ -131,7 +131,6 @@ export class Merge {
       this.#compare(key);
     }
     while (next < gone.length) this.#end(gone[next++]!);
-    writer.endBucket();
   }
 
   /** Lists a repeated line of a RUC that the base does not have. The first pass has listed all other repeats. */

@@ -14,14 +14,13 @@ import { bucketCount, keysPerBucket } from './index-format.ts';
 import { eachBucket, LastLines } from './merge.ts';
 import { type BaseRows, emptyRow, type StoredRow } from './row-store.ts';
 import { cellEnds } from './scan.ts';
-import { classifyPages, type LargeModule, Reading } from './scan-thread.ts';
+import { classifyPages, type LargeModule, openReading } from './scan-thread.ts';
 import { Spill } from './spill.ts';
 
 interface RebaselineDependencies {
   previous: NonNullable<CompareInput['previous']>;
   module: LargeModule;
   limits: CompareLimits;
-  attempt: string;
   facts: ChangeFileFacts;
   /** The head's rows. They show which RUCs are known, and give the cells that no reading of a publication has. */
   baseRows: BaseRows;
@@ -46,13 +45,12 @@ export async function writeRebaseline(
 ): Promise<void> {
   const { module, limits, facts } = dependencies;
   const { publicationPath, overlayPath, knownColumns } = dependencies.previous;
-  const file = join(workDir, attemptName(facts.register, dependencies.attempt, 'previous'));
-  const spill = new Spill(file, limits.maxBucketBytes);
-  const reading = await readingPrevious(() => Reading.open(module, publicationPath, limits));
+  const spill = new Spill(join(workDir, attemptName(facts.register, 'previous')));
+  const reading = await readingPrevious(() => openReading(module, publicationPath, limits));
   const overlay = await OverlayReader.open(overlayPath);
   try {
     // The bad lines of the head's publication were listed when it was new, so this list keeps none.
-    const rejects = new RejectList({ maxRejectLines: 0, maxRejectBytes: 0 });
+    const rejects = new RejectList(0);
     const { cells } = module.format;
     const seed = facts.hashSeed;
     const previous = new Classifier({ base: null, known: null, spill, rejects, seed, cells });
@@ -98,7 +96,7 @@ class Rebaseline {
 
   async add(bucket: number): Promise<void> {
     await this.#takeEntries(bucket);
-    const { rejects, writer } = this.#dependencies;
+    const { rejects } = this.#dependencies;
     const keys = this.#lines.take(bucket, (_, { bytes, starts, ends, lines }, entry) =>
       rejects.add('duplicate', lines[entry]!, bytes, starts[entry]!, ends[entry]!),
     );
@@ -113,7 +111,6 @@ class Rebaseline {
       } else this.#appear(key);
     }
     while (next < known.length) this.#end(known[next++]!);
-    writer.endBucket();
   }
 
   async #takeEntries(bucket: number): Promise<void> {

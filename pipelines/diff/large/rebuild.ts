@@ -1,26 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream, mkdirSync } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
 import type { RegisterName } from '../../../schemas/registers.ts';
-import {
-  type ChangeBlock,
-  type ChangeFile,
-  type ChangeFileFacts,
-  openChangeFile,
-  recordsOf,
-} from '../../changes/change-file.ts';
+import { type ChangeFile, type ChangeFileFacts, recordsOf } from '../../changes/change-file.ts';
 import { CompareError } from '../../changes/errors.ts';
-import { baseline } from '../../changes/record-bytes.ts';
 import { keyAt } from '../../registers/ruc-key.ts';
+import { foldChangeFiles } from '../edition.ts';
 import type { RebuildInput, RebuildProgress, Rebuilt } from '../types.ts';
-import { attemptName, sweepWorkFiles } from '../work-files.ts';
+import { sweepWorkFiles } from '../work-files.ts';
 import { openIndex } from './edition-index.ts';
-import { finishEdition, neededFiles, Tally } from './edition-writer.ts';
-import { BucketEdits, IndexBuilder } from './index-builder.ts';
-import { bucketBits, bucketCount, type IndexHeader } from './index-format.ts';
-import { SegmentWriter } from './row-store.ts';
+import { neededFiles, StateWriter } from './edition-writer.ts';
+import type { IndexHeader } from './index-format.ts';
 import { countEmptyCells, EmptyCells, RowDecoder } from './rows.ts';
-import { hashOfRow } from './scan.ts';
 import { largeModule } from './scan-thread.ts';
 
 /**
@@ -35,135 +23,54 @@ export async function rebuildIndex(
   report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
 ): Promise<Rebuilt> {
-  mkdirSync(input.workDir, { recursive: true });
-  const headers: IndexHeader[] = [];
-  for (const { edition, path, sha256 } of input.changeFiles) {
-    await checkHash(path, sha256, signal);
-    const file = await openChangeFile(path);
-    try {
-      const base = headers.at(-1) ?? null;
-      checkOrder(file, input.register, edition, base);
-      const step = (records: number) => report({ edition, lastEdition: input.changeFiles.at(-1)!.edition, records });
-      headers.push(await fold(input, file, sha256, base, step, signal));
-    } finally {
-      await file.close();
-    }
-    const needed = neededFiles(input.register, headers.slice(-2));
-    sweepWorkFiles(input.workDir, input.register, needed, input.maxAttemptAgeMs);
-  }
-  const last = headers.at(-1);
-  if (last === undefined) throw new CompareError('change_file_damaged', 'There is no change file to rebuild from.');
-  return { edition: last.edition, indexName: `${input.register}.${last.changeFileSha256}`, rows: last.rows };
+  const { register, workDir } = input;
+  const last = await foldChangeFiles<IndexHeader>(input, report, signal, async (previous, file, sha256, report) => {
+    const header = await fold(workDir, factsOf(file, register), file, sha256, previous, report, signal);
+    sweepWorkFiles(workDir, register, neededFiles(register, [previous, header]));
+    return header;
+  });
+  return { edition: last.edition, indexName: `${register}.${last.changeFileSha256}`, rows: last.rows };
 }
 
-async function checkHash(path: string, sha256: string, signal: AbortSignal): Promise<void> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
-  if (hash.digest('hex') !== sha256)
-    throw new CompareError('change_file_damaged', 'A change file is not what its name says.');
-}
-
-function checkOrder(file: ChangeFile, register: RegisterName, edition: number, base: IndexHeader | null): void {
-  const { header } = file;
-  if (base === null && !header.isFull) {
-    throw new CompareError('change_file_damaged', `The change file of edition ${edition} does not state every row.`);
-  }
-  const follows = base === null || (header.baseSha256 === base.changeFileSha256 && edition === base.edition + 1);
-  if (header.register === register && header.edition === edition && follows) return;
-  throw new CompareError(
-    'change_file_damaged',
-    `The change file of edition ${edition} does not follow the one before it.`,
-  );
-}
-
+/** Applies the records of one edition, which are in RUC order, to index and row store. */
 async function fold(
-  input: RebuildInput,
+  workDir: string,
+  facts: ChangeFileFacts,
   file: ChangeFile,
   sha256: string,
   previous: IndexHeader | null,
   report: (records: number) => void,
   signal: AbortSignal,
 ): Promise<IndexHeader> {
-  const { register, workDir } = input;
-  const attempt = randomUUID();
-  const facts = factsOf(file, register);
-  const baseHeader = facts.isFull ? null : previous;
-  const base = baseHeader === null ? null : openIndex(workDir, register, baseHeader.changeFileSha256);
-  const segment = new SegmentWriter(workDir, attemptName(register, attempt, 'rows'), baseHeader?.segments ?? []);
-  const builder = new IndexBuilder(workDir, attemptName(register, attempt, 'index'), base);
-  const folding = new Folding(facts, baseHeader, segment, builder);
+  const { register, columns, isFull } = facts;
+  const base = isFull ? null : openIndex(workDir, register, previous!.changeFileSha256);
+  const state = new StateWriter(workDir, facts, base);
+  const decoder = new RowDecoder(columns.length);
+  const empty = new EmptyCells(columns.length, largeModule(register).format.emptyMarkers);
+  let lastKey = -1;
+  let records = 0;
   try {
     for await (const block of file.blocks()) {
       signal.throwIfAborted();
-      folding.add(block);
-      report(folding.records);
-    }
-    folding.end();
-    const { tally } = folding;
-    const empty = folding.empty.byColumn;
-    return finishEdition({ facts, changeFileSha256: sha256, base: baseHeader, segment, builder, tally, empty });
-  } finally {
-    segment.discard();
-    builder.discard();
-  }
-}
-
-/** Applies the records of one edition to index and row store. The records are in RUC order. */
-class Folding {
-  records = 0;
-  readonly tally: Tally;
-  readonly empty: EmptyCells;
-  readonly #facts: ChangeFileFacts;
-  readonly #segment: SegmentWriter;
-  readonly #builder: IndexBuilder;
-  readonly #edits = new BucketEdits();
-  readonly #rows: RowDecoder;
-  readonly #hash = new Int32Array(2);
-  #bucket = 0;
-  #lastKey = -1;
-
-  constructor(facts: ChangeFileFacts, base: IndexHeader | null, segment: SegmentWriter, builder: IndexBuilder) {
-    this.#facts = facts;
-    this.#segment = segment;
-    this.#builder = builder;
-    this.tally = new Tally(facts.columns, base);
-    this.#rows = new RowDecoder(facts.columns.length);
-    this.empty = new EmptyCells(facts.columns.length, largeModule(facts.register).format.emptyMarkers);
-  }
-
-  add(block: ChangeBlock): void {
-    for (const record of recordsOf(block)) {
-      const { before, after } = this.#rows.read(record);
-      const row = (after ?? before)!;
-      const key = keyAt(row.bytes, row.start, row.end);
-      if (key <= this.#lastKey) throw new CompareError('change_file_damaged', 'A change file is not in RUC order.');
-      this.#lastKey = key;
-      while (this.#bucket < key >>> bucketBits) this.#nextBucket();
-      if (before !== null && !this.#facts.isFull) countEmptyCells(before.bytes, before.start, this.empty, -1);
-      if (after === null) this.#edits.remove(key);
-      else {
-        countEmptyCells(after.bytes, after.start, this.empty, 1);
-        const position = this.#segment.append(after);
-        hashOfRow(after.view, after.start, after.end, this.#facts.hashSeed, this.#hash);
-        this.#edits.set(key, this.#hash[0]!, this.#hash[1]!, position);
+      for (const record of recordsOf(block)) {
+        const { before, after } = decoder.read(record);
+        const row = (after ?? before)!;
+        const key = keyAt(row.bytes, row.start, row.end);
+        if (key <= lastKey) throw new CompareError('change_file_damaged', 'A change file is not in RUC order.');
+        lastKey = key;
+        if (before !== null && !isFull) countEmptyCells(before.bytes, before.start, empty, -1);
+        if (after === null) state.remove(key);
+        else {
+          countEmptyCells(after.bytes, after.start, empty, 1);
+          state.set(record.operation, key, after, 0);
+        }
+        records += 1;
       }
-      this.tally.count(
-        key,
-        after === null ? 'deleted' : before !== null ? 'updated' : record.op === baseline ? 'baseline' : 'inserted',
-        0,
-      );
-      this.records += 1;
+      report(records);
     }
-  }
-
-  end(): void {
-    while (this.#bucket < bucketCount) this.#nextBucket();
-  }
-
-  #nextBucket(): void {
-    this.#builder.addBucket(this.#edits);
-    this.#edits.clear();
-    this.#bucket += 1;
+    return state.finish(sha256, empty.byColumn);
+  } finally {
+    state.discard();
   }
 }
 

@@ -1,3 +1,4 @@
+import { on } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { RegisterName } from '../../../schemas/registers.ts';
 import type { HashSeed } from '../../changes/change-file.ts';
@@ -45,92 +46,67 @@ const maxPages = 6;
 export class ScanThread {
   readonly #pages: Page[];
   readonly #thread: Worker;
-  readonly #messages: FromThread[] = [];
-  #failure: Error | null = null;
-  #wake = () => {};
+  readonly #messages: AsyncIterable<[FromThread]>;
 
   constructor(register: RegisterName, path: string, limits: PublicationLimits, seed: HashSeed) {
     const memory = Array.from({ length: maxPages }, newPageMemory);
     this.#pages = memory.map(pageIn);
     const job: ScanJob = { register, path, limits, seed, pages: memory };
     this.#thread = startThread(new URL('./scan.worker.ts', import.meta.url), job);
-    this.#thread.on('message', (message: FromThread) => {
-      this.#messages.push(message);
-      this.#wake();
-    });
-    this.#thread.on('error', (error) => this.#fail(error));
-    this.#thread.on('exit', () => this.#fail(new Error('the reading thread ended early')));
+    // Messages that came before an error or the end of the thread are handled first.
+    this.#messages = on(this.#thread, 'message', { close: ['exit'] }) as AsyncIterable<[FromThread]>;
+    // A failure that comes when nobody reads the messages any more must not end this process.
+    this.#thread.on('error', () => {});
   }
 
   /** Yields the publication's pages in order, only once. A page is valid until the caller asks for the next one. */
   async *pages(): AsyncGenerator<Page> {
-    for (;;) {
-      const message = this.#messages.shift();
-      if (message?.kind === 'end') return;
-      if (message?.kind === 'fault') throw new CompareError(message.code, message.message);
-      if (message?.kind === 'page') {
-        const page = this.#pages[message.page]!;
-        page.textBytes = message.textBytes;
-        page.rows.count = message.rows;
-        page.rows.emptyNames = message.emptyNames;
-        page.rows.repairables = message.repairables;
-        yield page;
-        this.#thread.postMessage(message.page);
-      } else if (this.#failure !== null) throw this.#failure;
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
+    for await (const [message] of this.#messages) {
+      if (message.kind === 'end') return;
+      if (message.kind === 'fault') throw new CompareError(message.code, message.message);
+      const page = this.#pages[message.page]!;
+      page.textBytes = message.textBytes;
+      page.rows.count = message.rows;
+      page.rows.emptyNames = message.emptyNames;
+      page.rows.repairables = message.repairables;
+      yield page;
+      this.#thread.postMessage(message.page);
     }
+    throw new Error('the reading thread ended early');
   }
 
   async close(): Promise<void> {
     await this.#thread.terminate();
-  }
-
-  #fail(error: unknown): void {
-    // Messages that came before the failure are handled first: `pages` looks at the failure only when no message waits.
-    this.#failure ??= error instanceof Error ? error : new Error('the reading thread failed');
-    this.#wake();
   }
 }
 
 const progressEveryMs = 500;
 
 /** Reads a publication into pages. A long text is read by a thread of its own, a short text by this thread. */
-export class Reading {
-  readonly text: PublishedText;
-  readonly #module: LargeModule;
-  readonly #path: string;
-  readonly #limits: CompareLimits;
-  #thread: ScanThread | null = null;
-
-  private constructor(module: LargeModule, path: string, limits: CompareLimits, text: PublishedText) {
-    this.#module = module;
-    this.#path = path;
-    this.#limits = limits;
-    this.text = text;
-  }
-
-  /** Opens the publication but reads no row yet. @throws CompareError as `openPublication` */
-  static async open(module: LargeModule, path: string, limits: CompareLimits): Promise<Reading> {
-    return new Reading(module, path, limits, await openPublication(path, module.source.container, limits));
-  }
-
+export interface Reading {
+  text: PublishedText;
   /** Starts to read. A thread reads a long text ahead while the caller does other things. Callers must call `close`. */
-  start(seed: HashSeed): AsyncIterable<Page> {
-    if (this.text.textBytes < this.#limits.minThreadTextBytes) {
-      const page = pageIn(newPageMemory());
-      return pagesOf(this.text.chunks(), this.#module.format, seed, () => page);
-    }
-    this.#thread = new ScanThread(this.#module.register, this.#path, this.#limits, seed);
-    return this.#thread.pages();
-  }
+  start(seed: HashSeed): AsyncIterable<Page>;
+  close(): Promise<void>;
+}
 
-  async close(): Promise<void> {
-    await this.#thread?.close();
-  }
+/** Opens the publication but reads no row yet. @throws CompareError as `openPublication` */
+export async function openReading(module: LargeModule, path: string, limits: CompareLimits): Promise<Reading> {
+  const { register, source, format } = module;
+  const text = await openPublication(path, source.container, limits);
+  let thread: ScanThread | null = null;
+  return {
+    text,
+    start(seed) {
+      if (text.textBytes < limits.minThreadTextBytes) {
+        const page = pageIn(newPageMemory());
+        return pagesOf(text.chunks(), format, seed, () => page);
+      }
+      thread = new ScanThread(register, path, limits, seed);
+      return thread.pages();
+    },
+    close: async () => await thread?.close(),
+  };
 }
 
 /** Runs the first pass over a publication. @throws the errors of `pages`; the signal's reason when aborted */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { CompareError } from '../../changes/errors.ts';
 import { openPublication } from '../publication.ts';
@@ -9,20 +10,12 @@ import { type FromThread, largeModule, type ScanJob } from './scan-thread.ts';
 const job = workerData as ScanJob;
 const pages = job.pages.map(pageIn);
 const free = [...pages];
-let wake: (() => void) | null = null;
 
 const post = (message: FromThread) => parentPort!.postMessage(message);
-parentPort!.on('message', (page: number) => {
-  free.push(pages[page]!);
-  wake?.();
-});
+parentPort!.on('message', (page: number) => free.push(pages[page]!));
 
 async function freePage(): Promise<Page> {
-  while (free.length === 0) {
-    await new Promise<void>((resolve) => {
-      wake = resolve;
-    });
-  }
+  while (free.length === 0) await once(parentPort!, 'message');
   return free.shift()!;
 }
 

@@ -4,6 +4,8 @@ import { bucketBits, bucketCount } from './index-format.ts';
 import { slackBytes } from './scan.ts';
 
 const blockBytes = 64 * 1024;
+/** Most bytes of rows in one bucket. Real buckets are far smaller unless a file repeats itself. */
+const maxBucketBytes = 512 * 2 ** 20;
 /** Bytes of an entry before its row: key (4), line number (4) and length of the row (2). The row has no line end. */
 const headerBytes = 10;
 
@@ -25,7 +27,6 @@ export interface SpilledBucket {
  */
 export class Spill {
   readonly #path: string;
-  readonly #maxBucketBytes: number;
   readonly #arena = new Uint8Array(bucketCount * blockBytes + slackBytes);
   readonly #view = new DataView(this.#arena.buffer);
   readonly #used = new Int32Array(bucketCount);
@@ -35,9 +36,8 @@ export class Spill {
   #fileBytes = 0;
   #bucket: SpilledBucket = emptyBucket(0, 0);
 
-  constructor(path: string, maxBucketBytes: number) {
+  constructor(path: string) {
     this.#path = path;
-    this.#maxBucketBytes = maxBucketBytes;
   }
 
   append(key: number, line: number, view: DataView, start: number, end: number): void {
@@ -69,8 +69,8 @@ export class Spill {
     const count = this.#counts[bucket]!;
     const blocks = this.#blocks[bucket]!;
     const bytes = blocks.reduce((sum, block) => sum + block.bytes, this.#used[bucket]!);
-    if (bytes > this.#maxBucketBytes) {
-      const limit = `${this.#maxBucketBytes} bytes`;
+    if (bytes > maxBucketBytes) {
+      const limit = `${maxBucketBytes} bytes`;
       throw new CompareError(
         'zip_size',
         `One range of RUCs holds more than ${limit} of rows: the file repeats itself.`,

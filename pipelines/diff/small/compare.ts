@@ -1,21 +1,13 @@
 import { mkdirSync } from 'node:fs';
-import { registers } from '../../../schemas/registers.ts';
+import type { EditionFacts } from '../../changes/change-file.ts';
 import type { SmallText } from '../../registers/module.ts';
+import { readCounts, resultOf } from '../counts.ts';
+import { comparedEdition, requireSameParser } from '../edition.ts';
 import { RejectList } from '../listings.ts';
-import { type CompareInput, type CompareLimits, type CompareResult, compareLimits, type Progress } from '../types.ts';
-import { sweepWorkFiles } from '../work-files.ts';
-import { countsOf } from './counts.ts';
-import {
-  differences,
-  keepingRules,
-  type NextState,
-  nextState,
-  readPrevious,
-  readText,
-  rebaseline,
-} from './next-state.ts';
-import { EditionOutputs } from './outputs.ts';
-import { columnsOf, finishState, inTodaysColumns, openBase, requireSameParser, type SmallChange } from './state.ts';
+import { type CompareInput, type CompareResult, compareLimits, type Progress } from '../types.ts';
+import { differences, type NextState, nextState, readPrevious, readText, rebaseline } from './next-state.ts';
+import { writeEdition } from './outputs.ts';
+import { inTodaysColumns, openBase, type SmallChange, type SmallState } from './state.ts';
 
 /**
  * Compares a publication with the register's head, or makes the register's first edition. The same input gives the same
@@ -27,16 +19,17 @@ export async function compareSmall(
   report: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<CompareResult> {
-  const limits: CompareLimits = { ...compareLimits, ...input.limits };
   for (const folder of [input.workDir, input.outputDir]) mkdirSync(folder, { recursive: true });
   report({ phase: 'scan', done: 0, total: 1, lines: 0 });
-  const text = await readText(input.register, input.publicationPath, limits);
+  const text = await readText(input.register, input.publicationPath, compareLimits);
   signal.throwIfAborted();
   report({ phase: 'merge', done: 0, total: 1, lines: text.lines });
-  const decided = await decide(input, text, limits);
+  const facts = comparedEdition(input);
+  const head = input.base === null ? null : openBase(input, input.base);
+  const decided = await decide(input, facts, head, text);
   signal.throwIfAborted();
   report({ phase: 'finish', done: 0, total: 1, lines: text.lines });
-  return write(input, text, decided, limits);
+  return write(input, facts, head, text, decided);
 }
 
 interface Decided {
@@ -46,67 +39,37 @@ interface Decided {
   compared: readonly boolean[];
 }
 
-async function decide(input: CompareInput, text: SmallText, limits: CompareLimits): Promise<Decided> {
-  const { register, base } = input;
-  const rules = keepingRules(register);
-  const all = rules.keepsPrevious.map(() => true);
-  const head = base === null ? null : openBase({ ...input, base });
-  if (head !== null && input.previous != null) {
+async function decide(
+  { register, previous: published }: CompareInput,
+  { columns }: EditionFacts,
+  head: SmallState | null,
+  text: SmallText,
+): Promise<Decided> {
+  if (head !== null && published != null) {
     const served = inTodaysColumns(register, head);
-    const previous = await readPrevious(register, input.previous, limits);
+    const previous = await readPrevious(register, published, compareLimits);
     const known = new Map([...served].map(([key, cells]) => [key, previous.rows.get(key) ?? cells]));
-    const next = nextState(known, text, rules);
+    const next = nextState(register, known, text);
     return { next, changes: rebaseline(served, previous, next.rows), compared: previous.known };
   }
   if (head !== null) requireSameParser(register, head);
-  const next = nextState(head?.rows ?? null, text, rules);
-  return { next, changes: differences(head?.rows ?? null, next.rows), compared: all };
+  const next = nextState(register, head?.rows ?? null, text);
+  return { next, changes: differences(head?.rows ?? null, next.rows), compared: columns.map(() => true) };
 }
 
-/** The change file is written first, because other files have its hash in their names. The state is written last. */
-function write(input: CompareInput, text: SmallText, decided: Decided, limits: CompareLimits): CompareResult {
-  const { register, edition, detectedAt, outputDir, workDir } = input;
-  const { changes, compared } = decided;
-  const { kept, keptCells, overlay } = decided.next;
-  const columns = columnsOf(register);
-  const { parserVersion } = registers[register];
-  const baseSha256 = input.base?.changeFileSha256 ?? '';
-  const isFull = input.base === null || input.previous != null;
-  const facts = { register, edition, baseSha256, detectedAt, parserVersion, columns, isFull, corrects: null };
-  const outputs = new EditionOutputs(outputDir, facts);
-  const changeFile = outputs.changes(changes);
-  const overlayFile = outputs.overlay(overlay);
-  const rejects = listed(text, limits);
-  const rejectFile = outputs.rejects(rejects, changeFile.sha256);
-  const rows = new Map([...decided.next.rows].map(([key, { cells }]) => [key, cells]));
-  const state = { edition, changeFileSha256: changeFile.sha256, parserVersion, columns, rows };
-  const { indexName } = finishState(workDir, register, state, baseSha256, limits.maxAttemptAgeMs);
-  sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
-  return {
-    changeFile,
-    overlayFile,
-    rejectFile,
-    parserVersion,
-    columns,
-    indexName,
-    ...countsOf({ columns, changes, rows, kept, isFull, compared }),
-    lines: text.lines,
-    rows: rows.size - kept,
-    rejected: rejects.rejected,
-    rejectedByReason: rejects.counts,
-    repaired: rejects.repaired,
-    duplicates: rejects.duplicates,
-    emptyNames: emptyNames(text, columns.indexOf('nombre')),
-    keptCells,
-  };
-}
-
-function listed(text: SmallText, limits: CompareLimits): RejectList {
-  const rejects = new RejectList(limits);
+function write(
+  input: CompareInput,
+  facts: EditionFacts,
+  head: SmallState | null,
+  text: SmallText,
+  { next, changes, compared }: Decided,
+): CompareResult {
+  const rejects = new RejectList();
   for (const { line, reason, raw } of text.listed) rejects.add(reason, line, raw, 0, raw.length);
-  return rejects;
-}
-
-function emptyNames(text: SmallText, column: number): number {
-  return [...text.rows.values()].filter(({ cells }) => cells[column] === '').length;
+  const rows = new Map([...next.rows].map(([key, { cells }]) => [key, cells]));
+  const { tally, written, listing } = writeEdition(input, facts, head, { ...next, rows, changes, compared }, rejects);
+  const name = facts.columns.indexOf('nombre');
+  const emptyNames = [...text.rows.values()].filter(({ cells }) => cells[name] === '').length;
+  const read = { lines: text.lines, rows: rows.size - next.kept, emptyNames };
+  return resultOf(facts, tally, written, readCounts(read, rejects, listing));
 }

@@ -1,21 +1,11 @@
 import { mkdirSync } from 'node:fs';
-import { CompareError } from '../../changes/errors.ts';
-import { nothingRead } from '../large/result.ts';
-import { type Conflict, ConflictList } from '../listings.ts';
-import { type CompareLimits, type CorrectInput, type CorrectResult, compareLimits, type Progress } from '../types.ts';
-import { sweepWorkFiles } from '../work-files.ts';
-import { countsOf } from './counts.ts';
-import { EditionOutputs, type ReadChangeFile, readChangeFile, readOverlay } from './outputs.ts';
-import {
-  type Cells,
-  columnsOf,
-  finishState,
-  type OverlayRow,
-  openBase,
-  type SmallChange,
-  type SmallState,
-  sameCells,
-} from './state.ts';
+import { type EditionFacts, openChangeFile } from '../../changes/change-file.ts';
+import { nothingRead, resultOf } from '../counts.ts';
+import { correctingEdition, requireCorrectable } from '../edition.ts';
+import { ConflictList } from '../listings.ts';
+import type { CorrectInput, CorrectResult, Progress } from '../types.ts';
+import { changesIn, readOverlay, withChanges, writeEdition } from './outputs.ts';
+import { type Cells, type OverlayRow, openBase, type SmallChange, sameCells } from './state.ts';
 
 /**
  * Makes the edition that undoes an earlier edition. The same input gives the same bytes.
@@ -27,34 +17,28 @@ export async function correctSmall(
   report: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<CorrectResult> {
-  const limits: CompareLimits = { ...compareLimits, ...input.limits };
   for (const folder of [input.workDir, input.outputDir]) mkdirSync(folder, { recursive: true });
   report({ phase: 'index', done: 0, total: 1, lines: 0 });
-  const head = openBase(input);
-  if (head.columns.join() !== columnsOf(input.register).join()) {
-    throw new CompareError(
-      'parser_changed',
-      'The head has other columns than this program: a re-baseline comes first.',
-    );
-  }
-  const edition = await readChangeFile(input.correctedFile, null);
-  requireCorrectable(input, edition, head);
-  const overlay = await headOverlay(input.overlayPath, head.columns);
+  const head = openBase(input, input.base);
+  const facts = correctingEdition(input, head);
+  const conflicts = new ConflictList(input.corrects);
+  const changes = undo(head.rows, await changesToUndo(input.correctedFile, facts), conflicts);
+  const overlay = correctedOverlay(await headOverlay(input.overlayPath, facts.columns), changes);
   signal.throwIfAborted();
   report({ phase: 'finish', done: 0, total: 1, lines: 0 });
-  return write(input, head, undo(head.rows, edition.changes), overlay, limits);
+  const made = { changes, overlay, rows: withChanges(head.rows, changes), kept: 0, keptCells: 0 };
+  const { tally, written, listing } = writeEdition(input, facts, head, made, conflicts);
+  return { ...resultOf(facts, tally, written, nothingRead), conflicts: conflicts.count, conflictFile: listing };
 }
 
-function requireCorrectable({ register, corrects }: CorrectInput, edition: ReadChangeFile, head: SmallState): void {
-  if (edition.register !== register || edition.edition !== corrects) {
-    throw new CompareError('change_file_damaged', `The change file is not that of edition ${corrects}.`);
+async function changesToUndo(path: string, facts: EditionFacts): Promise<SmallChange[]> {
+  const file = await openChangeFile(path);
+  try {
+    requireCorrectable(file.header, facts);
+    return await changesIn(file);
+  } finally {
+    await file.close();
   }
-  const why = edition.isFull
-    ? 'it states every row of the register'
-    : edition.columns.join() === head.columns.join()
-      ? null
-      : 'it has other columns than the head';
-  if (why !== null) throw new CompareError('not_correctable', `Edition ${corrects} cannot be undone: ${why}.`);
 }
 
 async function headOverlay(path: string | null, columns: readonly string[]): Promise<OverlayRow[]> {
@@ -64,34 +48,6 @@ async function headOverlay(path: string | null, columns: readonly string[]): Pro
   });
 }
 
-/** Writes files in the order of compare.ts. A correction parses nothing, so it keeps the head's parser version. */
-function write(
-  input: CorrectInput,
-  head: SmallState,
-  { changes, conflicts }: ReturnType<typeof undo>,
-  overlay: readonly OverlayRow[],
-  limits: CompareLimits,
-): CorrectResult {
-  const { register, edition, detectedAt, corrects, outputDir, workDir } = input;
-  const { parserVersion, changeFileSha256: baseSha256 } = head;
-  const columns = [...head.columns];
-  const facts = { register, edition, baseSha256, detectedAt, parserVersion, columns, isFull: false, corrects };
-  const outputs = new EditionOutputs(outputDir, facts);
-  const changeFile = outputs.changes(changes);
-  const overlayFile = outputs.overlay(correctedOverlay(overlay, changes));
-  const list = new ConflictList(corrects, limits.maxRejectLines);
-  for (const { ruc, reason } of conflicts) list.add(ruc, reason);
-  const conflictFile = outputs.conflicts(list, changeFile.sha256);
-  const rows = new Map<string, Cells>(head.rows);
-  for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
-  const state = { edition, changeFileSha256: changeFile.sha256, parserVersion, columns, rows };
-  const { indexName } = finishState(workDir, register, state, baseSha256, limits.maxAttemptAgeMs);
-  sweepWorkFiles(outputDir, register, null, limits.maxAttemptAgeMs);
-  const counts = countsOf({ columns, changes, rows, kept: 0, isFull: false });
-  const written = { changeFile, overlayFile, conflictFile, conflicts: list.count };
-  return { ...nothingRead, ...counts, ...written, keptCells: 0, parserVersion, columns, indexName };
-}
-
 /**
  * Undoes an edition's changes, which are in the order of keys. A row that is in the head as the edition left it becomes
  * the earlier row again. Any other row stays and is a conflict, because undoing it would also undo a later change.
@@ -99,19 +55,19 @@ function write(
 function undo(
   head: ReadonlyMap<string, Cells>,
   edition: readonly SmallChange[],
-): { changes: SmallChange[]; conflicts: Pick<Conflict, 'ruc' | 'reason'>[] } {
+  conflicts: ConflictList,
+): SmallChange[] {
   const changes: SmallChange[] = [];
-  const conflicts: Pick<Conflict, 'ruc' | 'reason'>[] = [];
   for (const { key, before: restored, after: given } of edition) {
     const current = head.get(key) ?? null;
     if (given === null ? current !== null : current === null || !sameCells(current, given)) {
-      conflicts.push({ ruc: key, reason: given === null ? 'came_back' : current === null ? 'gone' : 'changed_again' });
+      conflicts.add(key, given === null ? 'came_back' : current === null ? 'gone' : 'changed_again');
       continue;
     }
     const op = current === null ? 'c' : restored === null ? 'd' : 'u';
     changes.push({ op, key, before: current, after: restored, line: null });
   }
-  return { changes, conflicts };
+  return changes;
 }
 
 /** The head's overlay with the correction's rows added, or put in place of the entries for the same keys. */

@@ -1,19 +1,13 @@
-import { type RegisterName, registers } from '../../../schemas/registers.ts';
+import { type Column, type RegisterName, registers } from '../../../schemas/registers.ts';
 import { CompareError, readingPrevious } from '../../changes/errors.ts';
 import type { SmallText } from '../../registers/module.ts';
 import { registerModules } from '../../registers/modules.ts';
+import { columnsOf } from '../edition.ts';
 import { readPublication } from '../publication.ts';
 import type { CompareInput } from '../types.ts';
 import type { PublicationLimits } from '../zip.ts';
 import { readOverlay } from './outputs.ts';
-import { type Cells, columnsOf, inOrder, type OverlayRow, type SmallChange, sameCells } from './state.ts';
-
-interface KeepingRules {
-  /** True when several lines make one row. A bad line then leaves its row incomplete. */
-  severalLinesPerRow: boolean;
-  /** For each column, whether the known value stays when the publication's cell is empty. */
-  keepsPrevious: readonly boolean[];
-}
+import { type Cells, inOrder, type OverlayRow, type SmallChange, sameCells } from './state.ts';
 
 /** The state after a publication. */
 export interface NextState {
@@ -30,18 +24,25 @@ export interface NextState {
  * as it is. A kept row is listed and does no harm. Removing the row would send customers a false end, and a supplier
  * whose bar is in the unreadable line would seem to have no bar.
  */
-export function nextState(known: ReadonlyMap<string, Cells> | null, text: SmallText, rules: KeepingRules): NextState {
+export function nextState(
+  register: RegisterName,
+  known: ReadonlyMap<string, Cells> | null,
+  text: SmallText,
+): NextState {
+  const columns: readonly Column[] = registers[register].columns;
+  // The lists of bars have several lines per supplier. A bad line then leaves its row incomplete.
+  const hasSeveralLines = registers[register].key === 'supplier';
   const bad = new Set(text.listed.map(({ key }) => key).filter((key) => key !== null));
   const next: NextState = { rows: new Map(), overlay: [], kept: 0, keptCells: 0 };
   for (const key of inOrder(text.rows.keys(), bad)) {
     const before = known?.get(key);
     const found = text.rows.get(key);
-    if (before !== undefined && bad.has(key) && (found === undefined || rules.severalLinesPerRow)) {
+    if (before !== undefined && bad.has(key) && (found === undefined || hasSeveralLines)) {
       next.rows.set(key, { cells: before, line: null });
       next.overlay.push({ key, reason: 'bad_line', line: null, row: before });
       next.kept += 1;
     } else if (found !== undefined) {
-      const cells = before === undefined ? found.cells : filled(found.cells, before, rules.keepsPrevious);
+      const cells = before === undefined ? found.cells : filled(found.cells, before, columns);
       next.rows.set(key, { cells, line: found.line });
       if (cells === found.cells) continue;
       next.overlay.push({ key, reason: 'empty_cell', line: found.line, row: cells });
@@ -52,9 +53,9 @@ export function nextState(known: ReadonlyMap<string, Cells> | null, text: SmallT
 }
 
 /** Returns `cells` with the previous value in each empty cell that keeps it, or `cells` itself when none does. */
-function filled(cells: Cells, before: Cells, keepsPrevious: readonly boolean[]): Cells {
+function filled(cells: Cells, before: Cells, columns: readonly Column[]): Cells {
   const keeps = (cell: string, column: number) =>
-    cell === '' && keepsPrevious[column] === true && before[column] !== '';
+    cell === '' && columns[column]!.keepsPrevious === true && before[column] !== '';
   return cells.some(keeps) ? cells.map((cell, column) => (keeps(cell, column) ? before[column]! : cell)) : cells;
 }
 
@@ -156,12 +157,4 @@ export async function readPrevious(
       );
   }
   return { rows, known };
-}
-
-export function keepingRules(register: RegisterName): KeepingRules {
-  const { key, columns } = registers[register];
-  return {
-    severalLinesPerRow: key === 'supplier',
-    keepsPrevious: columns.map((column) => column.keepsPrevious === true),
-  };
 }

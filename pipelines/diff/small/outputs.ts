@@ -1,147 +1,128 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import avro from 'avsc';
-import { type RegisterName, registers } from '../../../schemas/registers.ts';
-import {
-  type ChangeFileHeader,
-  decodeChanges,
-  decodeRecords,
-  type EditionFacts,
-  metadataOf,
-  openChangeFile,
-} from '../../changes/change-file.ts';
-import { type ContainerFile, ContainerWriter } from '../../changes/container-writer.ts';
-import { CompareError } from '../../changes/errors.ts';
-import { changeSchema, namedBytes, overlaySchema } from '../../changes/schema.ts';
-import type { ConflictList, Listing, RejectList } from '../listings.ts';
+import { type ChangeFile, decodeRecords, type EditionFacts } from '../../changes/change-file.ts';
+import type { ContainerFile, ContainerWriter } from '../../changes/container-writer.ts';
+import { avroType, type ChangeRecord } from '../../changes/record.ts';
+import { overlaySchema } from '../../changes/schema.ts';
+import { beginChanges, beginOverlay } from '../change-writer.ts';
+import { keyKindOf, rowsByKindOf, Tally } from '../counts.ts';
+import type { ConflictList, RejectList } from '../listings.ts';
 import type { OverlayEntry } from '../overlay-file.ts';
-import { attemptName } from '../work-files.ts';
-import type { Cells, OverlayRow, SmallChange } from './state.ts';
+import { editionFileName, sweepWorkFiles } from '../work-files.ts';
+import { type Cells, finishState, type OverlayRow, type SmallChange, type SmallState } from './state.ts';
+
+interface MadeEdition {
+  changes: readonly SmallChange[];
+  overlay: readonly OverlayRow[];
+  /** Rows of the new state. */
+  rows: ReadonlyMap<string, Cells>;
+  kept: number;
+  keptCells: number;
+  /** For each column, whether its differences are counted. Without this field, all columns are counted. */
+  compared?: readonly boolean[];
+}
 
 /**
- * Writes an edition's files. Each file has a temporary name until it is whole and durable. Equal input gives equal
- * bytes.
+ * Writes an edition's files and its state. The change file is written first, because other files have its hash in their
+ * names. The state is written last. Equal input gives equal bytes.
  */
-export class EditionOutputs {
-  readonly #folder: string;
-  readonly #facts: EditionFacts;
-  readonly #codec: RecordCodec;
-  readonly #attempt = randomUUID();
+export function writeEdition(
+  { workDir, outputDir }: { workDir: string; outputDir: string },
+  facts: EditionFacts,
+  head: SmallState | null,
+  made: MadeEdition,
+  list: RejectList | ConflictList,
+) {
+  const { register, edition, parserVersion, columns } = facts;
+  const { rows } = made;
+  const changeFile = writeChanges(outputDir, facts, made.changes);
+  const overlayFile = writeOverlay(outputDir, facts, made.overlay);
+  const listing = list.write(outputDir, facts, changeFile.sha256);
+  const state = { edition, changeFileSha256: changeFile.sha256, parserVersion, columns, rows };
+  finishState(workDir, register, state, facts.baseSha256);
+  sweepWorkFiles(outputDir, register, null);
+  const emptyByColumn = emptyCells(columns, rows);
+  return {
+    tally: tallyOf(facts, head, made),
+    written: { changeFile, overlayFile, stateRows: rows.size, emptyByColumn },
+    listing,
+  };
+}
 
-  constructor(folder: string, facts: EditionFacts) {
-    this.#folder = folder;
-    this.#facts = facts;
-    this.#codec = new RecordCodec(facts.register);
+function writeChanges(folder: string, facts: EditionFacts, changes: readonly SmallChange[]): ContainerFile {
+  const type = avroType(facts.register);
+  const { edition, detectedAt: detected_at, corrects } = facts;
+  const writer = beginChanges(folder, facts, 'changes');
+  return finished(writer, facts, 'changes', () => {
+    for (const [seq, { op, key: ruc, before, after, line }] of changes.entries()) {
+      const rows = { before: named(facts, before), after: named(facts, after) };
+      writer.append(type.toBuffer({ edition, op, seq, ruc, ...rows, line, detected_at, corrects }));
+    }
+  });
+}
+
+/** Returns null when there are no rows: the state then equals the publication. */
+function writeOverlay(folder: string, facts: EditionFacts, overlay: readonly OverlayRow[]): ContainerFile | null {
+  if (overlay.length === 0) return null;
+  const type = avro.Type.forSchema(overlaySchema(facts.register) as avro.Schema);
+  const writer = beginOverlay(folder, facts);
+  return finished(writer, facts, 'overlay', () => {
+    for (const { key: ruc, reason, line, row } of overlay) {
+      writer.append(type.toBuffer({ ruc, reason, line, row: named(facts, row) }));
+    }
+  });
+}
+
+function finished(writer: ContainerWriter, facts: EditionFacts, kind: string, write: () => void): ContainerFile {
+  try {
+    write();
+    return writer.finish((sha256) => editionFileName(facts, kind, sha256, 'avro'));
+  } finally {
+    writer.discard();
   }
+}
 
-  changes(changes: readonly SmallChange[]): ContainerFile {
-    const records = changes.map((change, seq) => () => this.#codec.change(change, { ...this.#facts, seq }));
-    return this.#container('changes', this.#codec.changeSchema, metadataOf(this.#facts), records);
+function named({ columns }: EditionFacts, cells: Cells | null): Record<string, string> | null {
+  return cells && Object.fromEntries(columns.map((name, column) => [name, cells[column]!]));
+}
+
+function tallyOf(facts: EditionFacts, head: SmallState | null, made: MadeEdition): Tally {
+  const { changes, compared, kept, keptCells } = made;
+  const tally = new Tally(facts.columns, facts.isFull ? null : rowsByKindOf(head!.rows.keys()));
+  Object.assign(tally, { kept, keptCells });
+  for (const { op, key, before, after } of changes) {
+    const differs = (column: number) => compared?.[column] !== false && before?.[column] !== after?.[column];
+    const columns = op === 'u' ? facts.columns : [];
+    const changed = columns.reduce((bits, _, column) => (differs(column) ? bits | (1 << column) : bits), 0);
+    tally.count(keyKindOf(key), op, changed);
   }
+  return tally;
+}
 
-  /** Returns null when there are no rows: the state then equals the publication. */
-  overlay(rows: readonly OverlayRow[]): ContainerFile | null {
-    if (rows.length === 0) return null;
-    const { register, edition } = this.#facts;
-    const metadata = { 'padron.register': register, 'padron.edition': String(edition) };
-    const records = rows.map((row) => () => this.#codec.overlayRow(row));
-    return this.#container('overlay', this.#codec.overlaySchema, metadata, records);
+function emptyCells(columns: readonly string[], rows: ReadonlyMap<string, Cells>): Record<string, number> {
+  const counts = columns.map(() => 0);
+  for (const cells of rows.values()) {
+    for (const [column, cell] of cells.entries()) if (cell === '') counts[column]! += 1;
   }
+  return Object.fromEntries(columns.map((name, column) => [name, counts[column]!]));
+}
 
-  rejects(list: RejectList, changeFileSha256: string): Listing | null {
-    return list.write(this.#folder, this.#attemptName('rejects'), this.#name('rejects', changeFileSha256, 'ndjson'));
-  }
+export function withChanges(base: ReadonlyMap<string, Cells>, changes: readonly SmallChange[]): Map<string, Cells> {
+  const rows = new Map(base);
+  for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
+  return rows;
+}
 
-  conflicts(list: ConflictList, changeFileSha256: string): Listing | null {
-    const name = this.#name('conflicts', changeFileSha256, 'ndjson');
-    return list.write(this.#folder, this.#attemptName('conflicts'), name);
-  }
-
-  #container(
-    kind: 'changes' | 'overlay',
-    schema: unknown,
-    metadata: Record<string, string>,
-    records: readonly (() => Buffer)[],
-  ): ContainerFile {
-    const { register, edition, baseSha256, detectedAt } = this.#facts;
-    const sync = namedBytes(16, kind, register, edition, baseSha256, detectedAt);
-    const writer = new ContainerWriter(this.#folder, this.#attemptName(kind), schema, metadata, sync);
-    try {
-      for (const record of records) writer.append(record());
-      return writer.finish((sha256) => this.#name(kind, sha256, 'avro'));
-    } finally {
-      writer.discard();
+/** Reads all changes of a change file. Cells are in the order of the file's own columns. */
+export async function changesIn(file: ChangeFile): Promise<SmallChange[]> {
+  const { columns } = file.header;
+  const cells = (row: ChangeRecord['before']) => row && columns.map((name) => row[name] ?? '');
+  const changes: SmallChange[] = [];
+  for await (const records of file.decodedBlocks<ChangeRecord>()) {
+    for (const { op, ruc, before, after, line } of records) {
+      changes.push({ op, key: ruc, before: cells(before), after: cells(after), line });
     }
   }
-
-  #name(kind: string, sha256: string, end: string): string {
-    return `${this.#facts.register}.${this.#facts.edition}.${kind}.${sha256}.${end}`;
-  }
-
-  #attemptName(kind: string): string {
-    return attemptName(this.#facts.register, this.#attempt, kind);
-  }
-}
-
-type NamedRow = Record<string, string>;
-
-/** Encodes changes and overlay rows by their Avro schemas. Cells may have any length. */
-class RecordCodec {
-  readonly changeSchema: unknown;
-  readonly overlaySchema: unknown;
-  readonly #columns: readonly string[];
-  readonly #change: avro.Type;
-  readonly #overlay: avro.Type;
-
-  constructor(register: RegisterName) {
-    this.#columns = registers[register].columns.map(({ name }) => name);
-    this.changeSchema = changeSchema(register);
-    this.overlaySchema = overlaySchema(register);
-    this.#change = avro.Type.forSchema(this.changeSchema as avro.Schema);
-    this.#overlay = avro.Type.forSchema(this.overlaySchema as avro.Schema);
-  }
-
-  change(
-    { op, key, before, after, line }: SmallChange,
-    of: { edition: number; seq: number; detectedAt: number; corrects: number | null },
-  ): Buffer {
-    const { detectedAt, ...numbers } = of;
-    const [old, now] = [this.#named(before), this.#named(after)];
-    return this.#change.toBuffer({ ...numbers, op, ruc: key, before: old, after: now, line, detected_at: detectedAt });
-  }
-
-  overlayRow({ key, reason, line, row }: OverlayRow): Buffer {
-    return this.#overlay.toBuffer({ ruc: key, reason, line, row: this.#named(row) });
-  }
-
-  #named(cells: Cells | null): NamedRow | null {
-    return cells && Object.fromEntries(this.#columns.map((name, column) => [name, cells[column]!]));
-  }
-}
-
-/** A change file with all its changes. Cells are in the order of the file's own columns. */
-export interface ReadChangeFile extends ChangeFileHeader {
-  changes: SmallChange[];
-}
-
-/** @throws CompareError `change_file_damaged`, also when `sha256` is given and differs from the file's hash */
-export async function readChangeFile(path: string, sha256: string | null): Promise<ReadChangeFile> {
-  if (sha256 !== null && hashOf(await readFile(path)) !== sha256) {
-    throw new CompareError('change_file_damaged', 'A change file is not what its name says.');
-  }
-  const file = await openChangeFile(path);
-  await file.close();
-  const { columns } = file.header;
-  const cells = (row: NamedRow | null) => row && columns.map((name) => row[name] ?? '');
-  const changes: SmallChange[] = [];
-  for await (const { op, ruc, before, after, line } of decodeChanges(path)) {
-    changes.push({ op, key: ruc, before: cells(before), after: cells(after), line });
-  }
-  return { ...file.header, changes };
-}
-
-function hashOf(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('hex');
+  return changes;
 }
 
 /**

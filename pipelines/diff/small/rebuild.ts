@@ -1,11 +1,9 @@
-import { mkdirSync } from 'node:fs';
-import type { RegisterName } from '../../../schemas/registers.ts';
-import { CompareError } from '../../changes/errors.ts';
+import { foldChangeFiles } from '../edition.ts';
 import type { DifferenceEngine, RebuildInput, RebuildProgress, Rebuilt } from '../types.ts';
 import { compareSmall } from './compare.ts';
 import { correctSmall } from './correct.ts';
-import { type ReadChangeFile, readChangeFile } from './outputs.ts';
-import { type Cells, finishState, type SmallState } from './state.ts';
+import { changesIn, withChanges } from './outputs.ts';
+import { finishState, type SmallState } from './state.ts';
 
 /**
  * Makes the states of the last two given editions again by applying change files in order. The states get the same
@@ -17,40 +15,19 @@ async function rebuildSmall(
   report: (progress: RebuildProgress) => void,
   signal: AbortSignal,
 ): Promise<Rebuilt> {
-  const { register, workDir, changeFiles, maxAttemptAgeMs } = input;
-  mkdirSync(workDir, { recursive: true });
-  let state: SmallState | null = null;
-  let indexName = '';
-  for (const { edition, path, sha256 } of changeFiles) {
-    const file = await readChangeFile(path, sha256);
-    requireNext(register, edition, file, state);
-    const baseSha256: string = state?.changeFileSha256 ?? '';
-    state = folded(state, file, sha256);
-    if (edition >= changeFiles.at(-1)!.edition - 1) {
-      indexName = finishState(workDir, register, state, baseSha256, maxAttemptAgeMs).indexName;
-    }
-    report({ edition, lastEdition: changeFiles.at(-1)!.edition, records: file.changes.length });
-    signal.throwIfAborted();
-  }
-  if (state === null) throw new CompareError('change_file_damaged', 'There is no change file to rebuild from.');
-  return { edition: state.edition, indexName, rows: state.rows.size };
-}
-
-/** Checks that a file follows the one before it. The first file must contain every row, because it has no base. */
-function requireNext(register: RegisterName, edition: number, file: ReadChangeFile, state: SmallState | null): void {
-  const follows =
-    state === null ? file.isFull : edition === state.edition + 1 && file.baseSha256 === state.changeFileSha256;
-  if (file.register === register && file.edition === edition && follows) return;
-  const text = `The change file of edition ${edition} does not follow the one before it.`;
-  throw new CompareError('change_file_damaged', text);
-}
-
-function folded(state: SmallState | null, file: ReadChangeFile, changeFileSha256: string): SmallState {
-  const { edition, parserVersion, columns, changes } = file;
-  // A re-baseline is applied like any other edition: it has a change for every row, also for each row that ends.
-  const rows = new Map<string, Cells>(state?.rows ?? []);
-  for (const { key, after } of changes) after === null ? rows.delete(key) : rows.set(key, after);
-  return { edition, changeFileSha256, parserVersion, columns, rows };
+  const { register, workDir, changeFiles } = input;
+  const last = await foldChangeFiles<SmallState>(input, report, signal, async (base, file, sha256, report) => {
+    const { edition, parserVersion, columns } = file.header;
+    const changes = await changesIn(file);
+    // A re-baseline is applied like any other edition: it has a change for every row, also for each row that ends.
+    const rows = withChanges(base?.rows ?? new Map(), changes);
+    const state = { edition, changeFileSha256: sha256, parserVersion, columns, rows };
+    if (edition >= changeFiles.at(-1)!.edition - 1) finishState(workDir, register, state, base?.changeFileSha256 ?? '');
+    report(changes.length);
+    return state;
+  });
+  const { edition, changeFileSha256, rows } = last;
+  return { edition, indexName: `${register}.${changeFileSha256}`, rows: rows.size };
 }
 
 /** The engine for registers of at most 200,000 lines. It holds the old and the new state in memory. */

@@ -1,22 +1,19 @@
-import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
-import { type RegisterName, registers } from '../../../schemas/registers.ts';
+import type { RegisterName } from '../../../schemas/registers.ts';
 import { CompareError } from '../../changes/errors.ts';
 import type { Operation } from '../../changes/record-bytes.ts';
+import type { OverlayReason } from '../../changes/schema.ts';
+import { columnsOf, requireBase, type StateFacts } from '../edition.ts';
 import { attemptName, sweepWorkFiles, workFileName, writeWhole } from '../work-files.ts';
 
 /** A row's cells without its key, in the order of the columns. */
 export type Cells = readonly string[];
 
 /** A register's rows at one edition, all in memory. */
-export interface SmallState {
-  edition: number;
-  changeFileSha256: string;
-  parserVersion: number;
-  columns: readonly string[];
+export interface SmallState extends StateFacts {
   /** Rows by key, which is a RUC or a supplier's id. */
   rows: ReadonlyMap<string, Cells>;
 }
@@ -32,7 +29,7 @@ export interface SmallChange {
 
 export interface OverlayRow {
   key: string;
-  reason: 'bad_line' | 'empty_cell' | 'correction';
+  reason: OverlayReason;
   line: number | null;
   /** Null when the publication has the key and the state does not. */
   row: Cells | null;
@@ -50,35 +47,17 @@ export function sameCells(one: Cells, other: Cells): boolean {
   return one.length === other.length && one.every((cell, column) => cell === other[column]);
 }
 
-interface NextEdition {
-  register: RegisterName;
-  workDir: string;
-  base: { edition: number; changeFileSha256: string };
-  /** Must be base.edition + 1. */
-  edition: number;
-}
-
 /**
  * Reads the state of the register's head, whichever parser version made it.
  * @throws CompareError `index_missing` or `index_damaged` when the state must be rebuilt
  */
-export function openBase({ register, workDir, base, edition }: NextEdition): SmallState {
-  const state = readState(workDir, register, base.changeFileSha256);
-  if (state.edition !== base.edition || edition !== base.edition + 1) {
-    const found = `The state in WORK_DIR is of edition ${state.edition}`;
-    throw new CompareError('index_damaged', `${found}, the base is ${base.edition} and the new edition ${edition}.`);
-  }
+export function openBase(
+  input: { register: RegisterName; workDir: string; edition: number },
+  base: { edition: number; changeFileSha256: string },
+): SmallState {
+  const state = readState(input.workDir, input.register, base.changeFileSha256);
+  requireBase(state, base, input.edition);
   return state;
-}
-
-/** @throws CompareError `parser_changed` when the state's parser version or columns are not this program's */
-export function requireSameParser(register: RegisterName, { parserVersion, columns }: SmallState): void {
-  if (parserVersion === registers[register].parserVersion && columns.join() === columnsOf(register).join()) return;
-  throw new CompareError('parser_changed', 'The base was read by another parser or with other columns.');
-}
-
-export function columnsOf(register: RegisterName): string[] {
-  return registers[register].columns.map(({ name }) => name);
 }
 
 /** The state's rows in today's columns. A column that the state does not have is empty. */
@@ -93,17 +72,10 @@ export function inTodaysColumns(register: RegisterName, { columns, rows }: Small
  * refuses this edition, another comparison starts from the same base. If the process dies before this call, a repeat
  * makes everything again.
  */
-export function finishState(
-  workDir: string,
-  register: RegisterName,
-  state: SmallState,
-  baseSha256: string,
-  maxAttemptAgeMs: number,
-): { indexName: string } {
+export function finishState(workDir: string, register: RegisterName, state: SmallState, baseSha256: string): void {
   writeState(workDir, register, state);
   const names = [state.changeFileSha256, baseSha256].map((sha256) => workFileName(register, sha256, 'rows'));
-  sweepWorkFiles(workDir, register, new Set(names), maxAttemptAgeMs);
-  return { indexName: `${register}.${state.changeFileSha256}` };
+  sweepWorkFiles(workDir, register, new Set(names));
 }
 
 /** The first line of a state file. Then each row is one line, `[key, cell, …]`, in the order of keys. */
@@ -127,9 +99,8 @@ function writeState(workDir: string, register: RegisterName, state: SmallState):
     .map((row) => `${JSON.stringify(row.flat())}\n`);
   const body = Buffer.from(lines.join(''), 'utf8');
   const header = { register, edition, changeFileSha256, parserVersion, columns, rows: rows.size, crc32: crc32(body) };
-  const attempt = attemptName(register, randomUUID(), 'rows');
   const name = workFileName(register, changeFileSha256, 'rows');
-  writeWhole(workDir, attempt, name, [`${JSON.stringify(header)}\n`, body]);
+  writeWhole(workDir, attemptName(register, 'rows'), name, [`${JSON.stringify(header)}\n`, body]);
 }
 
 /** @throws CompareError `index_missing` or `index_damaged` when the state must be rebuilt */

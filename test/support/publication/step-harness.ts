@@ -138,8 +138,7 @@ function partsOver(
           return { ...name, path };
         }),
       );
-      const { maxAttemptAgeMs } = compareLimits;
-      await engineOf(register).rebuild({ register, workDir, changeFiles, maxAttemptAgeMs }, report, signal);
+      await engineOf(register).rebuild({ register, workDir, changeFiles }, report, signal);
     },
   };
 }

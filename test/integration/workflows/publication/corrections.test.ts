@@ -1,7 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { decodeChanges, openChangeFile } from '../../../../pipelines/changes/change-file.ts';
+import { decodeRecords, openChangeFile } from '../../../../pipelines/changes/change-file.ts';
 import { CompareError } from '../../../../pipelines/changes/errors.ts';
+import type { ChangeRecord } from '../../../../pipelines/changes/record.ts';
 import { findCorrection, requestCorrection } from '../../../../pipelines/editions/corrections.ts';
 import { approvePublication } from '../../../../pipelines/editions/decisions.ts';
 import { type Edition, findEdition } from '../../../../pipelines/editions/editions.ts';
@@ -60,7 +61,7 @@ const served = async () => (await servedEditions(harness.pool)).get(register);
 async function changesOf({ change_file_sha256: sha256 }: Edition): Promise<string[]> {
   const path = await harness.parts.archive.localFile({ register, kind: 'changes', sha256 });
   const changes: string[] = [];
-  for await (const { op, ruc, after, corrects } of decodeChanges(path)) {
+  for await (const { op, ruc, after, corrects } of decodeRecords<ChangeRecord>(path)) {
     changes.push([op, ruc, after?.nombre ?? '-', corrects].join(' '));
   }
   return changes;

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { entryName, joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
-import { type DecodedChange, decodeChanges } from '../../../../../pipelines/changes/change-file.ts';
+import { decodeRecords } from '../../../../../pipelines/changes/change-file.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import type { Conflict } from '../../../../../pipelines/diff/listings.ts';
 import type { CompareResult } from '../../../../../pipelines/diff/types.ts';
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
@@ -61,7 +62,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-const strip = ({ op, ruc, before, after, line }: DecodedChange) => ({ op, ruc, before, after, line });
+const strip = ({ op, ruc, before, after, line }: ChangeRecord) => ({ op, ruc, before, after, line });
 const emptyMarkers = ['', '-', '--', '----', '-.-'];
 
 /** Runs the engine and the model side by side. */
@@ -118,7 +119,8 @@ class Chain {
             .map((text) => JSON.parse(text) as Conflict);
     expect(conflicts).toEqual(expected.conflicts.map((conflict) => ({ edition: corrects, ...conflict })));
     expect(result.conflicts).toBe(conflicts.length);
-    for await (const change of decodeChanges(result.changeFile.path)) expect(change.corrects).toBe(corrects);
+    for await (const change of decodeRecords<ChangeRecord>(result.changeFile.path))
+      expect(change.corrects).toBe(corrects);
     await this.check(result, expected);
   }
 
@@ -132,8 +134,8 @@ class Chain {
   }
 
   async check(result: CompareResult, expected: Pick<ModelResult, 'state' | 'changes' | 'overlay'>): Promise<void> {
-    const changes: DecodedChange[] = [];
-    for await (const change of decodeChanges(result.changeFile.path)) changes.push(change);
+    const changes: ChangeRecord[] = [];
+    for await (const change of decodeRecords<ChangeRecord>(result.changeFile.path)) changes.push(change);
     expect(changes.map(strip)).toEqual(expected.changes);
     expect(result.overlayFile === null ? [] : await readContainer(result.overlayFile.path)).toEqual(
       withoutBranches(expected.overlay),

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { entryName, joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
-import { type DecodedChange, openChangeFile, recordsOf } from '../../../../../pipelines/changes/change-file.ts';
+import { openChangeFile, recordsOf } from '../../../../../pipelines/changes/change-file.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
@@ -25,7 +26,7 @@ const withCell = (line: string, cell: number, value: string) =>
     .map((old, at) => (at === cell ? value : old))
     .join('|');
 const [person, company, other] = examples as [string, string, string];
-const strip = ({ op, ruc, before, after, line }: DecodedChange) => ({ op, ruc, before, after, line });
+const strip = ({ op, ruc, before, after, line }: ChangeRecord) => ({ op, ruc, before, after, line });
 
 describe('a first edition', () => {
   it('is a baseline of every row, in RUC order, readable by any Avro reader', async () => {
@@ -33,7 +34,7 @@ describe('a first edition', () => {
     expect(result).toMatchObject({ lines: 8, rows: 8, stateRows: 8, baseline: 8, inserted: 0, updated: 0, deleted: 0 });
     expect(result).toMatchObject({ rejected: 0, duplicates: 0, emptyNames: 1, rejectFile: null, overlayFile: null });
     expect(result.rowsByKind).toEqual({ 10: 1, 15: 1, 20: 6 });
-    const changes = await readContainer<DecodedChange>(result.changeFile.path);
+    const changes = await readContainer<ChangeRecord>(result.changeFile.path);
     const sorted = [...examples].sort();
     expect(changes.map(strip)).toEqual(
       sorted.map((line) => ({
@@ -77,7 +78,7 @@ describe('a later edition', () => {
     await harness.publish([person, company, other]);
     const changed = withCell(company, 2, 'BAJA DE OFICIO');
     const result = await harness.publish([examples[4]!, changed, person]);
-    const changes = await readContainer<DecodedChange>(result.changeFile.path);
+    const changes = await readContainer<ChangeRecord>(result.changeFile.path);
     const row = (line: string) => rowOf(encodeWindows1252(line));
     expect(changes.map(strip)).toEqual([
       { op: 'u', ruc: '20990000019', before: row(company), after: row(changed), line: 3 },
@@ -136,7 +137,7 @@ describe('a later edition', () => {
       { ruc: '20990000019', reason: 'empty_cell', line: 3, row: rowOf(encodeWindows1252(company)) },
     ]);
     const moved = await harness.publish([person, withCell(withCell(emptied, 4, '010202'), 5, '')]);
-    const [change] = await readContainer<DecodedChange>(moved.changeFile.path);
+    const [change] = await readContainer<ChangeRecord>(moved.changeFile.path);
     expect(change).toMatchObject({
       op: 'u',
       after: { nombre: 'COMERCIAL PRUEBA UNO S.A.C.', ubigeo: '010202', tipo_via: '' },
@@ -149,7 +150,7 @@ describe('a later edition', () => {
     const added = await harness.publish([person, examples[7]!]);
     expect(added).toMatchObject({ inserted: 1, emptyNames: 1, overlayFile: null });
     const named = await harness.publish([person, withCell(examples[7]!, 1, 'YA TIENE NOMBRE')]);
-    const [change] = await readContainer<DecodedChange>(named.changeFile.path);
+    const [change] = await readContainer<ChangeRecord>(named.changeFile.path);
     expect(change).toMatchObject({ op: 'u', before: { nombre: '' }, after: { nombre: 'YA TIENE NOMBRE' } });
   });
 
@@ -163,7 +164,7 @@ describe('a later edition', () => {
       [4, 'duplicate'],
       [6, 'duplicate'],
     ]);
-    expect((await readContainer<DecodedChange>(back.changeFile.path))[0]!.after!.nombre).toBe('NUEVO');
+    expect((await readContainer<ChangeRecord>(back.changeFile.path))[0]!.after!.nombre).toBe('NUEVO');
     const forth = await harness.publish([company, person, fresh, renamed]);
     expect(forth).toMatchObject({ updated: 1, duplicates: 1 });
   });
@@ -180,7 +181,7 @@ describe('a later edition', () => {
       { line: 3, reason: 'control_byte', raw },
       { line: 4, reason: 'control_byte', raw: fresh },
     ]);
-    const [change] = await readContainer<DecodedChange>(first.changeFile.path);
+    const [change] = await readContainer<ChangeRecord>(first.changeFile.path);
     expect(change).toMatchObject({ op: 'c', ruc: '20990000027', after: { nombre: '  ', ubigeo: ' ' } });
     expect(await harness.publish([fresh, person, raw])).toMatchObject({ repaired: 2, unchanged: 3, updated: 0 });
     expect(await harness.publish([person, clean, fresh])).toMatchObject({ repaired: 1, unchanged: 3, updated: 0 });
@@ -195,7 +196,7 @@ describe('a later edition', () => {
     const raw = (byte: number) =>
       Uint8Array.from(encodeWindows1252(withCell(company, 1, 'AXB')), (b) => (b === 88 ? byte : b));
     const first = await harness.publish([raw(0x9d)]);
-    expect((await readContainer<DecodedChange>(first.changeFile.path))[0]!.after!.nombre).toBe('A\ufffdB');
+    expect((await readContainer<ChangeRecord>(first.changeFile.path))[0]!.after!.nombre).toBe('A\ufffdB');
     expect(await harness.publish([raw(0x8d)])).toMatchObject({ updated: 0, unchanged: 1, overlayFile: null });
   });
 });

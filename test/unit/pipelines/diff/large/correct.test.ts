@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DecodedChange } from '../../../../../pipelines/changes/change-file.ts';
-import { compareInChild, correctInChild, rebuildInChild } from '../../../../../pipelines/diff/child.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
+import { runInChild } from '../../../../../pipelines/diff/child.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
 import { Harness, readContainer } from './harness.ts';
@@ -17,7 +17,7 @@ const [person, company, other, , acme] = officialExampleLines as unknown as [str
 const renamed = company.replace('COMERCIAL PRUEBA UNO S.A.C.', 'OTRO NOMBRE S.A.C.');
 const row = (line: string) => rowOf(encodeWindows1252(line));
 const rucOf = (line: string) => line.slice(0, 11);
-const changesOf = (result: { changeFile: { path: string } }) => readContainer<DecodedChange>(result.changeFile.path);
+const changesOf = (result: { changeFile: { path: string } }) => readContainer<ChangeRecord>(result.changeFile.path);
 
 /** Publishes two editions. In the second one row appears, one changes and one disappears. */
 async function publishTwo(): Promise<void> {
@@ -32,7 +32,7 @@ describe('a correction', () => {
     expect(result).toMatchObject({ inserted: 1, updated: 1, deleted: 1, baseline: 0, stateRows: 3, conflicts: 0 });
     expect(result).toMatchObject({ conflictFile: null, lines: 0, rows: 0, rejected: 0, unchanged: 1 });
     expect(result.changedByColumn).toMatchObject({ nombre: 1, estado: 0 });
-    const strip = ({ seq: _, detected_at: __, edition: ___, ...change }: DecodedChange) => change;
+    const strip = ({ seq: _, detected_at: __, edition: ___, ...change }: ChangeRecord) => change;
     expect((await changesOf(result)).map(strip)).toEqual([
       { op: 'u', ruc: rucOf(company), before: row(renamed), after: row(company), line: null, corrects: 2 },
       { op: 'c', ruc: rucOf(other), before: null, after: row(other), line: null, corrects: 2 },
@@ -129,17 +129,17 @@ it('a child process corrects and rebuilds as this one does', async () => {
     ...{ register, workDir, outputDir, base: baseOf(2), edition: 3, detectedAt: 1_790_000_000_003, corrects: 2 },
     ...{ correctedFile: harness.editions[1]!.changeFile.path, overlayPath: null },
   };
-  const { usage, ...there } = await correctInChild(correction, () => {}, quiet);
+  const { usage, ...there } = await runInChild('correct', correction, () => {}, quiet);
   expect(there).toEqual(here);
   expect(usage.cpuSeconds).toBeGreaterThan(0);
   const changeFiles = harness.editions.map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }));
-  const rebuilding = { register, workDir: `${harness.folder}/there`, changeFiles, maxAttemptAgeMs: 1e9 };
+  const rebuilding = { register, workDir: `${harness.folder}/there`, changeFiles };
   const seen: number[] = [];
-  const rebuilt = await rebuildInChild(rebuilding, ({ edition }) => seen.push(edition), quiet);
+  const rebuilt = await runInChild('rebuild', rebuilding, ({ edition }) => seen.push(edition), quiet);
   expect(rebuilt).toMatchObject({ edition: 3, indexName: here.indexName, rows: 3 });
   expect(seen).toEqual([1, 2, 3]);
   expect(harness.workFiles(`${harness.folder}/there`)).toEqual(files);
   await harness.publish([person, company, other]);
   const missing = { ...harness.next(), workDir: `${harness.folder}/nowhere` };
-  await expect(compareInChild(missing, () => {}, quiet)).rejects.toMatchObject({ code: 'index_missing' });
+  await expect(runInChild('compare', missing, () => {}, quiet)).rejects.toMatchObject({ code: 'index_missing' });
 });

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CompareError } from '../../../../../pipelines/changes/errors.ts';
-import { compareInChild } from '../../../../../pipelines/diff/child.ts';
+import { runInChild } from '../../../../../pipelines/diff/child.ts';
 import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
 import { ScanThread } from '../../../../../pipelines/diff/large/scan-thread.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
@@ -53,7 +53,7 @@ describe('a publication that cannot be compared', () => {
 
   it('declares more text than is allowed, or inflates to more than it declares', async () => {
     await harness.publish(rows);
-    await expect(harness.compare({ edition: 2, limits: { maxTextBytes: 100 } })).rejects.toMatchObject({
+    await expect(harness.compare({ edition: 2 }, { maxTextBytes: 100 })).rejects.toMatchObject({
       code: 'zip_size',
     });
   });
@@ -115,17 +115,17 @@ describe('with inflating on a thread of its own', () => {
       (_, index) => `${rucOfKey(index * 7_001)}|N ${index}|A|H|${'-|'.repeat(11)}`,
     );
     const here = await harness.publish(lines);
-    expect(await harness.compare({ base: null, edition: 1, detectedAt: 1_790_000_000_001, limits })).toEqual(here);
+    expect(await harness.compare({ base: null, edition: 1, detectedAt: 1_790_000_000_001 }, limits)).toEqual(here);
   });
 
   it('brings a fault back as the same typed error, and a vanished file as an error', async () => {
     await harness.publish(rows);
     await writeFault('bad_crc', harness.publicationPath, rows);
-    await expect(harness.compare({ limits })).rejects.toMatchObject({ code: 'zip_crc', isPublicationFault: true });
+    await expect(harness.compare({}, limits)).rejects.toMatchObject({ code: 'zip_crc', isPublicationFault: true });
     await harness.publish(rows);
-    const input = harness.next({ limits });
+    const input = harness.next();
     const vanish = () => rmSync(harness.publicationPath, { force: true });
-    await expect(compareEdition(input, vanish, new AbortController().signal)).rejects.toThrow(/ENOENT/);
+    await expect(compareEdition(input, vanish, new AbortController().signal, limits)).rejects.toThrow(/ENOENT/);
   });
 
   it('ends with an error when the thread dies', async () => {
@@ -152,7 +152,7 @@ describe('in a child process', () => {
     const here = await harness.publish(rows);
     const phases: string[] = [];
     const input = harness.next({ base: null, edition: 1, detectedAt: 1_790_000_000_001 });
-    const { usage, ...result } = await compareInChild(input, ({ phase }) => phases.push(phase), quiet);
+    const { usage, ...result } = await runInChild('compare', input, ({ phase }) => phases.push(phase), quiet);
     expect(result).toEqual(here);
     expect(phases).toEqual(expect.arrayContaining(['index', 'scan', 'finish']));
     expect(usage.peakRssBytes).toBeGreaterThan(10e6);
@@ -160,7 +160,7 @@ describe('in a child process', () => {
 
   it('brings a fault back as the same typed error', async () => {
     await writeFault('bad_crc', harness.publicationPath, rows);
-    const failure = await compareInChild(harness.next(), () => {}, quiet).catch((error: unknown) => error);
+    const failure = await runInChild('compare', harness.next(), () => {}, quiet).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(CompareError);
     expect(failure).toMatchObject({ code: 'zip_crc', isPublicationFault: true });
   });
@@ -168,15 +168,15 @@ describe('in a child process', () => {
   it('is killed on abort, and has ended when the promise rejects', async () => {
     await harness.publish(rows);
     const stop = new AbortController();
-    const run = compareInChild(harness.next(), () => stop.abort(new Error('asked to stop')), stop.signal);
+    const run = runInChild('compare', harness.next(), () => stop.abort(new Error('asked to stop')), stop.signal);
     await expect(run).rejects.toThrow('asked to stop');
-    await expect(compareInChild(harness.next(), () => {}, stop.signal)).rejects.toThrow('asked to stop');
+    await expect(runInChild('compare', harness.next(), () => {}, stop.signal)).rejects.toThrow('asked to stop');
   });
 
   it('distinguishes a crash from a fault: an unusable folder is not the publication’s fault', async () => {
     await harness.publish(rows);
     const input = harness.next({ outputDir: `${harness.publicationPath}/not-a-folder` });
-    const failure = await compareInChild(input, () => {}, quiet).catch((error: unknown) => error);
+    const failure = await runInChild('compare', input, () => {}, quiet).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'compare_crashed', retryable: true, isPublicationFault: false });
     expect(existsSync(harness.publicationPath)).toBe(true);
   });

@@ -6,7 +6,13 @@ import { writeLines } from '../../../../../deploy/local/demo/register/publicatio
 import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
 import { correctEdition } from '../../../../../pipelines/diff/large/correct.ts';
 import { rebuildIndex } from '../../../../../pipelines/diff/large/rebuild.ts';
-import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../../pipelines/diff/types.ts';
+import type {
+  CompareInput,
+  CompareLimits,
+  CompareResult,
+  CorrectInput,
+  CorrectResult,
+} from '../../../../../pipelines/diff/types.ts';
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import type { RegisterName } from '../../../../../schemas/registers.ts';
 
@@ -39,8 +45,8 @@ export class Harness {
     };
   }
 
-  async compare(changes: Partial<CompareInput> = {}): Promise<CompareResult> {
-    const result = await compareEdition(this.next(changes), () => {}, new AbortController().signal);
+  async compare(changes: Partial<CompareInput> = {}, limits: Partial<CompareLimits> = {}): Promise<CompareResult> {
+    const result = await compareEdition(this.next(changes), () => {}, new AbortController().signal, limits);
     if (changes.edition === undefined) this.editions.push(result);
     return result;
   }
@@ -87,7 +93,7 @@ export class Harness {
     const changeFiles = this.editions
       .map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }))
       .slice(from - 1);
-    const input = { register: this.register, workDir, changeFiles, maxAttemptAgeMs: 1e9 };
+    const input = { register: this.register, workDir, changeFiles };
     const rebuilt = await rebuildIndex(input, () => {}, new AbortController().signal);
     const { indexName, stateRows: rows } = this.editions.at(-1)!;
     if (JSON.stringify(rebuilt) !== JSON.stringify({ edition: this.editions.length, indexName, rows })) {

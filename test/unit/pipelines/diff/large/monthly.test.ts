@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
-import type { DecodedChange } from '../../../../../pipelines/changes/change-file.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import type { CompareResult } from '../../../../../pipelines/diff/types.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { Harness, readContainer } from './harness.ts';
@@ -44,14 +44,14 @@ async function publish(month: Month, limits = {}): Promise<CompareResult> {
   const { period, rows, delimiter = ',', encode = (text: string) => Buffer.from(text, 'utf8') } = month;
   const lines = [names, ...rows.map((cells) => [...cells, period])].map((cells) => `${cells.join(delimiter)}\n`);
   await writeZip(harness.publicationPath, [{ name: `PadronRUC_${period}.csv`, content: encode(lines.join('')) }], 6);
-  return harness.compare({ limits });
+  return harness.compare({}, limits);
 }
 
 describe('the monthly register', () => {
   it('is compared by the same engine, whatever delimiter and encoding a month is written in', async () => {
     const september = await publish({ period: '202609', rows: [one, two] });
     expect(september).toMatchObject({ baseline: 2, rejected: 0, emptyNames: 0 });
-    const [row] = await readContainer<DecodedChange>(september.changeFile.path);
+    const [row] = await readContainer<ChangeRecord>(september.changeFile.path);
     expect(row!.after).toMatchObject({ departamento: 'HUÁNUCO', nro_trabajadores: '0', ubigeo: '100101' });
     expect(row!.after).toMatchObject({ ciiu3_principal: 'NO DISPONIBLE' });
     const october: Month = { period: '202610', rows: [two, one], delimiter: '|', encode: encodeWindows1252 };

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import avro from 'avsc';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeLines } from '../../../../../deploy/local/demo/register/publication.ts';
-import { type DecodedChange, openChangeFile } from '../../../../../pipelines/changes/change-file.ts';
+import { openChangeFile } from '../../../../../pipelines/changes/change-file.ts';
 import { ContainerWriter } from '../../../../../pipelines/changes/container-writer.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { changeSchema } from '../../../../../pipelines/changes/schema.ts';
 import { rebuildIndex } from '../../../../../pipelines/diff/large/rebuild.ts';
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
@@ -30,7 +31,7 @@ const columns = padronReducido.columns.map(({ name }) => name);
 const row = (line: string) => rowOf(encodeWindows1252(line));
 const rucOf = (line: string) => line.slice(0, 11);
 const opsOf = async (result: { changeFile: { path: string } }) =>
-  (await readContainer<DecodedChange>(result.changeFile.path)).map(({ op, ruc, before, after }) => ({
+  (await readContainer<ChangeRecord>(result.changeFile.path)).map(({ op, ruc, before, after }) => ({
     ...{ op, ruc, before, after },
   }));
 
@@ -165,7 +166,7 @@ it('columns of a head with other columns are found by name', async () => {
   const file = writeOldEdition(old, [cut(person), cut(company)], [rucOf(person), rucOf(company)]);
   const workDir = harness.workDir;
   const changeFiles = [{ edition: 1, ...file }];
-  const rebuilding = { register: 'padron_reducido', workDir, changeFiles, maxAttemptAgeMs: 1e9 } as const;
+  const rebuilding = { register: 'padron_reducido', workDir, changeFiles } as const;
   await rebuildIndex(rebuilding, () => {}, new AbortController().signal);
   const base = { edition: 1, changeFileSha256: file.sha256 };
   // Today's parser refuses the line of `person` in the head's publication, so only the index has that row.

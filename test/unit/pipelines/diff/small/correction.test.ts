@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { decodeChanges } from '../../../../../pipelines/changes/change-file.ts';
+import { decodeRecords } from '../../../../../pipelines/changes/change-file.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { changesOf, listHeader, overlayOf, SmallHarness } from './harness.ts';
 
 let harness: SmallHarness;
@@ -34,7 +35,7 @@ describe('a correction', () => {
       { op: 'c', key: goes, before: null, after: row('G'), line: null },
       { op: 'd', key: comes, before: row('C'), after: null, line: null },
     ]);
-    for await (const { corrects, edition } of decodeChanges(result.changeFile.path))
+    for await (const { corrects, edition } of decodeRecords<ChangeRecord>(result.changeFile.path))
       expect([edition, corrects]).toEqual([3, 2]);
     expect(result).toMatchObject({
       conflicts: 0,

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
-import type { DecodedChange } from '../../../../../pipelines/changes/change-file.ts';
+import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { smallEngine } from '../../../../../pipelines/diff/small/rebuild.ts';
 import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../../pipelines/diff/types.ts';
 import type { RegisterName } from '../../../../../schemas/registers.ts';
@@ -72,7 +72,7 @@ export class SmallHarness {
 
   async rebuild(workDir: string, from = 1) {
     const files = this.editions.map(({ changeFile }, index) => ({ edition: index + 1, ...changeFile }));
-    const input = { register: this.register, workDir, changeFiles: files.slice(from - 1), maxAttemptAgeMs: 1e9 };
+    const input = { register: this.register, workDir, changeFiles: files.slice(from - 1) };
     return await smallEngine.rebuild(input, () => {}, new AbortController().signal);
   }
 
@@ -97,7 +97,7 @@ export interface PlainChange {
 
 /** A result's changes, decoded with avsc. */
 export async function changesOf({ changeFile }: CompareResult): Promise<PlainChange[]> {
-  const records = await readContainer<DecodedChange>(changeFile.path);
+  const records = await readContainer<ChangeRecord>(changeFile.path);
   return records.map(({ op, ruc, before, after, line }) => {
     return { op, key: ruc, before: before && Object.values(before), after: after && Object.values(after), line };
   });
