@@ -6,7 +6,7 @@ import { readLocalConfig, repositoryRoot } from '../config.ts';
 import { type Product, startProduct } from '../product.ts';
 import { refuseRunning, type Stack, startStack } from '../stack.ts';
 import { Customer } from './customer.ts';
-import { type OfficialSite, startOfficialSite } from './official-site.ts';
+import { OfficialSite } from './official-site.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { type PublishedDay, sitePaths } from './register/day.ts';
 import type { Received } from './watched.ts';
@@ -34,10 +34,11 @@ export interface Chain {
   received: Received[];
   /** The environment variables with which the command `padron` runs. */
   environment: Record<string, string>;
-  /** Shows the day on the official site, fetches all its registers at the same time, and waits as `publish` does. */
+  /**
+   * Shows the day on the official site, fetches all its registers at the same time, and waits until each publication is
+   * final, materialised and notified.
+   */
   publishDay(day: PublishedDay, onLine?: (line: string) => void): Promise<PublicationRow[]>;
-  /** Fetches a register from the official site and waits until its publication is final, materialised and notified. */
-  publish(register: RegisterName, onLine?: (line: string) => void): Promise<PublicationRow>;
   stop(): Promise<void>;
 }
 
@@ -75,7 +76,8 @@ async function startParts(
   stop: () => Promise<void>,
 ): Promise<Chain> {
   const { directory, log } = options;
-  const site = await startOfficialSite();
+  const site = new OfficialSite();
+  await site.start();
   stops.push(() => site.close());
   const received: Received[] = [];
   let customer: Customer | undefined;
@@ -108,8 +110,6 @@ async function startParts(
   );
   const { token } = await padron<{ token: string }>(['tokens', 'create', '--account', String(account.id)], environment);
   customer = new Customer(product.apiUrl, token);
-  const publish: Chain['publish'] = (register, onLine) =>
-    padron<PublicationRow>(['publications', 'run', register, '--wait'], environment, onLine);
   return {
     stack,
     product,
@@ -120,7 +120,6 @@ async function startParts(
     received,
     environment,
     stop,
-    publish,
     async publishDay(day, onLine) {
       site.show(day);
       const names = day.files.map(({ register }) => register);

@@ -1,57 +1,44 @@
+import { type AnswerOf, makeClient, PadronError } from '../../../api/client/client.ts';
 import type { Notice } from './receiver.ts';
 import type { Received } from './watched.ts';
 
 export interface Lookup {
   status: number;
-  body: {
-    data?: Record<string, unknown>;
-    meta?: {
-      fecha_dato?: string;
-      fecha_padrones?: Record<string, string | null>;
-      fuentes?: { registro: string; fecha_dato: string }[];
-    };
-    encontrado?: boolean;
-    detail?: string;
-  };
+  /** The record, or the problem of a refused look-up. */
+  body: { data?: Record<string, unknown>; meta?: Partial<AnswerOf<'consultarRuc'>['meta']>; detail?: string };
 }
 
 /** The register of each field that does not come from the daily register. */
-const listOfField: Readonly<Record<string, string>> = {
+const listOfField: Readonly<Record<string, 'agentes_retencion' | 'buenos_contribuyentes'>> = {
   es_agente_retencion: 'agentes_retencion',
   es_buen_contribuyente: 'buenos_contribuyentes',
 };
 
-/** A customer of the service. He uses only the public API, with his own token. */
+/** A customer of the service. He uses only the client of the public API, with his own token. */
 export class Customer {
-  readonly #apiUrl: string;
-  readonly #token: string;
+  readonly client: ReturnType<typeof makeClient>;
 
-  constructor(apiUrl: string, token: string) {
-    this.#apiUrl = apiUrl;
-    this.#token = token;
+  constructor(baseUrl: string, token: string) {
+    this.client = makeClient({ baseUrl, token });
   }
 
-  /** @throws Error with the `detail` of the answer when its status is not the expected one */
-  async createList(nombre: string, rucs: readonly string[]): Promise<{ id: number }> {
-    const list = await this.#post<{ data: { id: number } }>('/id/v1/watch/listas', { nombre, referencia: 'demo' }, 201);
-    await this.#post(`/id/v1/watch/listas/${list.data.id}/rucs`, { rucs }, 200);
-    return { id: list.data.id };
+  async createList(nombre: string, rucs: string[]): Promise<number> {
+    const { id } = (await this.client.crearLista({ body: { nombre, referencia: 'demo' } })).data;
+    await this.client.agregarRucs({ lista: String(id), body: { rucs } });
+    return id;
   }
 
   async createWebhook(url: string): Promise<{ id: string; secreto: string }> {
-    const created = await this.#post<{ data: { id: string; secreto: string } }>('/id/v1/watch/webhooks', { url }, 201);
-    return created.data;
+    return (await this.client.crearWebhook({ body: { url } })).data;
   }
 
   async lookUp(ruc: string): Promise<Lookup> {
-    const response = await this.#request(`/id/v1/ruc/${ruc}`);
-    return { status: response.status, body: (await response.json()) as Lookup['body'] };
-  }
-
-  async events(): Promise<{ evento: string; datos: { ruc: string; campo: string } }[]> {
-    const response = await this.#request('/id/v1/watch/eventos?limite=500');
-    const body = (await response.json()) as { data: { evento: string; datos: { ruc: string; campo: string } }[] };
-    return body.data;
+    try {
+      return { status: 200, body: await this.client.consultarRuc({ ruc }) };
+    } catch (error) {
+      if (!(error instanceof PadronError)) throw error;
+      return { status: error.status, body: error.problem as Lookup['body'] };
+    }
   }
 
   /** Looks up the company of a delivery, to see whether the API already shows the state that the delivery reports. */
@@ -73,24 +60,5 @@ export class Customer {
       verified: delivery.verified,
       sawNewState: sawNewState && date === datos.fecha_dato,
     };
-  }
-
-  async #post<Answer>(path: string, body: unknown, status: number): Promise<Answer> {
-    const response = await this.#request(path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    const answer = (await response.json()) as Answer & { detail?: string };
-    if (response.status !== status) throw new Error(`POST ${path} answered ${response.status}: ${answer.detail}`);
-    return answer;
-  }
-
-  #request(path: string, options: RequestInit = {}): Promise<Response> {
-    return fetch(`${this.#apiUrl}${path}`, {
-      ...options,
-      headers: { authorization: `Bearer ${this.#token}`, ...options.headers },
-      signal: AbortSignal.timeout(20_000),
-    });
   }
 }

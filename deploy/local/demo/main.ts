@@ -128,7 +128,7 @@ async function subscribe(chain: Chain, watched: readonly Watched[], steps: Steps
   const list = await chain.customer.createList('Proveedores', rucs);
   const webhook = await chain.customer.createWebhook(`${chain.receiver.origin}/avisos`);
   chain.receiver.trust(webhook.secreto);
-  steps.line(`list ${list.id} with ${rucs.length} companies, webhook ${webhook.id} to ${chain.receiver.origin}/avisos`);
+  steps.line(`list ${list} with ${rucs.length} companies, webhook ${webhook.id} to ${chain.receiver.origin}/avisos`);
 }
 
 /** Lets `npx padron …` in another terminal find this stack. If `npm start` also runs, its stack is found instead. */

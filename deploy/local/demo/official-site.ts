@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type PublishedDay, sitePaths } from './register/day.ts';
+import type { PublishedDay } from './register/day.ts';
 
 /** One version of a published file, as the site serves it. */
 export interface SiteFile {
@@ -11,34 +12,24 @@ export interface SiteFile {
   etag: string;
 }
 
-/** The path of the daily register on the site. */
-export const filePath = sitePaths.padron_reducido.file;
-
 /**
  * A real HTTP server on loopback that behaves as SUNAT's site does on a good day. It serves files with ETag,
  * Last-Modified, conditional requests and byte ranges (RFC 9110, sections 13 and 14), and pages that name the day. A
- * newer version of a file replaces the older one. Tests set `intercept` to make the site misbehave; this
- * function returns true when it has answered the request itself.
+ * newer version of a file replaces the older one. Tests replace `answer` to make the site misbehave.
  */
 export class OfficialSite {
   readonly #server: Server;
   readonly #files = new Map<string, SiteFile>();
   readonly #pages = new Map<string, string>();
-  intercept: ((request: IncomingMessage, response: ServerResponse, file: SiteFile | null) => boolean) | null = null;
 
   constructor() {
     this.#server = createServer((request, response) => {
-      const file = this.#files.get(request.url ?? '') ?? null;
-      if (this.intercept?.(request, response, file)) return;
-      this.#answer(request, response, file);
+      this.answer(request, response, this.fileAt(request.url ?? ''));
     });
   }
 
-  async start(port = 0): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, '127.0.0.1', resolve);
-    });
+  async start(): Promise<void> {
+    await once(this.#server.listen(0, '127.0.0.1'), 'listening');
   }
 
   get origin(): string {
@@ -62,44 +53,21 @@ export class OfficialSite {
     for (const { sitePath, html } of pages) this.placePage(sitePath, html);
   }
 
-  /** Address of the daily register. The members from here to `publish` are for tests that use only this register. */
-  get url(): string {
-    return `${this.origin}${filePath}`;
-  }
-
-  get pageUrl(): string {
-    return `${this.origin}/`;
-  }
-
-  get file(): SiteFile | null {
-    return this.#files.get(filePath) ?? null;
-  }
-
-  set page(html: string) {
-    this.placePage('/', html);
-  }
-
-  publish(file: Buffer | string, lastModified: Date): void {
-    this.place(filePath, file, lastModified);
-  }
-
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  #answer(request: IncomingMessage, response: ServerResponse, file: SiteFile | null): void {
+  protected fileAt(sitePath: string): SiteFile | null {
+    return this.#files.get(sitePath) ?? null;
+  }
+
+  protected answer(request: IncomingMessage, response: ServerResponse, file: SiteFile | null): void {
     const page = this.#pages.get(request.url ?? '') ?? '';
     if (file !== null) serveFile(request, response, file);
     else if (page !== '') response.writeHead(200, { 'content-type': 'text/html' }).end(page);
     else response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>404</h1>');
   }
-}
-
-export async function startOfficialSite(): Promise<OfficialSite> {
-  const site = new OfficialSite();
-  await site.start();
-  return site;
 }
 
 export function serveFile(request: IncomingMessage, response: ServerResponse, file: SiteFile): void {

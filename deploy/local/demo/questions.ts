@@ -1,4 +1,4 @@
-import { makeClient, PadronError } from '../../../api/client/client.ts';
+import { PadronError } from '../../../api/client/client.ts';
 import { maskRuc } from '../../../schemas/ruc.ts';
 import type { Chain } from './chain.ts';
 import type { TwoDays } from './two-days.ts';
@@ -13,7 +13,7 @@ export interface Asked {
 
 /** Sends a customer's typical requests with the client of the public API. Some requests are meant to be refused. */
 export async function askAll(chain: Chain, days: TwoDays): Promise<Asked[]> {
-  const padron = makeClient({ baseUrl: chain.product.apiUrl, token: chain.token });
+  const padron = chain.customer.client;
   const { complete: ruc, barred, person, watched } = days;
   const fecha = days.first.files.find(({ register }) => register === 'padron_reducido')!.fechaDato;
   const gone = watched.find(({ expected }) => expected?.evento === 'ruc.baja')!.ruc;

@@ -32,7 +32,7 @@ const sourceOfField: Readonly<Record<string, string>> = {
 
 /** Every field of a taxpayer's record, in the order of the specification. */
 export function fieldsOf({ body }: Lookup): ShownField[] {
-  const dates = new Map(body.meta?.fuentes?.map(({ registro, fecha_dato }) => [registro, fecha_dato]));
+  const dates = new Map<string, string>(body.meta?.fuentes?.map(({ registro, fecha_dato }) => [registro, fecha_dato]));
   return Object.entries(sourceOfField).map(([field, source]) => ({
     field,
     value: body.data?.[field] ?? null,

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { filePath, OfficialSite, type SiteFile, serveFile } from '../../../deploy/local/demo/official-site.ts';
+import { OfficialSite, type SiteFile, serveFile } from '../../../deploy/local/demo/official-site.ts';
 import { sitePaths } from '../../../deploy/local/demo/register/day.ts';
 import { registerModules } from '../../../pipelines/registers/modules.ts';
 import type { Sources } from '../../../pipelines/registers/settings.ts';
 import { registerNames } from '../../../schemas/registers.ts';
+
+/** The path of the daily register on the site. */
+const filePath = sitePaths.padron_reducido.file;
 
 /**
  * A misbehaviour of the official site, each observed on a real site or on the network in between. A mode with `times`
@@ -40,9 +43,33 @@ export class FaultyOfficialSite extends OfficialSite {
   onCut: (() => void) | null = null;
   #left = Number.POSITIVE_INFINITY;
 
-  constructor() {
-    super();
-    this.intercept = (request, response, file) => this.#misbehave(request, response, file);
+  /** Called before the fault. It returns true when it has answered the request itself. */
+  intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | null = null;
+
+  /** Address of the daily register. */
+  get url(): string {
+    return `${this.origin}${filePath}`;
+  }
+
+  get pageUrl(): string {
+    return `${this.origin}/`;
+  }
+
+  get file(): SiteFile | null {
+    return this.fileAt(filePath);
+  }
+
+  set page(html: string) {
+    this.placePage('/', html);
+  }
+
+  publish(file: Buffer | string, lastModified: Date): void {
+    this.place(filePath, file, lastModified);
+  }
+
+  protected override answer(request: IncomingMessage, response: ServerResponse, file: SiteFile | null): void {
+    if (this.intercept?.(request, response) || this.#misbehave(request, response, file)) return;
+    super.answer(request, response, file);
   }
 
   misbehave(fault: Fault, sitePath: string = filePath): void {

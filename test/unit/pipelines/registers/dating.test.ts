@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OfficialSite } from '../../../../deploy/local/demo/official-site.ts';
 import { dateOf } from '../../../../pipelines/registers/dating.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import type { SiteAccess } from '../../../../pipelines/registers/site.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import type { RegisterName } from '../../../../schemas/registers.ts';
+import { FaultyOfficialSite } from '../../../support/publication/official-site.ts';
 
 const policy = { allowPrivateTargets: true, allowHttp: true };
 const retentionPage = '<h1>Agentes de Retenci&oacute;n</h1><p>Actualizado al : 20/10/2026</p>';
 const modified = (text: string) => new Date(text).toUTCString();
-let site: OfficialSite;
+let site: FaultyOfficialSite;
 let access: SiteAccess;
 
 beforeEach(async () => {
-  site = new OfficialSite();
+  site = new FaultyOfficialSite();
   await site.start();
   const dispatcher = makeEgressDispatcher(policy, {
     connectTimeoutMs: 1_000,
