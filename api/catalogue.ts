@@ -47,7 +47,7 @@ export function makeCatalogue(pool: Pool): Catalogue {
     const edition = await editionOf(pool, register, Number(number));
     if (edition === null)
       throw new Error(`a row is of edition ${number} of ${register}, which the catalogue does not have`);
-    return describeServed(register, edition);
+    return describeServed(edition);
   }, catalogueLimits);
   return {
     snapshot: () => all.get('all').catch(throwUnavailable),
@@ -57,15 +57,15 @@ export function makeCatalogue(pool: Pool): Catalogue {
 
 async function readServed(pool: Pool, day?: string): Promise<ServedRegisters> {
   const found = await servedEditions(pool, day);
-  return Object.fromEntries([...found].map(([register, edition]) => [register, describeServed(register, edition)]));
+  return Object.fromEntries([...found].map(([register, edition]) => [register, describeServed(edition)]));
 }
 
-function describeServed(register: RegisterName, edition: ServedEdition): ServedRegister {
+function describeServed(edition: ServedEdition): ServedRegister {
   return {
     edition,
     lastModified: edition.publishedAt.toUTCString(),
     source: {
-      registro: register,
+      registro: edition.register,
       fecha_dato: edition.fechaDato,
       publicado_en: limaTime(edition.publishedAt),
       cargado_en: edition.materialisedAt === null ? null : limaTime(edition.materialisedAt),

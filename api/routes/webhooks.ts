@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { TargetProblem } from '../../pipelines/runtime/egress/policy.ts';
 import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
 import { pageOwnerNotices, type StoredOwnerNotice } from '../../pipelines/webhooks/owner-notices.ts';
-import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../pipelines/webhooks/pauses.ts';
+import { deleteWebhookIn, discardHeld, pauseWebhook, resumeWebhook } from '../../pipelines/webhooks/pauses.ts';
 import { writePing } from '../../pipelines/webhooks/resend.ts';
 import {
   type CreateResult,
   changeWebhook,
   createWebhook,
-  discardHeld,
   listWebhooks,
   readWebhook,
   rotateSecret,
@@ -36,22 +35,8 @@ export function makeWebhookHandlers(dependencies: ApiDependencies) {
       const meta = await registerMeta(catalogue);
       const id = `wh_${randomBytes(16).toString('hex')}`;
       const secret = dependencies.makeSecret();
-      const result = await createWebhook(
-        pool,
-        callerOf(context).accountId,
-        {
-          id,
-          url,
-          eventos: body.eventos ?? null,
-          listas: body.listas ?? null,
-          descripcion: body.descripcion ?? null,
-          limite_por_segundo: body.limite_por_segundo ?? null,
-          en_vuelo: body.en_vuelo ?? null,
-          secret: dependencies.sealSecret(id, secret),
-        },
-        maxWebhooks,
-        watchPlan,
-      );
+      const wanted = { ...body, id, url, secret: dependencies.sealSecret(id, secret) };
+      const result = await createWebhook(pool, callerOf(context).accountId, wanted, maxWebhooks, watchPlan);
       if (!result.ok) throw creationProblem(result);
       context.set('Location', `${operations.crearWebhook.path}/${id}`);
       return { data: { ...shownWebhook(result.webhook), secreto: secret }, meta };

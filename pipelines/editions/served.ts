@@ -3,6 +3,7 @@ import type { Pool } from '../runtime/postgres.ts';
 
 /** The edition that look-ups show: the highest one that is complete in ClickHouse, now or as of a past day. */
 export interface ServedEdition {
+  register: RegisterName;
   number: number;
   /** Date of the data, YYYY-MM-DD. A repeated publication moves it forward, but never beyond the requested day. */
   fechaDato: string;
@@ -32,8 +33,8 @@ export async function servedEditions(pool: Pool, day?: string): Promise<Map<Regi
   ) latest`;
   const values = [registerNames, day ?? endOfTime];
   const query = { name: 'served-editions', text: describeEditions(latest, '$2::date'), values };
-  const { rows } = await pool.query<ServedEdition & { register: RegisterName }>(query);
-  return new Map(rows.map(({ register, ...edition }) => [register, edition]));
+  const { rows } = await pool.query<ServedEdition>(query);
+  return new Map(rows.map((edition) => [edition.register, edition]));
 }
 
 const endOfTime = 'infinity';
@@ -52,10 +53,8 @@ export async function firstServedDay(pool: Pool, register: RegisterName): Promis
 export async function editionOf(pool: Pool, register: RegisterName, number: number): Promise<ServedEdition | null> {
   const one = 'SELECT * FROM edition WHERE register = $1 AND number = $2';
   const query = { name: 'edition-of', text: describeEditions(one, `'${endOfTime}'::date`), values: [register, number] };
-  const { rows } = await pool.query<ServedEdition & { register?: RegisterName }>(query);
-  if (rows[0] === undefined) return null;
-  const { register: _, ...edition } = rows[0];
-  return edition;
+  const { rows } = await pool.query<ServedEdition>(query);
+  return rows[0] ?? null;
 }
 
 function describeEditions(editions: string, lastDay: string): string {

@@ -1,17 +1,9 @@
 import { type FileHandle, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { GuardedAnswer } from '../runtime/egress/request.ts';
 import { PartFile, type PartNote } from './part-file.ts';
-import {
-  askSite,
-  cancelled,
-  drop,
-  pause,
-  type SiteAccess,
-  SourceError,
-  unexpectedAnswer,
-  validatorsOf,
-} from './site.ts';
+import { askSite, cancelled, drop, type SiteAccess, SourceError, unexpectedAnswer, validatorsOf } from './site.ts';
 
 export interface DownloadLimits {
   /** A file that declares or sends more bytes is refused, because it cannot be the expected file. */
@@ -38,12 +30,17 @@ export interface DownloadProgress {
 /** The note of a finished download. Its file is at the temporary path. */
 export type Downloaded = PartNote & { finished: NonNullable<PartNote['finished']> };
 
-interface Run {
+interface DownloadOptions {
   access: SiteAccess;
   url: string;
-  part: PartFile;
+  file: string;
   limits: DownloadLimits;
   signal: AbortSignal;
+  report: (progress: DownloadProgress) => void;
+}
+
+interface Run extends DownloadOptions {
+  part: PartFile;
   progress: DownloadProgress;
 }
 
@@ -53,31 +50,26 @@ interface Run {
  * progress resets the count of failures. A finished file is not downloaded again.
  * @throws SourceError
  */
-export async function download(options: {
-  access: SiteAccess;
-  url: string;
-  file: string;
-  limits: DownloadLimits;
-  signal: AbortSignal;
-  report: (progress: DownloadProgress) => void;
-}): Promise<Downloaded> {
+export async function download(options: DownloadOptions): Promise<Downloaded> {
   const { limits, report, signal } = options;
   const part = new PartFile(options.file);
   const progress: DownloadProgress = { bytes: await part.size(), declaredBytes: null, failures: 0 };
-  const run: Run = { access: options.access, url: options.url, part, limits, signal, progress };
   const reporting = setInterval(() => report({ ...progress }), limits.reportEveryMs);
   try {
     for (;;) {
       const startedAt = progress.bytes;
       try {
-        return await attempt(run);
+        return await attempt({ ...options, part, progress });
       } catch (error) {
         if (signal.aborted) throw cancelled();
         if (!(error instanceof SourceError) || !error.retryable) throw error;
         if (progress.bytes - startedAt >= limits.progressBytes) progress.failures = 0;
         progress.failures += 1;
         if (progress.failures > limits.maxFailuresWithoutProgress) throw error;
-        await pause(Math.min(limits.maxPauseMs, limits.firstPauseMs * 2 ** (progress.failures - 1)), signal);
+        const pauseMs = Math.min(limits.maxPauseMs, limits.firstPauseMs * 2 ** (progress.failures - 1));
+        await delay(pauseMs, undefined, { signal }).catch(() => {
+          throw cancelled();
+        });
       }
     }
   } finally {
@@ -88,7 +80,7 @@ export async function download(options: {
 async function attempt(run: Run): Promise<Downloaded> {
   const { part, progress } = run;
   const note = await part.readNote();
-  if (note !== null && isFinished(note) && note.url === run.url) return note;
+  if (note?.finished != null && note.url === run.url) return { ...note, finished: note.finished };
   // The process may have died after the last byte and before the note of it. The last byte is then requested again,
   // because a request for an empty range is an error.
   const whole = note?.declaredBytes ?? Number.MAX_SAFE_INTEGER;
@@ -96,31 +88,37 @@ async function attempt(run: Run): Promise<Downloaded> {
   const version = note === null ? null : rangeValidator(note);
   const from = version === null ? 0 : have;
   progress.bytes = from;
-  const stall = new Watchdog(run.limits.stallTimeoutMs, run.signal);
+  const { stallTimeoutMs } = run.limits;
+  const stalled = new AbortController();
+  const timer = setTimeout(() => stalled.abort(), stallTimeoutMs);
   try {
     const headers: Record<string, string> =
       from === 0 || version === null ? {} : { range: `bytes=${from}-`, 'if-range': version };
-    const answer = await askSite(run.access, { url: run.url, method: 'GET', headers, signal: stall.signal });
+    const signal = AbortSignal.any([run.signal, stalled.signal]);
+    const answer = await askSite(run.access, { url: run.url, method: 'GET', headers, signal });
     try {
-      return await receive(run, answer, note, from, stall);
+      return await receive(run, answer, note, from, timer);
     } finally {
       drop(answer);
     }
   } catch (error) {
-    // The watchdog's abort looks like a cancellation, but the cause is that the site sent nothing.
-    if (stall.fired && !run.signal.aborted) throw unavailable(`the site sent nothing for ${stall.timeoutMs} ms`, error);
+    // The abort looks like a cancellation, but the cause is that the site sent nothing.
+    if (stalled.signal.aborted && !run.signal.aborted) {
+      throw unavailable(`the site sent nothing for ${stallTimeoutMs} ms`, error);
+    }
     throw error;
   } finally {
-    stall.stop();
+    clearTimeout(timer);
   }
 }
 
+/** @param stallTimer gives the connection up; each byte restarts its time */
 async function receive(
   run: Run,
   answer: GuardedAnswer,
   note: PartNote | null,
   from: number,
-  stall: Watchdog,
+  stallTimer: NodeJS.Timeout,
 ): Promise<Downloaded> {
   const { part, progress, limits } = run;
   if (answer.status === 416) {
@@ -148,7 +146,7 @@ async function receive(
   progress.bytes = start;
   try {
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      stall.touch();
+      stallTimer.refresh();
       if (progress.bytes + chunk.length > limits.maxBytes) throw tooLarge(limits.maxBytes);
       await writeAll(handle, chunk, progress.bytes);
       hash.update(chunk);
@@ -168,32 +166,6 @@ async function receive(
   const finished = { ...current, finished: { sha256: hash.digest('hex'), bytes: progress.bytes } };
   await part.writeNote(finished);
   return finished;
-}
-
-/** Aborts `signal` when no byte arrives for `timeoutMs`, or when the caller aborts. Each byte restarts the time. */
-class Watchdog {
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  fired = false;
-  readonly #controller = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-
-  constructor(timeoutMs: number, outer: AbortSignal) {
-    this.timeoutMs = timeoutMs;
-    this.signal = AbortSignal.any([outer, this.#controller.signal]);
-    this.#timer = setTimeout(() => {
-      this.fired = true;
-      this.#controller.abort();
-    }, timeoutMs);
-  }
-
-  touch(): void {
-    this.#timer.refresh();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
 }
 
 async function checkRoom(run: Run, declaredBytes: number | null, have: number): Promise<void> {
@@ -237,10 +209,6 @@ async function writeAll(handle: FileHandle, chunk: Buffer, position: number): Pr
     const { bytesWritten } = await handle.write(chunk, done, chunk.length - done, position + done);
     done += bytesWritten;
   }
-}
-
-function isFinished(note: PartNote): note is Downloaded {
-  return note.finished !== null;
 }
 
 function isDiskFull(error: unknown): boolean {

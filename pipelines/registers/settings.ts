@@ -52,7 +52,7 @@ const monthsBack = 3;
  * this month (in Lima) and of the `monthsBack` months before.
  */
 export function addressesOf(url: string, now: Date): string[] {
-  if (!url.includes(monthMark)) return [url];
+  if (!isByMonth(url)) return [url];
   const [year, month] = limaDay(now).split('-').map(Number);
   return Array.from({ length: monthsBack + 1 }, (_, back) => {
     const at = new Date(Date.UTC(year!, month! - 1 - back, 1));

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { EgressPolicy } from '../runtime/egress/policy.ts';
 import { EgressFailed, type GuardedAnswer, guardedRequest, readCapped } from '../runtime/egress/request.ts';
@@ -78,13 +77,6 @@ export function cancelled(): SourceError {
 export function unexpectedAnswer(status: number): SourceError {
   const hint = status === 403 || status === 418 ? ': it may refuse SOURCE_USER_AGENT' : '';
   return new SourceError('source_unavailable', `the site answered ${status}${hint}`);
-}
-
-/** @throws SourceError `cancelled` */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => {
-    throw cancelled();
-  });
 }
 
 export function validatorsOf(headers: GuardedAnswer['headers']): Validators {

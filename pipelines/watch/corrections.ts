@@ -1,7 +1,7 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { PoolClient } from '../runtime/postgres.ts';
 import { lockWork } from '../webhooks/work.ts';
-import { type Correccion, type EventFacts, eventId } from './match.ts';
+import { type EventFacts, eventId } from './match.ts';
 
 /** The changes that a wrong edition made to `rucs` and that a correction takes back. */
 export interface TakenBack {
@@ -69,7 +69,7 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
 /** Names the wrong edition and its event. Alta and baja correct each other, because both have the field `ruc`. */
-export function correccionOf(originals: Originals, event: Corrected): Correccion {
+export function correccionOf(originals: Originals, event: Corrected): EventFacts['correccion'] {
   const id = originalIdOf(originals, event);
   return { edicion: originals.edition, evento: originals.events.has(id) ? id : null };
 }

@@ -1,6 +1,6 @@
 import type { EventKind } from '../../schemas/registers.ts';
 import type { PoolClient } from '../runtime/postgres.ts';
-import { deliveryId } from '../webhooks/delivery-id.ts';
+import { deliveryId } from '../webhooks/delivery-log.ts';
 import { correccionOf, mustReceive, type TakenBack, takeBack } from './corrections.ts';
 import { type EventFacts, payloadOf } from './match.ts';
 

@@ -15,19 +15,17 @@ export interface EventFilter {
   list?: number | undefined;
 }
 
-export interface StoredEvent {
-  id: string;
-  position: number;
-  /** The exact JSON text that is signed and sent. */
-  payload: string;
-  deliveries: { webhook: string; estado: DeliveryState }[];
-}
-
 export interface EventRow {
   day: string;
   id: string;
   position: number;
+  /** The exact JSON text that is signed and sent. */
   payload: string;
+}
+
+interface EventDelivery {
+  webhook: string;
+  estado: DeliveryState;
 }
 
 /**
@@ -39,10 +37,10 @@ export async function pageEvents(
   accountId: number,
   filter: EventFilter,
   limit: number,
-): Promise<StoredEvent[]> {
+): Promise<(EventRow & { deliveries: EventDelivery[] })[]> {
   const rows = await pagePayloads(pool, accountId, filter, limit);
   const deliveries = await deliveriesOf(pool, rows);
-  return rows.map(({ id, position, payload }) => ({ id, position, payload, deliveries: deliveries.get(id) ?? [] }));
+  return rows.map((event) => ({ ...event, deliveries: deliveries.get(event.id) ?? [] }));
 }
 
 /** Like `pageEvents`, but without the deliveries of each event. */
@@ -87,20 +85,17 @@ function filterSql(accountId: number, filter: EventFilter): { text: string; valu
   return { text: conditions.join(' AND '), values };
 }
 
-async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Map<string, StoredEvent['deliveries']>> {
-  const found = new Map<string, StoredEvent['deliveries']>();
+async function deliveriesOf(pool: Pool, events: readonly EventRow[]): Promise<Map<string, EventDelivery[]>> {
+  const found = new Map<string, EventDelivery[]>();
   if (events.length === 0) return found;
   // A delivery is stored in the partition of its event's day.
-  const { rows } = await pool.query<{ event_id: string; webhook_id: string; estado: DeliveryState }>(
-    `SELECT event_id, webhook_id, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
+  const { rows } = await pool.query<{ event_id: string } & EventDelivery>(
+    `SELECT event_id, webhook_id AS webhook, estado FROM delivery WHERE day = ANY($1::date[]) AND event_id = ANY($2)
      ORDER BY webhook_id`,
     [[...new Set(events.map((event) => event.day))], events.map((event) => event.id)],
   );
-  for (const row of rows) {
-    const delivery = { webhook: row.webhook_id, estado: row.estado };
-    const known = found.get(row.event_id);
-    if (known) known.push(delivery);
-    else found.set(row.event_id, [delivery]);
+  for (const { event_id, ...delivery } of rows) {
+    found.set(event_id, [...(found.get(event_id) ?? []), delivery]);
   }
   return found;
 }

@@ -8,6 +8,9 @@ export interface WatchList {
   created_at: Date;
 }
 
+/** A list as events show it. */
+export type ListSnapshot = Pick<WatchList, 'id' | 'nombre' | 'referencia'>;
+
 export type ListProblem = { ok: false; problem: 'name_taken' | 'too_many' | 'not_found' };
 export type ListResult = { ok: true; list: WatchList } | ListProblem;
 
@@ -114,11 +117,9 @@ async function whenNameIsFree(write: () => Promise<ListResult>): Promise<ListRes
   }
 }
 
-export type HoldingList = Pick<WatchList, 'id' | 'nombre' | 'referencia'>;
-
 /** The account's lists that hold the RUC, oldest first. */
-export async function listsHolding(pool: Pool, accountId: number, ruc: string): Promise<HoldingList[]> {
-  const { rows } = await pool.query<HoldingList>({
+export async function listsHolding(pool: Pool, accountId: number, ruc: string): Promise<ListSnapshot[]> {
+  const { rows } = await pool.query<ListSnapshot>({
     name: 'lists-holding',
     text: `SELECT l.id, l.nombre, l.referencia FROM watch_member m JOIN watch_list l ON l.id = m.list_id
            WHERE m.ruc = $2 AND l.account_id = $1 AND l.deleted_at IS NULL ORDER BY l.id`,
@@ -127,29 +128,16 @@ export async function listsHolding(pool: Pool, accountId: number, ruc: string): 
   return rows;
 }
 
-export interface WatchMember {
-  ruc: string;
-  added_at: Date;
-}
-
 export type AddResult =
   | { ok: true; added: string[]; present: string[] }
   | { ok: false; problem: 'not_found' }
   /** `wanted` is the number of distinct RUCs that the account would watch. */
   | { ok: false; problem: 'too_many'; wanted: number };
 
-class TooMany extends Error {
-  readonly wanted: number;
-  constructor(wanted: number) {
-    super('the account would watch too many RUCs');
-    this.wanted = wanted;
-  }
-}
-
 /**
  * Adds all the RUCs to a list or none. Returns separately the RUCs that were added and the RUCs that the list had
- * before. A repeat adds nothing. The account's distinct RUCs are counted after the insert, while the account is locked.
- * If there are more than `maxDistinct`, the transaction is rolled back.
+ * before. A repeat adds nothing. The account's distinct RUCs are counted while the account is locked, and nothing is
+ * added if there would be more than `maxDistinct`.
  */
 export async function addMembers(
   pool: Pool,
@@ -158,43 +146,39 @@ export async function addMembers(
   rucs: readonly string[],
   maxDistinct: number,
 ): Promise<AddResult> {
-  try {
-    return await inTransaction(pool, async (client) => {
-      await lockAccount(client, accountId);
-      const list = await client.query(
-        'SELECT 1 FROM watch_list WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
-        [accountId, listId],
+  return inTransaction(pool, async (client): Promise<AddResult> => {
+    await lockAccount(client, accountId);
+    const list = await client.query(
+      'SELECT 1 FROM watch_list WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
+      [accountId, listId],
+    );
+    if (list.rowCount === 0) return { ok: false, problem: 'not_found' };
+    const held = await client.query<{ ruc: string }>(
+      'SELECT ruc FROM watch_member WHERE list_id = $1 AND ruc = ANY($2)',
+      [listId, rucs],
+    );
+    const known = new Set(held.rows.map(({ ruc }) => ruc));
+    const added = rucs.filter((ruc) => !known.has(ruc));
+    if (added.length > 0) {
+      const { rows } = await client.query<{ wanted: number }>(
+        `SELECT count(*) AS wanted FROM (
+           SELECT m.ruc FROM watch_member m JOIN watch_list l ON l.id = m.list_id
+           WHERE l.account_id = $1 AND l.deleted_at IS NULL UNION SELECT unnest($2::text[])) AS watched`,
+        [accountId, added],
       );
-      if (list.rowCount === 0) return { ok: false, problem: 'not_found' };
-      const { rows } = await client.query<{ ruc: string }>(
-        `INSERT INTO watch_member (list_id, ruc) SELECT $1, unnest($2::text[])
-         ON CONFLICT DO NOTHING RETURNING ruc`,
-        [listId, rucs],
+      if (rows[0]!.wanted > maxDistinct) return { ok: false, problem: 'too_many', wanted: rows[0]!.wanted };
+      await client.query(
+        'INSERT INTO watch_member (list_id, ruc) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING',
+        [listId, added],
       );
-      const added = new Set(rows.map((row) => row.ruc));
-      if (added.size > 0) {
-        const { rows: counts } = await client.query<{ count: number }>(
-          `SELECT count(DISTINCT m.ruc) FROM watch_member m JOIN watch_list l ON l.id = m.list_id
-           WHERE l.account_id = $1 AND l.deleted_at IS NULL`,
-          [accountId],
-        );
-        if (counts[0]!.count > maxDistinct) throw new TooMany(counts[0]!.count);
-      }
-      return {
-        ok: true,
-        added: rucs.filter((ruc) => added.has(ruc)),
-        present: rucs.filter((ruc) => !added.has(ruc)),
-      };
-    });
-  } catch (error) {
-    if (error instanceof TooMany) return { ok: false, problem: 'too_many', wanted: error.wanted };
-    throw error;
-  }
+    }
+    return { ok: true, added, present: rucs.filter((ruc) => known.has(ruc)) };
+  });
 }
 
 /** Reads members with a RUC above `after`, in order of RUC. The caller checks that the account owns the list. */
-export async function pageMembers(pool: Pool, listId: number, after: string, limit: number): Promise<WatchMember[]> {
-  const { rows } = await pool.query<WatchMember>(
+export async function pageMembers(pool: Pool, listId: number, after: string, limit: number) {
+  const { rows } = await pool.query<{ ruc: string; added_at: Date }>(
     'SELECT ruc, added_at FROM watch_member WHERE list_id = $1 AND ruc > $2 ORDER BY ruc LIMIT $3',
     [listId, after, limit],
   );

@@ -3,7 +3,8 @@ import { limaTime } from '../../schemas/lima-time.ts';
 import type { EventKind, Register, RegisterName } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';
 import type { Change, Row } from '../changes/record.ts';
-import { digest } from '../webhooks/delivery-id.ts';
+import { digest } from '../webhooks/delivery-log.ts';
+import type { ListSnapshot } from './lists.ts';
 
 /** A change of one watched field, before it is known which lists and webhooks it concerns. */
 export interface FieldEvent {
@@ -70,29 +71,18 @@ function displayed(column: string, value: string): string | null {
   return column === 'condicion' ? displayCondicion(value) : value;
 }
 
-/** The list as it was when the event was made. */
-export interface ListSnapshot {
-  id: number;
-  nombre: string;
-  referencia: string | null;
-}
-
 export interface EventFacts {
   id: string;
   register: RegisterName;
   edition: number;
   ruc: string;
   field: FieldEvent;
+  /** The list as it was when the event was made. */
   list: ListSnapshot;
   fechaDato: string;
   ocurridoEn: Date;
-  correccion: Correccion | null;
-}
-
-/** The field `correccion` of an event: the wrong edition and the id of its event, or null if it made no such event. */
-export interface Correccion {
-  edicion: number;
-  evento: string | null;
+  /** The wrong edition and the id of its event, or null if it made no such event. */
+  correccion: { edicion: number; evento: string | null } | null;
 }
 
 /**

@@ -1,9 +1,8 @@
-import { limaDay } from '../../schemas/lima-time.ts';
 import type { Register, RegisterName } from '../../schemas/registers.ts';
 import type { Row } from '../changes/record.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import type { ListSnapshot } from './match.ts';
+import type { ListSnapshot } from './lists.ts';
 
 export interface WatchedEdition {
   number: number;
@@ -15,40 +14,20 @@ export interface WatchedEdition {
   corrects: { edition: number; day: string } | null;
 }
 
-interface EditionRow {
-  number: number;
-  fecha_dato: string;
-  detected_at: Date;
-  announced: boolean;
-  corrects: number | null;
-  wrong_detected_at: Date | null;
-}
-
 export async function readEditions(
   pool: Pool,
   register: RegisterName,
   numbers: readonly number[],
 ): Promise<Map<number, WatchedEdition>> {
-  const { rows } = await pool.query<EditionRow>(
-    `SELECT e.number, e.fecha_dato, e.detected_at, e.avisada_at IS NOT NULL AS announced, e.corrects,
-       wrong.detected_at AS wrong_detected_at
+  const { rows } = await pool.query<WatchedEdition>(
+    `SELECT e.number, e.fecha_dato AS "fechaDato", e.detected_at AS "detectedAt", e.avisada_at IS NOT NULL AS announced,
+       CASE WHEN e.corrects IS NOT NULL THEN json_build_object(
+         'edition', wrong.number, 'day', (wrong.detected_at AT TIME ZONE 'America/Lima')::date) END AS corrects
      FROM edition e LEFT JOIN edition wrong ON wrong.register = e.register AND wrong.number = e.corrects
      WHERE e.register = $1 AND e.number = ANY($2)`,
     [register, numbers],
   );
-  return new Map(
-    rows.map(({ number, fecha_dato, detected_at, announced, corrects, wrong_detected_at }) => [
-      number,
-      {
-        number,
-        fechaDato: fecha_dato,
-        detectedAt: detected_at,
-        announced,
-        // A foreign key guarantees the row of the corrected edition.
-        corrects: corrects === null ? null : { edition: corrects, day: limaDay(wrong_detected_at!) },
-      },
-    ]),
-  );
+  return new Map(rows.map((edition) => [edition.number, edition]));
 }
 
 export interface Watcher {
@@ -62,21 +41,15 @@ export async function readWatchers(
   rucs: readonly string[],
   detectedAt: Date,
 ): Promise<Map<string, Watcher[]>> {
-  const { rows } = await pool.query<{
-    ruc: string;
-    id: number;
-    account_id: number;
-    nombre: string;
-    referencia: string | null;
-  }>(
-    `SELECT m.ruc, l.id, l.account_id, l.nombre, l.referencia FROM watch_member m JOIN watch_list l ON l.id = m.list_id
+  const { rows } = await pool.query<{ ruc: string; accountId: number } & ListSnapshot>(
+    `SELECT m.ruc, l.account_id AS "accountId", l.id, l.nombre, l.referencia
+     FROM watch_member m JOIN watch_list l ON l.id = m.list_id
      WHERE m.ruc = ANY($1) AND m.added_at <= $2 AND l.created_at <= $2 AND l.deleted_at IS NULL ORDER BY l.id`,
     [rucs, detectedAt],
   );
   const watchers = new Map<string, Watcher[]>();
-  for (const { ruc, id, account_id, nombre, referencia } of rows) {
-    const watcher = { accountId: account_id, list: { id, nombre, referencia } };
-    watchers.set(ruc, [...(watchers.get(ruc) ?? []), watcher]);
+  for (const { ruc, accountId, ...list } of rows) {
+    watchers.set(ruc, [...(watchers.get(ruc) ?? []), { accountId, list }]);
   }
   return watchers;
 }

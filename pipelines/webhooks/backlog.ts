@@ -36,15 +36,10 @@ export async function readBacklog(pool: Pool): Promise<Backlog> {
   return rows[0]!;
 }
 
-export interface WebhookBacklog {
+export interface WebhookBacklog extends Omit<Backlog, 'webhooksPaused'> {
   webhookId: string;
   accountId: number;
   estado: 'activo' | 'pausado';
-  due: number;
-  waiting: number;
-  inFlight: number;
-  held: number;
-  oldestDueSeconds: number | null;
   failuresInARow: number;
 }
 

@@ -15,11 +15,13 @@ interface OwnerMail {
   attempt: number;
 }
 
-interface MailLimits {
+export interface OwnerMailRule {
   /** The lease must be longer than a try. If it ends while the mail is being sent, the mail is sent twice. */
   leaseMs: number;
   /** Notices older than this are not mailed. A mail server that is set up today must not send last month's notices. */
   maxAgeMs: number;
+  /** Waits after the first, second, … failed try. A failure after the last wait gives the mail up. */
+  retryAfterMs: readonly number[];
 }
 
 /**
@@ -27,7 +29,7 @@ interface MailLimits {
  * at once. A process leases one notice at a time, so with a slow mail server it holds no lease of a waiting mail. If
  * the process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
  */
-export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<OwnerMail | null> {
+export async function claimOwnerMail(pool: Pool, rule: OwnerMailRule): Promise<OwnerMail | null> {
   const { rows } = await pool.query<OwnerMail>(
     `WITH due AS (
        SELECT n.id, a.email FROM notice n JOIN account a ON a.id = n.account_id
@@ -37,7 +39,7 @@ export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<Ow
      FROM due WHERE n.id = due.id
      RETURNING n.id, due.email, n.webhook_id AS "webhookId", n.at, n.mail_attempts AS attempt,
        json_build_object('kind', n.kind, 'detail', n.detail) AS notice`,
-    [limits.maxAgeMs / 1_000, limits.leaseMs / 1_000],
+    [rule.maxAgeMs / 1_000, rule.leaseMs / 1_000],
   );
   return rows[0] ?? null;
 }
@@ -45,11 +47,7 @@ export async function claimOwnerMail(pool: Pool, limits: MailLimits): Promise<Ow
 type MailOutcome = 'sent' | 'given_up' | { retryInMs: number };
 
 /** Records the outcome unless a later try has started. So of two overlapping tries the later one is recorded. */
-async function recordOwnerMail(
-  pool: Pool,
-  { id, attempt }: Pick<OwnerMail, 'id' | 'attempt'>,
-  outcome: MailOutcome,
-): Promise<void> {
+async function recordOwnerMail(pool: Pool, { id, attempt }: OwnerMail, outcome: MailOutcome): Promise<void> {
   const retryInMs = typeof outcome === 'object' ? outcome.retryInMs : null;
   await pool.query(
     `UPDATE notice SET mailed_at = CASE WHEN $3 THEN now() END,
@@ -57,11 +55,6 @@ async function recordOwnerMail(
      WHERE id = $1 AND mail_attempts = $2 AND mailed_at IS NULL`,
     [id, attempt, outcome === 'sent', retryInMs === null ? null : retryInMs / 1_000],
   );
-}
-
-export interface OwnerMailRule extends MailLimits {
-  /** Waits after the first, second, … failed try. A failure after the last wait gives the mail up. */
-  retryAfterMs: readonly number[];
 }
 
 const minuteMs = 60_000;

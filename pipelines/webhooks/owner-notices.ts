@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from '../runtime/postgres.ts';
 export interface StoredOwnerNotice {
   id: number;
   webhookId: string;
-  kind: OwnerNoticeKind;
+  kind: OwnerNotice['kind'];
   detail: Record<string, unknown>;
   at: Date;
 }
@@ -35,8 +35,6 @@ export type OwnerNotice =
     }
   | { kind: 'webhook.pausado'; detail: { causa: PauseCause; fallos_consecutivos: number } }
   | { kind: 'webhook.reanudado'; detail: { liberadas: number } };
-
-type OwnerNoticeKind = OwnerNotice['kind'];
 
 /**
  * Writes an owner notice in the transaction that changes the webhook, so that either both are stored or none. The

@@ -118,29 +118,39 @@ export async function followPlan(client: PoolClient, accountId: number, watches:
  * hand. Each webhook is a transaction of its own. A repeat discards nothing more. Returns how many were discarded.
  */
 export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: AbortSignal): Promise<number> {
-  const { rows } = await pool.query<{ id: string }>(
-    `SELECT id FROM webhook WHERE plan_held_since < now() - make_interval(days => $1) AND deleted_at IS NULL ORDER BY id`,
+  const { rows } = await pool.query<{ id: string; before: Date }>(
+    `SELECT id, now() - make_interval(days => $1) AS before FROM webhook
+     WHERE plan_held_since < now() - make_interval(days => $1) AND deleted_at IS NULL ORDER BY id`,
     [heldDays],
   );
   let discarded = 0;
-  for (const { id } of rows) {
+  for (const { id, before } of rows) {
     if (stop?.aborted) break;
-    discarded += await inTransaction(pool, (client) => discardOf(client, id, heldDays));
+    discarded += await discardHeld(pool, id, before, before);
   }
   return discarded;
 }
 
-async function discardOf(client: PoolClient, webhookId: string, heldDays: number): Promise<number> {
-  // The plan may have changed to one that includes watching after the ids were read.
-  const held = await client.query(
-    `SELECT 1 FROM webhook WHERE id = $1 AND plan_held_since < now() - make_interval(days => $2) FOR NO KEY UPDATE`,
-    [webhookId, heldDays],
-  );
-  if (held.rowCount === 0) return 0;
-  const { rowCount } = await client.query(
-    `UPDATE delivery SET estado = 'descartada', finished_at = now()
-     WHERE webhook_id = $1 AND estado = 'retenida' AND created_at < now() - make_interval(days => $2)`,
-    [webhookId, heldDays],
-  );
-  return rowCount ?? 0;
+/**
+ * Discards the deliveries that a paused webhook holds, or only those created before `before`. If the process dies
+ * before the caller resumes the webhook, it stays paused, and a repeat discards the rest. Returns how many deliveries
+ * were discarded.
+ * @param heldBefore if given, discards nothing unless the plan has held the webhook since before then. The plan may
+ *   have changed to one that includes watching after the caller read the webhook.
+ */
+export function discardHeld(pool: Pool, webhookId: string, before: Date | null, heldBefore?: Date): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    const paused = await client.query(
+      `SELECT 1 FROM webhook WHERE id = $1 AND estado = 'pausado' AND deleted_at IS NULL
+         AND ($2::timestamptz IS NULL OR plan_held_since < $2) FOR NO KEY UPDATE`,
+      [webhookId, heldBefore ?? null],
+    );
+    if (paused.rowCount === 0) return 0;
+    const { rowCount } = await client.query(
+      `UPDATE delivery SET estado = 'descartada', finished_at = now()
+       WHERE webhook_id = $1 AND estado = 'retenida' AND ($2::timestamptz IS NULL OR created_at < $2)`,
+      [webhookId, before],
+    );
+    return rowCount ?? 0;
+  });
 }

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { DeliveryState } from '../../schemas/http/events.ts';
 import { limaDay, limaTime } from '../../schemas/lima-time.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
-import { deliveryId } from './delivery-id.ts';
-import { dayOfDelivery } from './delivery-log.ts';
+import { dayOfDelivery, deliveryId } from './delivery-log.ts';
 import { raiseWork } from './work.ts';
 
 /**
@@ -44,13 +43,8 @@ export type Resent = { ok: true; webhookId: string; estado: DeliveryState } | No
 export type NotResent =
   | { ok: false; problem: 'not_found' }
   | { ok: false; problem: 'cancelled' }
-  | { ok: false; problem: 'taken_back'; by: Correction };
-
-/** The edition that corrected the change in a delivery. */
-export interface Correction {
-  edition: number;
-  fechaDato: string;
-}
+  /** `by` is the edition that corrected the change in the delivery. */
+  | { ok: false; problem: 'taken_back'; by: { edition: number; fechaDato: string } };
 
 /**
  * Makes a delivery due now under its old id. A delivery is one row with one due time, so this replaces a pending retry,

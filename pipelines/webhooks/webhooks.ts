@@ -1,3 +1,4 @@
+import type { NewWebhook, WebhookPatch } from '../../schemas/http/webhooks.ts';
 import type { EventKind } from '../../schemas/registers.ts';
 import { inTransaction, lockAccount, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import type { SealedSecret } from '../runtime/secrets.ts';
@@ -19,17 +20,6 @@ export interface Webhook {
   pendientes: number;
   ultima_entrega_at: Date | null;
   created_at: Date;
-}
-
-export interface NewWebhook {
-  id: string;
-  url: string;
-  eventos: readonly EventKind[] | null;
-  listas: readonly number[] | null;
-  descripcion: string | null;
-  limite_por_segundo: number | null;
-  en_vuelo: number | null;
-  secret: SealedSecret;
 }
 
 export type CreateResult =
@@ -54,7 +44,7 @@ const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripc
 export async function createWebhook(
   pool: Pool,
   accountId: number,
-  wanted: NewWebhook,
+  wanted: NewWebhook & { id: string; secret: SealedSecret },
   maxWebhooks: number,
   lowestPlan: string,
 ): Promise<CreateResult> {
@@ -74,11 +64,11 @@ export async function createWebhook(
         wanted.id,
         accountId,
         wanted.url,
-        wanted.eventos,
-        wanted.listas,
-        wanted.descripcion,
-        wanted.limite_por_segundo,
-        wanted.en_vuelo,
+        wanted.eventos ?? null,
+        wanted.listas ?? null,
+        wanted.descripcion ?? null,
+        wanted.limite_por_segundo ?? null,
+        wanted.en_vuelo ?? null,
       ],
     );
     await client.query('INSERT INTO webhook_secret (webhook_id, number, key_id, sealed) VALUES ($1, 1, $2, $3)', [
@@ -130,16 +120,6 @@ export async function listWebhooks(pool: Pool, accountId: number): Promise<Webho
     values: [accountId],
   });
   return rows;
-}
-
-/** A field that is left out keeps its value. null means all for `eventos` and `listas`, and none for `descripcion`. */
-export interface WebhookPatch {
-  url?: string | undefined;
-  eventos?: readonly EventKind[] | null | undefined;
-  listas?: readonly number[] | null | undefined;
-  descripcion?: string | null | undefined;
-  limite_por_segundo?: number | undefined;
-  en_vuelo?: number | undefined;
 }
 
 export type ChangeResult =
@@ -237,26 +217,5 @@ export function rotateSecret(
       secret.sealed,
     ]);
     return until;
-  });
-}
-
-/**
- * Discards the deliveries that a paused webhook holds, or only those created before `before`. The caller resumes the
- * webhook afterwards. If the process dies between the two calls, the webhook stays paused, and a repeat discards the
- * rest. The webhook's row is locked first, as in pauses.ts. Returns how many deliveries were discarded.
- */
-export async function discardHeld(pool: Pool, webhookId: string, before: Date | null): Promise<number> {
-  return inTransaction(pool, async (client) => {
-    const paused = await client.query(
-      `SELECT 1 FROM webhook WHERE id = $1 AND estado = 'pausado' AND deleted_at IS NULL FOR NO KEY UPDATE`,
-      [webhookId],
-    );
-    if (paused.rowCount === 0) return 0;
-    const { rowCount } = await client.query(
-      `UPDATE delivery SET estado = 'descartada', finished_at = now()
-       WHERE webhook_id = $1 AND estado = 'retenida' AND ($2::timestamptz IS NULL OR created_at < $2)`,
-      [webhookId, before],
-    );
-    return rowCount ?? 0;
   });
 }

@@ -28,6 +28,8 @@ export const newWebhook = z.strictObject({
   en_vuelo: z.int().min(1).max(50).optional(),
 });
 
+export type NewWebhook = z.infer<typeof newWebhook>;
+
 /** An omitted field keeps its value. Null means all for `eventos` and `listas`, and no text for `descripcion`. */
 const webhookPatch = z
   .strictObject({
@@ -38,6 +40,7 @@ const webhookPatch = z
     descripcion: descripcion.nullable().optional(),
   })
   .refine((patch) => Object.keys(patch).length > 0, 'no trae ningún campo que cambiar');
+export type WebhookPatch = z.infer<typeof webhookPatch>;
 
 const webhook = z.strictObject({
   id: z.string(),

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TrueChange } from '../../deploy/local/demo/register/population.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { eventId } from '../../pipelines/watch/match.ts';
-import { deliveryId } from '../../pipelines/webhooks/delivery-id.ts';
+import { deliveryId } from '../../pipelines/webhooks/delivery-log.ts';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type Column, padronReducido } from '../../schemas/registers.ts';
 import { isCompany } from '../../schemas/ruc.ts';

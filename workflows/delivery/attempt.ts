@@ -79,7 +79,7 @@ async function ask(
     version,
   });
   const body = Buffer.from(delivery.payload, 'utf8');
-  const answer = await exchange(dispatcher, { url: checked.url, method: 'POST', headers, body }, limits);
+  const answer = await exchange(dispatcher, { url: checked.url, headers, body }, limits);
   if (!answer.answered) return { ...nothing, failure: failureOfNetwork(answer.failure) };
   // Node's type allows only a string, but undici returns a list for a header that came twice.
   const retryAfter: string | string[] | undefined = answer.headers['retry-after'];

@@ -97,11 +97,8 @@ export async function readCapped(
 function decoderOf(contentEncoding: string | string[] | undefined): Transform | null {
   // With small chunks, a decompression bomb is stopped soon after it exceeds the limit.
   const options = { chunkSize: 16_384 };
-  switch (
-    String(contentEncoding ?? '')
-      .trim()
-      .toLowerCase()
-  ) {
+  const encoding = String(contentEncoding ?? '').trim();
+  switch (encoding.toLowerCase()) {
     case 'gzip':
     case 'x-gzip':
       return createGunzip(options);
@@ -138,20 +135,14 @@ export type ExchangeResult =
  */
 export async function exchange(
   dispatcher: Dispatcher,
-  message: { url: URL; method: 'POST'; headers: Record<string, string>; body: Buffer },
+  { url, ...message }: { url: URL; headers: Record<string, string>; body: Buffer },
   limits: ExchangeLimits,
 ): Promise<ExchangeResult> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), limits.exchangeTimeoutMs);
   const { signal } = deadline;
   try {
-    const answer = await request(message.url, {
-      dispatcher,
-      method: message.method,
-      headers: message.headers,
-      body: message.body,
-      signal,
-    });
+    const answer = await request(url, { ...message, method: 'POST', dispatcher, signal });
     const { body, problem } = await readCapped(answer.body, answer.headers['content-encoding'], limits.maxBodyBytes);
     const bodyProblem = problem === 'broken' && signal.aborted ? 'timeout' : problem;
     return { answered: true, status: answer.statusCode, headers: answer.headers, body, bodyProblem };

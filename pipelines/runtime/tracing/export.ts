@@ -89,20 +89,10 @@ function exporterOf(config: TracingConfiguration & { endpoint: string }): SpanEx
 }
 
 function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: TracingConfiguration): Sampler {
-  switch (name) {
-    case 'always_on':
-      return new AlwaysOnSampler();
-    case 'always_off':
-      return new AlwaysOffSampler();
-    case 'traceidratio':
-      return new TraceIdRatioBasedSampler(share);
-    case 'parentbased_always_on':
-      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
-    case 'parentbased_always_off':
-      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
-    case 'parentbased_traceidratio':
-      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) });
-  }
+  let root: Sampler = new TraceIdRatioBasedSampler(share);
+  if (name.endsWith('always_on')) root = new AlwaysOnSampler();
+  if (name.endsWith('always_off')) root = new AlwaysOffSampler();
+  return name.startsWith('parentbased') ? new ParentBasedSampler({ root }) : root;
 }
 
 function resourceOf(process: string) {

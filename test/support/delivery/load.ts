@@ -4,7 +4,7 @@ import { encodeChange } from '../../../pipelines/changes/record.ts';
 import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { eventId } from '../../../pipelines/watch/match.ts';
-import { deliveryId } from '../../../pipelines/webhooks/delivery-id.ts';
+import { deliveryId } from '../../../pipelines/webhooks/delivery-log.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import { changesTopic } from '../../../schemas/registers.ts';
 import { change, makeWatchRows, row, silentLog } from '../watch/harness.ts';

@@ -45,7 +45,7 @@ afterAll(async () => {
 
 async function post(exchangeTimeoutMs = 3_000) {
   const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const message = { url, method: 'POST' as const, headers: {}, body: Buffer.from('{}') };
+  const message = { url, headers: {}, body: Buffer.from('{}') };
   const result = await exchange(dispatcher, message, { exchangeTimeoutMs, maxBodyBytes: 1_000 });
   if (!result.answered) return result.failure;
   return `${result.status} ${result.body.toString('latin1').slice(0, 20)}${result.bodyProblem === null ? '' : ` (${result.bodyProblem})`}`;

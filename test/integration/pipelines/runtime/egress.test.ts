@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => dispatcher.destroy());
 
 function post(url: string, using: Dispatcher = dispatcher): Promise<ExchangeResult> {
-  const message = { url: new URL(url), method: 'POST' as const, headers: {}, body: Buffer.from('secret body') };
+  const message = { url: new URL(url), headers: {}, body: Buffer.from('secret body') };
   return exchange(using, message, { exchangeTimeoutMs: 3_000, maxBodyBytes: 16_384 });
 }
 

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Change } from '../../../../pipelines/changes/record.ts';
 import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
 import { claimDeliveries } from '../../../../pipelines/webhooks/claim.ts';
-import { deleteWebhookIn, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
+import { deleteWebhookIn, discardHeld, pauseWebhook, resumeWebhook } from '../../../../pipelines/webhooks/pauses.ts';
 import { resendDelivery } from '../../../../pipelines/webhooks/resend.ts';
-import { discardHeld } from '../../../../pipelines/webhooks/webhooks.ts';
 import { batchOf, change, makeWatchHarness, row, type WatchHarness } from '../../../support/watch/harness.ts';
 
 let harness: WatchHarness;

@@ -82,10 +82,7 @@ it('a webhook made by a caller whose plan has just changed is held like the othe
     createWebhook(
       harness.pool,
       account,
-      {
-        ...{ id, url: 'https://example.com/', eventos: null, listas: null, descripcion: null },
-        ...{ limite_por_segundo: null, en_vuelo: null, secret: sealSecret(keyRing, id, makeWebhookSecret()) },
-      },
+      { id, url: 'https://example.com/', secret: sealSecret(keyRing, id, makeWebhookSecret()) },
       50,
       'crecimiento',
     );

@@ -12,7 +12,7 @@ function served(register: RegisterName, number = 1): ServedRegister {
   const publishedAt = new Date(Date.UTC(2026, 10, number));
   const fechaDato = `2026-11-0${number}`;
   return {
-    edition: { number, fechaDato, publishedAt, materialisedAt: publishedAt, sha256: null },
+    edition: { register, number, fechaDato, publishedAt, materialisedAt: publishedAt, sha256: null },
     lastModified: publishedAt.toUTCString(),
     source: { registro: register, fecha_dato: fechaDato, publicado_en: '', cargado_en: null, sha256: null },
   };

@@ -32,7 +32,7 @@ interface Case {
 function served(name: RegisterName, fechaDato: string): ServedRegister {
   const publishedAt = new Date(`${fechaDato}T08:00:00Z`);
   return {
-    edition: { number: 1, fechaDato, publishedAt, materialisedAt: publishedAt, sha256: null },
+    edition: { register: name, number: 1, fechaDato, publishedAt, materialisedAt: publishedAt, sha256: null },
     lastModified: '',
     source: {
       registro: name,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { eventId, payloadOf } from '../../../../pipelines/watch/match.ts';
-import { dayInDeliveryId, deliveryId } from '../../../../pipelines/webhooks/delivery-id.ts';
+import { dayInDeliveryId, deliveryId } from '../../../../pipelines/webhooks/delivery-log.ts';
 
 it('ids never change: the same change, column and list are the same event', () => {
   const id = eventId('padron_reducido', 2, '20990000019', 'estado', 7);
