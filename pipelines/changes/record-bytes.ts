@@ -57,6 +57,19 @@ export class ChangeCursor extends AvroCursor {
     return this.bytes.toString('utf8', this.keyAt, this.keyEnd);
   }
 
+  /** Returns the key as a number without making a string, or -1 if the key is not eleven digits. */
+  rucNumber(): number {
+    const { bytes, keyAt, keyEnd } = this;
+    if (keyEnd - keyAt !== rucLength) return -1;
+    let ruc = 0;
+    for (let at = keyAt; at < keyEnd; at += 1) {
+      const digit = bytes[at]! - digitZero;
+      if (digit < 0 || digit > 9) return -1;
+      ruc = ruc * 10 + digit;
+    }
+    return ruc;
+  }
+
   /** Whether the key is a RUC that begins with 20. */
   isOfCompany(): boolean {
     const { bytes, keyAt } = this;

@@ -6,10 +6,8 @@ import { CompanyNames, nameColumns, wordColumns } from './company-names.ts';
 import type { RowBinaryWriter } from './row-binary.ts';
 import { historyColumns, stateColumns, TaxpayerRows } from './taxpayer-rows.ts';
 
-interface BatchRows {
-  taxpayers: TaxpayerRows;
-  companies: CompanyNames;
-}
+export const servingTables = { state: 'taxpayer', history: 'register_change', names: 'ranked_name' } as const;
+export const wordTable = 'company_word';
 
 /**
  * Makes the handler that keeps history, names and state up to date. It inserts history, then names, then state, and the
@@ -23,7 +21,8 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
     registers: [metrics],
   });
-  const free: BatchRows[] = [];
+  const free: { taxpayers: TaxpayerRows; companies: CompanyNames }[] = [];
+  const tables = { ...servingTables, words: wordTable };
   return async (batch) => {
     // Batches of several partitions run at once. Each batch borrows a set of buffers and gives it back, so there are
     // never more sets than batches that run at once.
@@ -32,32 +31,35 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
     try {
       taxpayers.fill(batch.register, batch.messages);
       companies.fill(batch.register, batch.messages);
-      // If the process dies before the first insert, nothing has happened, and the batch is read again.
-      await insert('history', 'register_change', taxpayers.history);
-      // If it dies here, history has rows without their state. Nobody reads these rows until the edition is
-      // materialised, and the repeated batch replaces them, because its rows have the same keys.
-      await insert('words', 'company_word', companies.words);
-      companies.wordsAreStored();
-      // If it dies here, there are words without a name. A search for them finds nothing.
-      await insert('names', 'ranked_name', companies.names);
-      // If it dies here, there are names without their state. A search does not show them.
-      await insert('state', 'taxpayer', taxpayers.state);
-      // If it dies here, before the commit, the same rows are inserted again with the same versions. Readers take only
-      // one row of each version.
+      await insertInOrder(taxpayers, companies, async (kind, some) => {
+        if (some.rows === 0) return;
+        const end = seconds.startTimer({ table: tables[kind] });
+        await insertRows(clickhouse, kind, tables[kind], some).finally(end);
+      });
     } finally {
       free.push(rows);
     }
   };
+}
 
-  async function insert(kind: RowKind, table: string, rows: RowBinaryWriter): Promise<void> {
-    if (rows.rows === 0) return;
-    const end = seconds.startTimer({ table });
-    try {
-      await insertRows(clickhouse, kind, table, rows);
-    } finally {
-      end();
-    }
-  }
+/** Inserts the rows of a batch in the only order that readers and repeats can bear. */
+export async function insertInOrder(
+  { history, state }: TaxpayerRows,
+  companies: CompanyNames,
+  insert: (kind: RowKind, rows: RowBinaryWriter) => Promise<void>,
+): Promise<void> {
+  // If the process dies before the first insert, nothing has happened, and the batch is read again.
+  await insert('history', history);
+  // If it dies here, history has rows without their state. Nobody reads these rows until the edition is materialised,
+  // and the repeated batch replaces them, because its rows have the same keys.
+  await insert('words', companies.words);
+  companies.wordsAreStored();
+  // If it dies here, there are words without a name. A search for them finds nothing.
+  await insert('names', companies.names);
+  // If it dies here, there are names without their state. A search does not show them.
+  await insert('state', state);
+  // If it dies here, before the commit, the same rows are inserted again with the same versions. Readers take only one
+  // row of each version.
 }
 
 /** ClickHouse did not accept an insert. It may have stored the rows or not, and a repeat does no harm. */

@@ -1,5 +1,5 @@
 import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
-import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
+import { stateKeyOf } from '../../schemas/ruc.ts';
 import { UndecodableRecord } from '../changes/errors.ts';
 import { headerBytes } from '../changes/record.ts';
 import { baseline, ChangeCursor, differs, disappears } from '../changes/record-bytes.ts';
@@ -118,19 +118,10 @@ export class TaxpayerRows {
   }
 }
 
-/** Returns a row's key as a number, like `stateKeyOf`, but reads eleven digits without making a string. */
 function stateKeyAt(cursor: ChangeCursor, kind: Register['key']): number {
-  const { bytes, keyAt, keyEnd } = cursor;
-  const length = keyEnd - keyAt;
-  let key = 0;
-  let digits = 0;
-  for (; digits < rucLength && digits < length; digits += 1) {
-    const value = bytes[keyAt + digits]! - 0x30;
-    if (value < 0 || value > 9) break;
-    key = key * 10 + value;
-  }
-  if (digits === rucLength && length === rucLength) return key;
+  const ruc = cursor.rucNumber();
+  if (ruc >= 0) return ruc;
   if (kind === 'ruc') throw new UndecodableRecord('a RUC that is not eleven digits');
-  if (length === 0) throw new UndecodableRecord('an empty key');
+  if (cursor.keyAt === cursor.keyEnd) throw new UndecodableRecord('an empty key');
   return stateKeyOf(cursor.key());
 }

@@ -1,5 +1,6 @@
 import { rowFields } from '../../schemas/avro/columns.ts';
-import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
+import { type Register, type RegisterName, registers } from '../../schemas/registers.ts';
+import { stateKeyOf } from '../../schemas/ruc.ts';
 import { AvroCursor } from '../changes/avro.ts';
 import { type ChangeBlock, type ChangeFile, openChangeFile } from '../changes/change-file.ts';
 import { CompareError, UndecodableRecord } from '../changes/errors.ts';
@@ -22,24 +23,24 @@ export class ChangeRecords extends BlockCursor {
   readonly #file: ChangeFile;
   readonly #blocks: AsyncGenerator<ChangeBlock>;
   readonly #cells = new AvroCursor();
-  readonly #text: boolean;
+  readonly #key: Register['key'];
 
-  private constructor(file: ChangeFile, schema: unknown, text: boolean) {
+  private constructor(file: ChangeFile, schema: unknown, register: RegisterName) {
     super(layoutOf(schema));
     this.#file = file;
     this.#blocks = file.blocks();
-    this.#text = text;
+    this.#key = registers[register].key;
     this.columns = rowFields(schema).map(({ name }) => name);
     this.#edition = file.header.edition;
     this.edition = this.#edition;
   }
 
-  /** @param text whether the keys are sorted as text, not as numbers @throws ReplayError `change_file_damaged` */
-  static async open({ path, edition }: EditionFile, text: boolean): Promise<ChangeRecords> {
+  /** @throws ReplayError `change_file_damaged` */
+  static async open({ path, edition }: EditionFile, register: RegisterName): Promise<ChangeRecords> {
     const file = await damagedAs(edition, () => openChangeFile(path));
     try {
       if (file.header.edition !== edition) throw damaged(edition, 'names another edition');
-      return new ChangeRecords(file, file.schema, text);
+      return new ChangeRecords(file, file.schema, register);
     } catch (error) {
       await file.close();
       throw error;
@@ -83,8 +84,8 @@ export class ChangeRecords extends BlockCursor {
 
   #readKey(): void {
     const previous = this.order;
-    const ruc = this.keyEnd - this.keyAt === rucLength ? digitsAt(this.bytes, this.keyAt) : -1;
-    if (this.#text) {
+    const ruc = this.rucNumber();
+    if (this.#key === 'supplier') {
       this.order = this.bytes.toString('latin1', this.keyAt, this.keyEnd);
       this.stateKey = ruc >= 0 ? ruc : stateKeyOf(this.key());
     } else {
@@ -95,17 +96,6 @@ export class ChangeRecords extends BlockCursor {
     // A key that occurs twice is refused too, because a fold could take either of its two rows.
     if (previous !== -1 && !(previous < this.order)) throw damaged(this.#edition, 'is not in the order of its keys');
   }
-}
-
-/** Reads the eleven digits at a position as a number. Returns -1 when a byte there is not a digit. */
-function digitsAt(bytes: Uint8Array, at: number): number {
-  let number = 0;
-  for (let digit = 0; digit < rucLength; digit += 1) {
-    const value = bytes[at + digit]! - 0x30;
-    if (value < 0 || value > 9) return -1;
-    number = number * 10 + value;
-  }
-  return number;
 }
 
 function damaged(edition: number, what: string): ReplayError {

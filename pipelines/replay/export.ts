@@ -26,8 +26,6 @@ export interface ExportedChange {
   corrects: number | null;
 }
 
-type Recorded = Omit<ExportedChange, 'fecha_dato'>;
-
 /**
  * Yields the changes of these editions, one file after another. Each file holds its own schema, so a change has the
  * columns of the release that wrote it.
@@ -37,7 +35,7 @@ export async function* exportedChanges(editions: readonly SelectedEdition[]): As
   for (const { path, fechaDato } of editions) {
     const file = await openChangeFile(path);
     try {
-      for await (const records of file.decodedBlocks<Recorded>()) {
+      for await (const records of file.decodedBlocks<Omit<ExportedChange, 'fecha_dato'>>()) {
         yield records.map((record) => {
           const { edition, op, ruc, before, after, detected_at, corrects } = record;
           return { edition, op, ruc, before, after, fecha_dato: fechaDato, detected_at, corrects };
@@ -59,17 +57,15 @@ export async function writeNdjson(
   let rows = 0;
   async function* lines(): AsyncGenerator<string> {
     for await (const changes of batches) {
-      yield changes.map((change) => `${JSON.stringify(lineOf(change))}\n`).join('');
+      yield changes
+        .map((change) => `${JSON.stringify({ ...change, detected_at: new Date(change.detected_at) })}\n`)
+        .join('');
       rows += changes.length;
       report(rows);
     }
   }
   await pipeline(Readable.from(lines(), { objectMode: false }), out, { signal, end: false });
   return rows;
-}
-
-function lineOf(change: ExportedChange): unknown {
-  return { ...change, detected_at: new Date(change.detected_at).toISOString() };
 }
 
 /** Number of rows that are collected in memory and then written as one row group of the Parquet file. */

@@ -1,8 +1,8 @@
-import { type RegisterName, registers } from '../../schemas/registers.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
 import { UndecodableRecord } from '../changes/errors.ts';
 import { headerBytes } from '../changes/record.ts';
 import { CompanyNames } from '../consumers/company-names.ts';
-import { insertRows } from '../consumers/materialize.ts';
+import { insertInOrder, insertRows, wordTable } from '../consumers/materialize.ts';
 import { TaxpayerRows } from '../consumers/taxpayer-rows.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import { ChangeRecords } from './change-records.ts';
@@ -10,6 +10,14 @@ import { type EditionFile, ReplayError } from './types.ts';
 
 /** Number of records between two progress reports. The signal is checked at the same times. */
 const recordsPerReport = 1 << 14;
+/** Enough for eleven years of daily files. A fold holds one block of each file in memory, a quarter of a megabyte. */
+const mostFiles = 4_000;
+
+interface FoldOptions {
+  maxFiles?: number;
+  report?: (records: number) => void;
+  signal?: AbortSignal;
+}
 
 /**
  * Calls `take` with the newest record of every key in these change files, in key order. Together these records are the
@@ -22,16 +30,16 @@ export async function fold(
   register: RegisterName,
   files: readonly EditionFile[],
   take: (record: ChangeRecords) => Promise<void> | undefined,
-  options: { maxFiles: number; report?: (records: number) => void; signal?: AbortSignal },
+  { maxFiles = mostFiles, report, signal }: FoldOptions = {},
 ): Promise<void> {
-  if (files.length > options.maxFiles) {
-    const what = `${files.length} change files since the last edition that wrote every row; at most ${options.maxFiles}`;
+  if (files.length > maxFiles) {
+    const what = `${files.length} change files since the last edition that wrote every row; at most ${maxFiles}`;
     throw new ReplayError('too_many_files', what);
   }
   const heap = new RecordHeap();
   let records = 0;
   try {
-    for (const file of files) await heap.add(await ChangeRecords.open(file, registers[register].key === 'supplier'));
+    for (const file of files) await heap.add(await ChangeRecords.open(file, register));
     for (let top = heap.top(); top !== undefined; top = heap.top()) {
       const pending = take(top);
       if (pending !== undefined) await pending;
@@ -43,11 +51,11 @@ export async function fold(
         records += 1;
       } while (heap.top()?.order === order);
       if (records % recordsPerReport === 0) {
-        options.signal?.throwIfAborted();
-        options.report?.(records);
+        signal?.throwIfAborted();
+        report?.(records);
       }
     }
-    options.report?.(records);
+    report?.(records);
   } finally {
     await heap.close();
   }
@@ -128,8 +136,6 @@ async function toNextBlock(file: ChangeRecords): Promise<boolean> {
 /** An insert ends with the block of the change file at which one of these two limits is reached. */
 const maxInsertRows = 50_000;
 const maxInsertBytes = 32 * 1024 * 1024;
-/** Words are added to this table and never removed, so a rebuild needs no second table of words. */
-export const wordTable = 'company_word';
 
 interface Message {
   offset: string;
@@ -138,9 +144,10 @@ interface Message {
 }
 
 /**
- * Inserts an edition's change file into the tables of history, names and state. History comes first, as when the
- * consumers insert the same records from Kafka. A repeat changes nothing, because each row replaces its equal. A file
- * that an older release wrote gives the same rows as it gave then, also when its columns differ from today's.
+ * Inserts an edition's change file into the tables of history, names and state, as the consumers insert records from
+ * Kafka. A repeat changes nothing, because each row replaces its equal. A file that an older release wrote gives the
+ * same rows as it gave then, also when its columns differ from today's. Words are never removed from their table, so a
+ * rebuild needs no second table of words.
  * @param withNames false for editions before the last full one: another parser read their names, and nothing would ever
  * mark those names as deleted
  * @throws ReplayError `change_file_damaged`; InsertFailed
@@ -154,19 +161,16 @@ export async function loadEdition(
   report: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const records = await ChangeRecords.open(file, registers[register].key === 'supplier');
+  const records = await ChangeRecords.open(file, register);
   const rows = new TaxpayerRows();
   const companies = new CompanyNames();
+  const into = { ...tables, words: wordTable };
   try {
     for await (const messages of batchesOf(records)) {
       signal.throwIfAborted();
       fill(rows, register, records, messages);
       if (withNames) companies.fill(register, messages);
-      await insertRows(clickhouse, 'history', tables.history, rows.history);
-      await insertRows(clickhouse, 'words', wordTable, companies.words);
-      companies.wordsAreStored();
-      await insertRows(clickhouse, 'names', tables.names, companies.names);
-      await insertRows(clickhouse, 'state', tables.state, rows.state);
+      await insertInOrder(rows, companies, (kind, some) => insertRows(clickhouse, kind, into[kind], some));
       report(messages.length);
     }
   } finally {

@@ -1,17 +1,10 @@
-import { registers } from '../../schemas/registers.ts';
 import { baseline } from '../changes/record-bytes.ts';
 import { opNumbers } from '../consumers/taxpayer-rows.ts';
 import { ChangeRecords } from './change-records.ts';
 import { FingerprintSum, isSame, RowHash } from './row-hash.ts';
-import { type Differences, type RangeRows, RowRanges, SortedRows } from './row-ranges.ts';
+import { type Differences, makeRanges, type RangeRows } from './row-ranges.ts';
 import { everyKey, type StoredRows } from './stored.ts';
-import { type EditionFile, type Meter, maxSupplierRows, type VerifyInput, type VerifyLimits } from './types.ts';
-
-interface HistoryDependencies {
-  differences: Differences;
-  meter: Meter;
-  limits: VerifyLimits;
-}
+import type { EditionFile, Meter, VerifyInput } from './types.ts';
 
 /**
  * Compares the changes in ClickHouse with the records of the change files, edition by edition. Baseline records are not
@@ -21,22 +14,18 @@ interface HistoryDependencies {
 export async function checkHistory(
   input: VerifyInput,
   stored: StoredRows,
-  dependencies: HistoryDependencies,
+  { differences, meter, maxRangeRows }: { differences: Differences; meter: Meter; maxRangeRows: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { differences, meter } = dependencies;
-  const text = registers[input.register].key === 'supplier';
-  meter.begin(
-    'history',
-    input.changeFiles.reduce((sum, { changes }) => sum + changes, 0),
-  );
+  const { register } = input;
+  meter.begin('history', input.changeFiles);
   const found = await stored.historyFingerprints();
   let read = 0;
   for (const file of input.changeFiles) {
     const sum = new FingerprintSum();
     // The file of a first edition holds millions of baselines and nothing else, so it need not be read.
     if (file.changes > file.baseline) {
-      await eachChange(file, text, signal, (_record, hash) => void sum.add(hash.xx, hash.crc));
+      await eachChange(file, register, signal, (_record, hash) => void sum.add(hash.xx, hash.crc));
     }
     read += file.changes;
     meter.at(read);
@@ -45,7 +34,11 @@ export async function checkHistory(
     found.delete(file.edition);
     const expected = sum.sum();
     if (there === undefined ? expected.rows === 0 : isSame(expected, there) && there.contradictory === 0) continue;
-    await listEdition(file, text, stored, dependencies, signal);
+    const ranges = makeRanges(register, maxRangeRows, async (rows: RangeRows) => {
+      differences.compare(rows, await stored.historyRowsOf(file.edition, rows.range), file.edition);
+    });
+    await eachChange(file, register, signal, (record, hash) => ranges.add(record.stateKey, hash.xx, hash.crc));
+    await ranges.end();
   }
   // The editions that are left in `found` have no change file, so their rows are extra. Editions after `input.edition`
   // are still being written and do not count.
@@ -55,33 +48,13 @@ export async function checkHistory(
   }
 }
 
-async function listEdition(
-  file: EditionFile,
-  text: boolean,
-  stored: StoredRows,
-  { differences, limits }: HistoryDependencies,
-  signal: AbortSignal,
-): Promise<void> {
-  const ranges = new RowRanges(limits.maxRangeRows, async (expected: RangeRows) => {
-    differences.compare(expected, await stored.historyRowsOf(file.edition, expected.range), file.edition);
-  });
-  const sorted = text ? new SortedRows(maxSupplierRows) : null;
-  await eachChange(file, text, signal, (record, hash) => {
-    if (sorted === null) return ranges.add(record.stateKey, hash.xx, hash.crc);
-    sorted.add(record.stateKey, hash.xx, hash.crc);
-    return undefined;
-  });
-  await sorted?.addTo(ranges);
-  await ranges.end();
-}
-
 async function eachChange(
   file: EditionFile,
-  text: boolean,
+  register: VerifyInput['register'],
   signal: AbortSignal,
   take: (record: ChangeRecords, hash: RowHash) => Promise<void> | undefined,
 ): Promise<void> {
-  const records = await ChangeRecords.open(file, text);
+  const records = await ChangeRecords.open(file, register);
   const hash = new RowHash();
   try {
     while (await records.nextBlock()) {

@@ -1,8 +1,6 @@
 import { createInterface } from 'node:readline';
-import { z } from 'zod';
-import { registerNames } from '../../schemas/registers.ts';
 import type { VerifyMessage } from './child.ts';
-import { ReplayError } from './types.ts';
+import { ReplayError, verifyInputSchema } from './types.ts';
 import { verify } from './verify.ts';
 
 /**
@@ -10,37 +8,14 @@ import { verify } from './verify.ts';
  * writes progress and one answer as JSON lines to standard output. The parent keeps standard input open until it has
  * the answer. When standard input closes earlier, the parent has died, and this process ends.
  */
-const count = z.number().int().nonnegative();
-const jobSchema = z.object({
-  register: z.enum(registerNames),
-  edition: count,
-  clickhouseUrl: z.string(),
-  tables: z.object({ state: z.string(), history: z.string(), names: z.string() }),
-  changeFiles: z.array(
-    z.object({ edition: count, path: z.string(), sha256: z.string(), changes: count, baseline: count }),
-  ),
-  lastFull: count,
-  publication: z.object({ path: z.string(), overlayPath: z.string().nullable(), workDir: z.string() }).nullable(),
-  publicationNote: z.string().nullable(),
-  limits: z
-    .object({ maxRangeRows: count, maxListed: count, maxFiles: count, maxOverlayRows: count })
-    .partial()
-    .optional(),
-});
-
 const say = (message: VerifyMessage) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const aborted = new AbortController();
 const lines = createInterface({ input: process.stdin });
 
 lines.once('line', async (line) => {
   try {
-    const { limits, ...job } = jobSchema.parse(JSON.parse(line));
-    const given = Object.fromEntries(Object.entries(limits ?? {}).filter(([, value]) => value !== undefined));
-    const report = await verify(
-      { ...job, limits: given },
-      (progress) => say({ kind: 'progress', progress }),
-      aborted.signal,
-    );
+    const input = verifyInputSchema.parse(JSON.parse(line));
+    const report = await verify(input, (progress) => say({ kind: 'progress', progress }), aborted.signal);
     say({ kind: 'result', report });
   } catch (error) {
     say({ kind: 'error', ...answerFor(error) });

@@ -1,5 +1,5 @@
-import { type RegisterName, registers } from '../../schemas/registers.ts';
-import { rucLength, stateKeyOf } from '../../schemas/ruc.ts';
+import type { RegisterName } from '../../schemas/registers.ts';
+import { stateKeyOf } from '../../schemas/ruc.ts';
 import { openChangeFile } from '../changes/change-file.ts';
 import type { ChangeRecords } from './change-records.ts';
 import type { RowHash } from './row-hash.ts';
@@ -12,6 +12,7 @@ interface OverlayEntry {
 
 /** Stands in place of a row's hash for a key that the publication has and the state must not have. */
 const absent = 'absent';
+const maxRows = 1_000_000;
 
 /**
  * The rows in which a state differs from its publication on purpose. For each key it holds a hash of the row that the
@@ -24,7 +25,7 @@ export class ExpectedOverlay {
   readonly #wrong: number[] = [];
 
   /** @throws ReplayError `overlay_too_large`, `change_file_damaged`; CompareError when the file itself is damaged */
-  static async read(path: string | null, register: RegisterName, hash: RowHash, maxRows: number) {
+  static async read(path: string | null, register: RegisterName, hash: RowHash) {
     const overlay = new ExpectedOverlay();
     if (path === null) return overlay;
     const file = await openChangeFile(path);
@@ -33,19 +34,15 @@ export class ExpectedOverlay {
         throw new ReplayError('change_file_damaged', 'an overlay of another register');
       for await (const entries of file.decodedBlocks<OverlayEntry>()) {
         for (const { ruc, row } of entries) {
-          overlay.#rows.set(keyOf(register, ruc), row === null ? absent : hash.ofText(textOf(row)));
+          overlay.#rows.set(stateKeyOf(ruc), row === null ? absent : hash.ofText(textOf(row)));
         }
-        if (overlay.size > maxRows)
+        if (overlay.#rows.size > maxRows)
           throw new ReplayError('overlay_too_large', `an overlay of more than ${maxRows} rows`);
       }
     } finally {
       await file.close();
     }
     return overlay;
-  }
-
-  get size(): number {
-    return this.#rows.size;
   }
 
   /** Compares a row of the state with the overlay, if the overlay has its key. */
@@ -67,10 +64,6 @@ export class ExpectedOverlay {
     const row = record.beforeAt < 0 ? absent : hash.ofCells(record, record.beforeAt);
     return this.#rows.get(record.stateKey) === row;
   }
-}
-
-function keyOf(register: RegisterName, id: string): number {
-  return registers[register].key === 'ruc' && id.length === rucLength ? Number(id) : stateKeyOf(id);
 }
 
 /** Returns a row as the JSON text that the state stores. */

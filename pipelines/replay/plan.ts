@@ -1,9 +1,10 @@
 import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { type Archive, ArchiveError } from '../archive/archive.ts';
+import { servingTables } from '../consumers/materialize.ts';
 import { findEdition, publicationUnder } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
 import type { Pool } from '../runtime/postgres.ts';
-import { type EditionFile, type PublicationInput, ReplayError, type VerifyInput } from './types.ts';
+import { type EditionFile, ReplayError, type VerifyInput } from './types.ts';
 
 export interface PlanDependencies {
   pool: Pool;
@@ -13,12 +14,11 @@ export interface PlanDependencies {
   workDir: string;
 }
 
-type VerifyPlan =
+export type VerifyPlan =
   | { kind: 'ready'; input: VerifyInput }
+  /** An edition is being written, so ClickHouse is between two states. Verify again later. */
   | { kind: 'on_its_way'; edition: number }
   | { kind: 'no_edition' };
-
-export const servingTables = { state: 'taxpayer', history: 'register_change', names: 'ranked_name' } as const;
 
 /**
  * Collects everything that a verification of the head reads. Files of the archive become local files.
@@ -38,7 +38,6 @@ export async function inputAt(
   edition: number,
 ): Promise<VerifyInput> {
   const changeFiles = await changeFilesOf(dependencies, register, edition);
-  const { publication, note } = await publicationOf(dependencies, register, edition);
   return {
     register,
     edition,
@@ -46,8 +45,7 @@ export async function inputAt(
     tables: servingTables,
     changeFiles,
     lastFull: lastFullOf(changeFiles),
-    publication,
-    publicationNote: note,
+    ...(await publicationOf(dependencies, register, edition)),
   };
 }
 
@@ -59,16 +57,16 @@ async function publicationOf(
   dependencies: PlanDependencies,
   register: RegisterName,
   head: number,
-): Promise<{ publication: PublicationInput | null; note: string | null }> {
+): Promise<Pick<VerifyInput, 'publication' | 'publicationNote'>> {
   const { pool, archive, workDir } = dependencies;
   const edition = (await findEdition(pool, register, head))!;
   const under = await publicationUnder(pool, register, head);
-  if (under === null) return { publication: null, note: 'no edition has a publication' };
+  if (under === null) return { publication: null, publicationNote: 'no edition has a publication' };
   const { parserVersion, columns } = registers[register];
   if (edition.parser_version !== parserVersion || edition.columns.join() !== columns.map(({ name }) => name).join()) {
     return {
       publication: null,
-      note: 'the head was read by another parser: the next publication writes every row again',
+      publicationNote: 'the head was read by another parser: the next publication writes every row again',
     };
   }
   try {
@@ -76,10 +74,10 @@ async function publicationOf(
     const { overlay_sha256: overlay } = edition;
     const overlayPath =
       overlay === null ? null : await archive.localFile({ register, kind: 'overlays', sha256: overlay });
-    return { publication: { path, overlayPath, workDir }, note: null };
+    return { publication: { path, overlayPath, workDir }, publicationNote: null };
   } catch (error) {
     if (!(error instanceof ArchiveError) || error.code !== 'not_found') throw error;
-    return { publication: null, note: 'the publication is no longer in the archive' };
+    return { publication: null, publicationNote: 'the publication is no longer in the archive' };
   }
 }
 

@@ -1,6 +1,5 @@
 import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { registers } from '../../schemas/registers.ts';
 import { CompareError } from '../changes/errors.ts';
 import { runInChild } from '../diff/child.ts';
 import type { CompareInput } from '../diff/types.ts';
@@ -41,7 +40,7 @@ export async function checkPublication(
     const { changeFile, lines } = await compareOrRebuild(input, compareInput, meter, signal);
     differences.report.rows = lines;
     const file = { edition: compareInput.edition, changes: 0, baseline: 0, ...changeFile };
-    const records = await ChangeRecords.open(file, registers[input.register].key === 'supplier');
+    const records = await ChangeRecords.open(file, input.register);
     const hash = new RowHash();
     try {
       while (await records.nextBlock()) {
@@ -62,7 +61,7 @@ export async function checkPublication(
 }
 
 async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, meter: Meter, signal: AbortSignal) {
-  meter.begin('publication', 0);
+  meter.begin('publication', []);
   const report = (progress: { lines: number }) => meter.at(progress.lines);
   try {
     return await runInChild('compare', compareInput, report, signal);

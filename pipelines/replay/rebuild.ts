@@ -1,17 +1,16 @@
 import { type RegisterName, registerNames, registers } from '../../schemas/registers.ts';
+import { servingTables } from '../consumers/materialize.ts';
 import { findEdition } from '../editions/editions.ts';
 import { readHead } from '../editions/heads.ts';
 import type { ClickHouseClient } from '../runtime/clickhouse.ts';
 import type { Pool } from '../runtime/postgres.ts';
 import { verifyInChild } from './child.ts';
 import { loadEdition } from './fold.ts';
-import { inputAt, type PlanDependencies, servingTables } from './plan.ts';
+import { inputAt, type PlanDependencies } from './plan.ts';
 import { type FoldedEditions, Shadow, shadowTables } from './shadow.ts';
-import { ReplayError, type VerifyInput } from './types.ts';
+import { changesIn, ReplayError, type VerifyInput } from './types.ts';
 
-interface RebuildDependencies extends PlanDependencies {
-  clickhouse: ClickHouseClient;
-}
+type RebuildDependencies = PlanDependencies & { clickhouse: ClickHouseClient };
 
 interface RebuildProgress {
   phase: 'recover' | 'copy' | 'load' | 'verify' | 'exchange';
@@ -80,7 +79,7 @@ async function fillShadow(
     await shadow.copyOthers(inputs.map(({ register }) => registers[register].code));
   }
   for (const { register, changeFiles, lastFull } of inputs) {
-    const totalRows = changeFiles.reduce((sum, { changes }) => sum + changes, 0);
+    const totalRows = changesIn(changeFiles);
     let rows = 0;
     for (const file of changeFiles) {
       const reportMore = (more: number) => {

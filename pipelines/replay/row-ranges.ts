@@ -1,3 +1,4 @@
+import { type RegisterName, registers } from '../../schemas/registers.ts';
 import { maskRuc, rucLength } from '../../schemas/ruc.ts';
 import { type Fingerprint, FingerprintSum } from './row-hash.ts';
 import { everyKey, type KeyRange, type StoredRow } from './stored.ts';
@@ -78,40 +79,44 @@ function makeBuffers(rows: number) {
   return { keys: new Float64Array(rows), xx: new Uint32Array(rows), crc: new Uint32Array(rows) };
 }
 
-/** Collects rows that come in order of the suppliers' ids, and adds them to ranges in order of key. */
-export class SortedRows {
-  readonly #rows: { key: number; xx: number; crc: number }[] = [];
-  readonly #maxRows: number;
+const maxSupplierRows = 2_000_000;
 
-  constructor(maxRows: number) {
-    this.#maxRows = maxRows;
-  }
+/** Sorts its rows in memory before it compares them. A change file of suppliers is not in order of the numeric keys. */
+class SortedRanges extends RowRanges {
+  readonly #unsorted: { key: number; xx: number; crc: number }[] = [];
 
-  add(key: number, xx: number, crc: number): undefined {
-    if (this.#rows.length >= this.#maxRows) {
-      throw new ReplayError('too_many_rows', `a register of suppliers with more than ${this.#maxRows} rows`);
+  override add(key: number, xx: number, crc: number): undefined {
+    if (this.#unsorted.length >= maxSupplierRows) {
+      throw new ReplayError('too_many_rows', `a register of suppliers with more than ${maxSupplierRows} rows`);
     }
-    this.#rows.push({ key, xx, crc });
+    this.#unsorted.push({ key, xx, crc });
   }
 
-  async addTo(ranges: RowRanges): Promise<void> {
-    this.#rows.sort((one, other) => one.key - other.key);
-    for (const { key, xx, crc } of this.#rows) await ranges.add(key, xx, crc);
+  override async end(): Promise<void> {
+    this.#unsorted.sort((one, other) => one.key - other.key);
+    for (const { key, xx, crc } of this.#unsorted) await super.add(key, xx, crc);
+    await super.end();
   }
 }
+
+/** Makes the ranges for rows that are added in the order of the register's change files. */
+export function makeRanges(register: RegisterName, ...options: ConstructorParameters<typeof RowRanges>): RowRanges {
+  return registers[register].key === 'supplier' ? new SortedRanges(...options) : new RowRanges(...options);
+}
+
+/** Largest number of differences that are listed. All differences are counted. */
+const maxListed = 100;
 
 /** Counts the differences of one check and lists the first ones for an operator. It masks natural persons. */
 export class Differences {
   readonly report: CheckReport = { rows: 0, missing: 0, extra: 0, differs: 0 };
   readonly #where: ListedDifference['where'];
   readonly #listed: ListedDifference[];
-  readonly #maxListed: number;
 
   /** @param listed a list that all checks of a verification share */
-  constructor(where: ListedDifference['where'], listed: ListedDifference[], maxListed: number) {
+  constructor(where: ListedDifference['where'], listed: ListedDifference[]) {
     this.#where = where;
     this.#listed = listed;
-    this.#maxListed = maxListed;
   }
 
   get total(): number {
@@ -120,7 +125,7 @@ export class Differences {
 
   add(kind: DifferenceKind, key: number, edition: number | null): void {
     this.report[kind] += 1;
-    if (this.#listed.length >= this.#maxListed) return;
+    if (this.#listed.length >= maxListed) return;
     this.#listed.push({ where: this.#where, kind, id: shownId(key), edition });
   }
 

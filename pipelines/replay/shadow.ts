@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { registers } from '../../schemas/registers.ts';
 import { nameColumns } from '../consumers/company-names.ts';
+import { servingTables } from '../consumers/materialize.ts';
 import { historyColumns, stateColumns } from '../consumers/taxpayer-rows.ts';
 import { type ClickHouseClient, insertSettings } from '../runtime/clickhouse.ts';
-import { servingTables } from './plan.ts';
 import { queryRows } from './stored.ts';
 
 /** The tables that a rebuild fills. After the exchange, the former serving tables have these names. */

@@ -49,16 +49,19 @@ const historyText = `concat(ifNull(before, '-'), ifNull(after, '-'), reinterpret
 /**
  * Selects the newest version of each key. Until ClickHouse has merged its rows, it may store a version several times.
  * All rows of that version must be equal; otherwise the key is contradictory.
+ * @param key SQL for the columns of the key @param text SQL for the bytes to hash
  */
-const newestRows = `
-  SELECT ruc, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
+export const newestOf = (key: string, text: string, condition: string) => `
+  SELECT ${key}, version, min(xx_of) AS xx, min(crc_of) AS crc, max(is_deleted) AS deleted,
     max(xx_of) <> min(xx_of) OR max(crc_of) <> min(crc_of) OR max(is_deleted) <> min(is_deleted) AS contradictory
   FROM (
-    SELECT ruc, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
-    FROM (SELECT ruc, version, is_deleted, ${stateText} AS text FROM {table:Identifier}
-      WHERE register = {register:UInt8} AND ruc >= {from:UInt64} AND ruc <= {to:UInt64})
+    SELECT ${key}, version, is_deleted, xxHash32(text) AS xx_of, CRC32(text) AS crc_of
+    FROM (SELECT ${key}, version, is_deleted, ${text} AS text FROM {table:Identifier}
+      WHERE ${condition} AND ruc >= {from:UInt64} AND ruc <= {to:UInt64})
   )
-  GROUP BY ruc, version ORDER BY ruc, version DESC LIMIT 1 BY ruc`;
+  GROUP BY ${key}, version ORDER BY ${key}, version DESC LIMIT 1 BY ${key}`;
+
+const newestRows = newestOf('ruc', stateText, 'register = {register:UInt8}');
 
 /** Selects all changes. It follows the table's own order, so ClickHouse holds only the current key in memory. */
 const historyRows = `
@@ -119,7 +122,7 @@ export class StoredRows {
   async #query<Row>(
     query: string,
     parameters: Record<string, string | number>,
-    settings: typeof verifySettings | typeof inTableOrder = verifySettings,
+    settings: ClickHouseSettings = verifySettings,
   ): Promise<Row[]> {
     return await queryRows(this.#clickhouse, query, { register: this.#register, ...parameters }, settings);
   }

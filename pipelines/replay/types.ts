@@ -1,53 +1,52 @@
-import type { RegisterName } from '../../schemas/registers.ts';
+import { z } from 'zod';
+import { type RegisterName, registerNames } from '../../schemas/registers.ts';
+
+const count = z.number().int().nonnegative();
 
 /** An edition's change file on the local disk. */
-export interface EditionFile {
-  edition: number;
-  path: string;
-  sha256: string;
+const editionFileSchema = z.object({
+  edition: count,
+  path: z.string(),
+  sha256: z.string(),
   /** Number of records in the file according to the catalogue. */
-  changes: number;
+  changes: count,
   /** Number of baselines among the records. Above 0, every row was written: a first edition or a re-baseline. */
-  baseline: number;
+  baseline: count,
+});
+export type EditionFile = z.infer<typeof editionFileSchema>;
+
+export function changesIn(files: readonly EditionFile[]): number {
+  return files.reduce((sum, { changes }) => sum + changes, 0);
 }
 
 /** The publication that the head is based on, and what is needed to compare it with the state. */
-export interface PublicationInput {
+const publicationInputSchema = z.object({
   /** Local file of the last publication that became an edition. */
-  path: string;
+  path: z.string(),
   /** Local file of the head's overlay: rows in which the state differs from the publication on purpose. */
-  overlayPath: string | null;
+  overlayPath: z.string().nullable(),
   /** The folder WORK_DIR. The comparison only reads its finished files, through links in a scratch folder inside it. */
-  workDir: string;
-}
+  workDir: z.string(),
+});
+export type PublicationInput = z.infer<typeof publicationInputSchema>;
 
 /** Everything that a verification reads. It is plain data because it is sent to a child process. */
-export interface VerifyInput {
-  register: RegisterName;
+export const verifyInputSchema = z.object({
+  register: z.enum(registerNames),
   /** The head's number. */
-  edition: number;
-  clickhouseUrl: string;
+  edition: count,
+  clickhouseUrl: z.string(),
   /** The tables to verify: the serving tables, or the shadow tables that a rebuild has just filled. */
-  tables: { state: string; history: string; names: string };
+  tables: z.object({ state: z.string(), history: z.string(), names: z.string() }),
   /** Every edition's change file, edition 1 first. */
-  changeFiles: readonly EditionFile[];
+  changeFiles: z.array(editionFileSchema),
   /** The last edition that wrote every row. Folding begins with it. */
-  lastFull: number;
+  lastFull: count,
   /** Null when the publication is not compared; `publicationNote` says why. */
-  publication: PublicationInput | null;
-  publicationNote: string | null;
-  limits?: Partial<VerifyLimits>;
-}
-
-export interface VerifyLimits {
-  /** Largest number of rows in one range. Their hashes are held in memory while ClickHouse reads the range. */
-  maxRangeRows: number;
-  /** Largest number of differences that are listed. All differences are counted. */
-  maxListed: number;
-  /** Largest number of change files that a fold may open at once. */
-  maxFiles: number;
-  maxOverlayRows: number;
-}
+  publication: publicationInputSchema.nullable(),
+  publicationNote: z.string().nullable(),
+});
+export type VerifyInput = z.infer<typeof verifyInputSchema>;
 
 export interface VerifyProgress {
   phase: 'files' | 'state' | 'history' | 'publication';
@@ -106,7 +105,6 @@ export type ReplayErrorCode =
   | 'too_many_rows'
   | 'overlay_too_large'
   | 'edition_on_its_way'
-  | 'no_edition'
   | 'edition_unknown'
   | 'edition_not_notified'
   | 'already_running'
@@ -119,23 +117,12 @@ export class ReplayError extends Error {
   readonly code: ReplayErrorCode;
   readonly retryable: boolean;
 
-  constructor(code: ReplayErrorCode, message: string, options: { retryable?: boolean; cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: ReplayErrorCode, message: string, { retryable = false } = {}) {
+    super(message);
     this.code = code;
-    this.retryable = options.retryable ?? false;
+    this.retryable = retryable;
   }
 }
-
-export const verifyLimits: VerifyLimits = {
-  maxRangeRows: 200_000,
-  maxListed: 100,
-  // Enough for eleven years of daily files. A fold holds one block of each file in memory, a quarter of a megabyte.
-  maxFiles: 4_000,
-  maxOverlayRows: 1_000_000,
-};
-
-/** Limit of a supplier register's rows, which are sorted in memory: its files are not in order of the numeric keys. */
-export const maxSupplierRows = 2_000_000;
 
 const reportEveryMs = 1_000;
 
@@ -151,9 +138,10 @@ export class Meter {
     this.#report = report;
   }
 
-  begin(phase: VerifyProgress['phase'], totalRows: number): void {
+  /** Begins a phase that reads these change files; no files when the number of rows is not known before. */
+  begin(phase: VerifyProgress['phase'], files: readonly EditionFile[]): void {
     this.#phase = phase;
-    this.#totalRows = totalRows;
+    this.#totalRows = changesIn(files);
     this.#startedAt = performance.now();
     this.#reportedAt = 0;
     this.at(0);

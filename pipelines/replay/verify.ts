@@ -1,31 +1,30 @@
-import { padronReducido, type RegisterName, registers } from '../../schemas/registers.ts';
+import { padronReducido, type RegisterName } from '../../schemas/registers.ts';
 import { sha256OfFile } from '../archive/local-copies.ts';
 import { disappears } from '../changes/record-bytes.ts';
 import { makeClickhouse } from '../runtime/clickhouse.ts';
 import { verifyInChild } from './child.ts';
-import { fold, wordTable } from './fold.ts';
+import { fold } from './fold.ts';
 import { checkHistory } from './history-check.ts';
-import { NameCheck, StoredNames } from './name-check.ts';
+import { NameCheck } from './name-check.ts';
 import { ExpectedOverlay } from './overlay.ts';
-import { type PlanDependencies, planVerification } from './plan.ts';
+import { type PlanDependencies, planVerification, type VerifyPlan } from './plan.ts';
 import { checkPublication } from './publication-check.ts';
 import { isSame, RowHash } from './row-hash.ts';
-import { Differences, RowRanges, SortedRows } from './row-ranges.ts';
+import { Differences, makeRanges, type RangeRows } from './row-ranges.ts';
 import { StoredRows } from './stored.ts';
 import {
   type EditionFile,
   type ListedDifference,
   Meter,
-  maxSupplierRows,
   ReplayError,
   type VerifyInput,
-  type VerifyLimits,
   type VerifyProgress,
   type VerifyReport,
-  verifyLimits,
 } from './types.ts';
 
 const requestTimeoutMs = 600_000;
+/** Most rows in one range. Their hashes are held in memory while ClickHouse reads the range. */
+const mostRangeRows = 200_000;
 
 /**
  * Compares state, names and history in ClickHouse with the change files, and the state with its publication and
@@ -36,14 +35,14 @@ export async function verify(
   input: VerifyInput,
   report: (progress: VerifyProgress) => void,
   signal: AbortSignal,
+  maxRangeRows = mostRangeRows,
 ): Promise<VerifyReport> {
-  const limits = { ...verifyLimits, ...input.limits };
   const meter = new Meter(report);
   const listed: ListedDifference[] = [];
-  const state = new Differences('state', listed, limits.maxListed);
-  const names = new Differences('names', listed, limits.maxListed);
-  const history = new Differences('history', listed, limits.maxListed);
-  const publication = new Differences('publication', listed, limits.maxListed);
+  const state = new Differences('state', listed);
+  const names = new Differences('names', listed);
+  const history = new Differences('history', listed);
+  const publication = new Differences('publication', listed);
   const hasNames = input.register === padronReducido.name;
   await checkHashes(input.changeFiles, meter, signal);
   const clickhouse = makeClickhouse(input.clickhouseUrl, 'padron-verify', { requestTimeoutMs, connections: 2 });
@@ -51,12 +50,11 @@ export async function verify(
   try {
     const stored = new StoredRows(clickhouse, input.tables, input.register);
     const overlayPath = input.publication?.overlayPath ?? null;
-    const overlay = await ExpectedOverlay.read(overlayPath, input.register, new RowHash(), limits.maxOverlayRows);
-    const tables = { names: input.tables.names, words: wordTable };
-    const storedNames = new StoredNames(clickhouse, tables, input.lastFull);
-    const nameCheck = hasNames ? new NameCheck(storedNames, names, limits) : null;
-    later = await checkState(input, stored, { differences: state, overlay, names: nameCheck, meter, limits }, signal);
-    await checkHistory(input, stored, { differences: history, meter, limits }, signal);
+    const overlay = await ExpectedOverlay.read(overlayPath, input.register, new RowHash());
+    const nameCheck = hasNames ? new NameCheck(clickhouse, input, names, maxRangeRows) : null;
+    const stateCheck = { differences: state, overlay, names: nameCheck, meter, maxRangeRows };
+    later = await checkState(input, stored, stateCheck, signal);
+    await checkHistory(input, stored, { differences: history, meter, maxRangeRows }, signal);
     if (input.publication !== null) {
       await checkPublication(input, input.publication, { differences: publication, overlay, meter }, signal);
     }
@@ -82,10 +80,7 @@ export async function verify(
 
 /** Checks that the change files have the hashes in the catalogue. A comparison with other files would prove nothing. */
 async function checkHashes(files: readonly EditionFile[], meter: Meter, signal: AbortSignal): Promise<void> {
-  meter.begin(
-    'files',
-    files.reduce((sum, { changes }) => sum + changes, 0),
-  );
+  meter.begin('files', files);
   let rows = 0;
   for (const { edition, path, sha256, changes } of files) {
     signal.throwIfAborted();
@@ -107,32 +102,24 @@ async function checkState(
   stored: StoredRows,
   dependencies: {
     differences: Differences;
-    overlay: ExpectedOverlay | null;
+    overlay: ExpectedOverlay;
     names: NameCheck | null;
     meter: Meter;
-    limits: VerifyLimits;
+    maxRangeRows: number;
   },
   signal: AbortSignal,
 ): Promise<number> {
-  const { differences, overlay, names, meter, limits } = dependencies;
-  const inOrder = registers[input.register].key === 'ruc';
-  const ranges = new RowRanges(limits.maxRangeRows, compareRange);
-  const sorted = inOrder ? null : new SortedRows(maxSupplierRows);
+  const { differences, overlay, names, meter, maxRangeRows } = dependencies;
   const hash = new RowHash();
   let later = 0;
-
-  async function compareRange(expected: Parameters<typeof differences.compare>[0]): Promise<void> {
+  const ranges = makeRanges(input.register, maxRangeRows, async (expected: RangeRows) => {
     const found = await stored.stateFingerprint(expected.range, input.edition);
     later += found.later;
     if (isSame(expected.fingerprint, found) && found.contradictory === 0) return;
     differences.compare(expected, await stored.stateRows(expected.range), null);
-  }
-
+  });
   const files = input.changeFiles.filter(({ edition }) => edition >= input.lastFull);
-  meter.begin(
-    'state',
-    files.reduce((sum, { changes }) => sum + changes, 0),
-  );
+  meter.begin('state', files);
   await fold(
     input.register,
     files,
@@ -141,24 +128,19 @@ async function checkState(
       hash.ofState(record);
       differences.report.rows += 1;
       const { xx, crc } = hash;
-      if (overlay !== null && overlay.size > 0) overlay.take(record, hash);
+      overlay.take(record, hash);
       const named = names?.take(record);
-      const added = sorted === null ? ranges.add(record.stateKey, xx, crc) : sorted.add(record.stateKey, xx, crc);
+      const added = ranges.add(record.stateKey, xx, crc);
       return named === undefined ? added : Promise.all([named, added]).then(() => {});
     },
-    { maxFiles: limits.maxFiles, signal, report: (records) => meter.at(records) },
+    { signal, report: (records) => meter.at(records) },
   );
-  await sorted?.addTo(ranges);
   await ranges.end();
   await names?.end();
   return later;
 }
 
-/** `on_its_way`: an edition is being written, so ClickHouse is between two states. Verify again later. */
-export type VerifyOutcome =
-  | { kind: 'verified'; report: VerifyReport }
-  | { kind: 'on_its_way'; edition: number }
-  | { kind: 'no_edition' };
+export type VerifyOutcome = { kind: 'verified'; report: VerifyReport } | Exclude<VerifyPlan, { kind: 'ready' }>;
 
 /**
  * Verifies a register's serving tables at its head. If the head moved meanwhile, the outcome is `on_its_way` and

@@ -146,8 +146,7 @@ export type StreamErrorCode =
   | 'change_file_differs'
   | 'producer_failed'
   | 'materialised_count_differs'
-  | 'edition_unknown'
-  | 'edition_not_announced';
+  | 'edition_unknown';
 
 export class StreamError extends Error {
   override name = 'StreamError';

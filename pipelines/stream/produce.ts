@@ -198,7 +198,7 @@ async function sendEditionRecord(
 /**
  * Sends an edition's change file into its changes topic once more, with the header `replay` on each record. It changes
  * nothing in the catalogue. If the process dies half way, some records are there twice, and readers take them as one.
- * @throws StreamError `edition_not_announced` while the consumer `watch` has not written all events of the edition
+ * The consumer `watch` must have written all events of the edition, because it ignores the repeated records.
  */
 export async function replayEdition(
   dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,
@@ -207,10 +207,6 @@ export async function replayEdition(
   signal: AbortSignal,
 ): Promise<ProducerDone> {
   const row = await knownEdition(dependencies.pool, input.register, input.edition);
-  if (row.avisada_at === null) {
-    const message = `edition ${row.number} of ${row.register} is in progress: replay it once its events are written`;
-    throw new StreamError('edition_not_announced', message);
-  }
   const recordHeaders = { [replayHeader]: String(row.number) };
   const done = await sendChangeFile(dependencies, row, { changeFile: input.changeFile, recordHeaders }, report, signal);
   dependencies.log.info({ register: row.register, edition: row.number, rows: done.rows }, 'edition replayed');

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
+import { servingTables } from '../../../../pipelines/consumers/materialize.ts';
 import type { CompareInput } from '../../../../pipelines/diff/types.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido.ts';
-import { planVerification, servingTables } from '../../../../pipelines/replay/plan.ts';
+import { planVerification } from '../../../../pipelines/replay/plan.ts';
 import { rebuild } from '../../../../pipelines/replay/rebuild.ts';
 import type { DifferenceKind, VerifyReport } from '../../../../pipelines/replay/types.ts';
 import { verify } from '../../../../pipelines/replay/verify.ts';
@@ -54,7 +55,7 @@ async function publish(previous: CompareInput['previous'] = null): Promise<void>
 async function verified(): Promise<VerifyReport> {
   const plan = await planVerification(harness.planDependencies(), 'padron_reducido');
   if (plan.kind !== 'ready') throw new Error(`not verified: ${plan.kind}`);
-  return await verify({ ...plan.input, publication: null, limits: { maxRangeRows: 30 } }, () => {}, signal);
+  return await verify({ ...plan.input, publication: null }, () => {}, signal, 30);
 }
 
 async function expectEqual(companies: number): Promise<void> {

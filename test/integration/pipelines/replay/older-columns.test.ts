@@ -2,7 +2,7 @@ import avro from 'avsc';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { ContainerWriter } from '../../../../pipelines/changes/container-writer.ts';
 import { type Change, schemaHeader, schemaText } from '../../../../pipelines/changes/record.ts';
-import { servingTables } from '../../../../pipelines/replay/plan.ts';
+import { servingTables } from '../../../../pipelines/consumers/materialize.ts';
 import type { EditionFile, VerifyInput } from '../../../../pipelines/replay/types.ts';
 import { verify } from '../../../../pipelines/replay/verify.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';

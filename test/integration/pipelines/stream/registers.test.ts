@@ -123,14 +123,13 @@ test('a correction is materialised like any edition, and the history names the e
   ]);
 });
 
-test('an edition can be replayed once its events are written, with a header on each record, and the state stays as it was', async () => {
+test('an edition can be replayed, with a header on each record, and the state stays as it was', async () => {
   const { rows } = await harness.pool.query(
     'SELECT change_file_sha256 AS sha256 FROM edition WHERE register = $1 AND number = 2',
     [suppliers],
   );
   const input = { register: suppliers, edition: 2, changeFile: `${harness.folder}/${rows[0].sha256}.avro` } as const;
   const replay = () => replayEdition(produceDependencies(harness), input, () => {}, new AbortController().signal);
-  await expect(replay()).rejects.toMatchObject({ code: 'edition_not_announced', retryable: false });
   await harness.pool.query('UPDATE edition SET avisada_at = now() WHERE number = 2');
   const before = await standing();
   const topic = changesTopic(harness.prefix, suppliers);

@@ -54,7 +54,7 @@ async function folded(register: RegisterName, files: readonly EditionFile[]): Pr
     rows.push({ key: record.stateKey, version: record.edition, row });
     return undefined;
   };
-  await fold(register, files, take, { maxFiles: 100 });
+  await fold(register, files, take);
   return rows;
 }
 

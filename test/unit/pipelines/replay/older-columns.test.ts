@@ -20,7 +20,10 @@ test('a change file of a release with fewer columns is read and loaded with its 
     const change = { edition: 1, op: 'c', seq: 0, ruc: '20500000013', before: null, after, line: 2, corrects: null };
     writer.append(avro.Type.forSchema(schema, { wrapUnions: false }).toBuffer({ ...change, detected_at: 5 }));
     const { path, sha256 } = writer.finish((hash) => hash);
-    const records = await ChangeRecords.open({ edition: 1, path, sha256, changes: 1, baseline: 0 }, false);
+    const records = await ChangeRecords.open(
+      { edition: 1, path, sha256, changes: 1, baseline: 0 },
+      'agentes_retencion',
+    );
     expect([await records.nextBlock(), records.step(), records.step()]).toEqual([true, true, false]);
     expect(records).toMatchObject({ columns: ['nombre', 'desde'], stateKey: 20_500_000_013, detectedAt: 5 });
     const rows = new TaxpayerRows();
