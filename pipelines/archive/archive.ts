@@ -32,8 +32,8 @@ export interface Archive {
   remove(name: ObjectName): Promise<void>;
   /** Local path for a file that is still being written. The file survives a restart. */
   incomingFile(label: string): Promise<string>;
-  /** Removes unfinished files that were not changed for this long. Resolves with their number. */
-  discardIncoming(olderThanMs: number): Promise<number>;
+  /** Removes unfinished files that were not changed for this long. */
+  discardIncoming(olderThanMs: number): Promise<void>;
 }
 
 /** Keeps small texts beside the objects (the map from schema ids to schemas). A text's name is a folder and a file. */

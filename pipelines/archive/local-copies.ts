@@ -104,17 +104,13 @@ export class IncomingFiles {
     return join(this.#incomingFolder, label);
   }
 
-  async discardIncoming(olderThanMs: number): Promise<number> {
+  async discardIncoming(olderThanMs: number): Promise<void> {
     const names = await readdir(this.#incomingFolder).catch((error) => (isMissing(error) ? [] : Promise.reject(error)));
-    let discarded = 0;
     for (const name of names) {
       const path = join(this.#incomingFolder, name);
       const found = await stat(path).catch(() => null);
-      if (found === null || Date.now() - found.mtimeMs < olderThanMs) continue;
-      await rm(path, { force: true });
-      discarded += 1;
+      if (found !== null && Date.now() - found.mtimeMs >= olderThanMs) await rm(path, { force: true });
     }
-    return discarded;
   }
 }
 

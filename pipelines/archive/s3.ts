@@ -63,11 +63,10 @@ export class S3Archive extends IncomingFiles implements Archive {
       return 'already_there';
     }
     await checkHash(file, name.sha256);
-    const { client, bucket } = this.#bucket;
     await guard('put', () =>
       new Upload({
-        client,
-        params: { Bucket: bucket, Key: this.#key(name), Body: createReadStream(file, { highWaterMark: 2 ** 20 }) },
+        client: this.#bucket.client,
+        params: { ...this.#at(name), Body: createReadStream(file, { highWaterMark: 2 ** 20 }) },
         partSize: partBytes,
         queueSize: partsInFlight,
       }).done(),
@@ -82,9 +81,7 @@ export class S3Archive extends IncomingFiles implements Archive {
   }
 
   async size(name: ObjectName): Promise<number | null> {
-    const { client, bucket } = this.#bucket;
-    const command = new HeadObjectCommand({ Bucket: bucket, Key: this.#key(name) });
-    const head = await guard('head', () => client.send(command));
+    const head = await guard('head', () => this.#bucket.client.send(new HeadObjectCommand(this.#at(name))));
     return head === null ? null : (head.ContentLength ?? 0);
   }
 
@@ -95,22 +92,20 @@ export class S3Archive extends IncomingFiles implements Archive {
   }
 
   async read(name: ObjectName): Promise<Readable> {
-    const { client, bucket } = this.#bucket;
-    const command = new GetObjectCommand({ Bucket: bucket, Key: this.#key(name) });
-    const found = await guard('get', () => client.send(command));
+    const found = await guard('get', () => this.#bucket.client.send(new GetObjectCommand(this.#at(name))));
     if (found === null) throw notFound(name);
     return found.Body as Readable;
   }
 
   async remove(name: ObjectName): Promise<void> {
     const key = removableKey(name);
-    const { client, bucket } = this.#bucket;
-    await guard('delete', () => client.send(new DeleteObjectCommand({ Bucket: bucket, Key: this.#key(name) })));
+    await guard('delete', () => this.#bucket.client.send(new DeleteObjectCommand(this.#at(name))));
     await this.#copies.discard(key);
   }
 
-  #key(name: ObjectName): string {
-    return this.#bucket.prefix + objectKey(name);
+  #at(name: ObjectName): { Bucket: string; Key: string } {
+    const { bucket, prefix } = this.#bucket;
+    return { Bucket: bucket, Key: prefix + objectKey(name) };
   }
 }
 
@@ -128,16 +123,13 @@ export class S3Texts implements TextStore {
     // If two processes put a text at once, both write it. Both got the id from the same registry, so they write the
     // same schema.
     if ((await this.read(folder, file)) !== null) return 'already_there';
-    const { client, bucket } = this.#bucket;
-    const command = new PutObjectCommand({ Bucket: bucket, Key: this.#key(folder, file), Body: text });
-    await guard('put', () => client.send(command));
+    const command = new PutObjectCommand({ ...this.#at(folder, file), Body: text });
+    await guard('put', () => this.#bucket.client.send(command));
     return 'stored';
   }
 
   async read(folder: string, file: string): Promise<string | null> {
-    const { client, bucket } = this.#bucket;
-    const command = new GetObjectCommand({ Bucket: bucket, Key: this.#key(folder, file) });
-    const found = await guard('get', () => client.send(command));
+    const found = await guard('get', () => this.#bucket.client.send(new GetObjectCommand(this.#at(folder, file))));
     return found === null ? null : await found.Body!.transformToString('utf-8');
   }
 
@@ -154,8 +146,8 @@ export class S3Texts implements TextStore {
     }
   }
 
-  #key(folder: string, file: string): string {
-    return this.#root + textKey(folder, file);
+  #at(folder: string, file: string): { Bucket: string; Key: string } {
+    return { Bucket: this.#bucket.bucket, Key: this.#root + textKey(folder, file) };
   }
 }
 

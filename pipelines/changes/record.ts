@@ -90,13 +90,6 @@ export function decodeChange(value: Buffer, register: RegisterName): Change {
   };
 }
 
-/** Encodes one change, for tests. The producer does not encode: it sends the bytes of the change file. */
-export function encodeChange(change: Change, schemaId: number, register: RegisterName): Buffer {
-  const { detectedAt, ...rest } = change;
-  const record = { ...rest, detected_at: detectedAt.getTime() };
-  return Buffer.concat([schemaHeader(schemaId), avroType(register).toBuffer(record)]);
-}
-
 /** The first fields of a change, for readers that do not need the rows of most records. */
 export interface ChangePeek {
   edition: number;

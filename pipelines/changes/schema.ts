@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { type AvroField, rowFields } from '../../schemas/avro/columns.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
+import { schemaText } from './record.ts';
 import { changeFields, operations } from './record-bytes.ts';
 
 interface AvroRecord {
@@ -10,8 +10,7 @@ interface AvroRecord {
 
 /** Returns the schema of a register's changes. Throws if ChangeEncoder would write other fields than the schema has. */
 export function changeSchema(register: RegisterName): AvroRecord {
-  const path = new URL(`../../schemas/avro/${register}.avsc`, import.meta.url);
-  const schema = JSON.parse(readFileSync(path, 'utf8')) as AvroRecord;
+  const schema = JSON.parse(schemaText(register)) as AvroRecord;
   const names = schema.fields.map(({ name }) => name);
   const columns = rowFields(schema).map(({ name }) => name);
   const expected = registers[register].columns.map(({ name }) => name);

@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client';
-import { encodeChange } from '../../pipelines/changes/record.ts';
 import { CompanyNames } from '../../pipelines/consumers/company-names.ts';
 import { makeMaterializeHandler } from '../../pipelines/consumers/materialize.ts';
 import { TaxpayerRows } from '../../pipelines/consumers/taxpayer-rows.ts';
 import type { ClickHouseClient } from '../../pipelines/runtime/clickhouse.ts';
 import { padronReducido } from '../../schemas/registers.ts';
 import { checkDigit } from '../../schemas/ruc.ts';
+import { encodeChange } from '../support/registers/change-records.ts';
 
 const batchRows = 50_000;
 const sampleOneOf = 100;

@@ -122,13 +122,13 @@ describe.each(Object.entries(stores))('archive in a %s', (_name, addressIn) => {
     await writeFile(fresh, 'fresh');
     const then = new Date(Date.now() - 2 * hour);
     await utimes(old, then, then);
-    expect(await archive.discardIncoming(hour)).toBe(1);
+    await archive.discardIncoming(hour);
     expect(await readFile(fresh, 'utf8')).toBe('fresh');
     await expect(stat(old)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   it('discards nothing when nothing was ever written', async () => {
-    expect(await archive.discardIncoming(0)).toBe(0);
+    await archive.discardIncoming(0);
     expect(await readdir(folder)).toEqual([]);
   });
 

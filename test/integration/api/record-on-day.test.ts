@@ -6,7 +6,7 @@ import { makeTaxpayers } from '../../../api/queries/look-up.ts';
 import { taxpayerRecordOf } from '../../../api/queries/record.ts';
 import { type FindRecordOnDay, makeFindRecordOnDay } from '../../../api/queries/record-on-day.ts';
 import { makeRegisterChanges } from '../../../api/queries/register-changes.ts';
-import { type Change, encodeChange, type Row } from '../../../pipelines/changes/record.ts';
+import type { Change, Row } from '../../../pipelines/changes/record.ts';
 import { insertRows } from '../../../pipelines/consumers/materialize.ts';
 import { TaxpayerRows } from '../../../pipelines/consumers/taxpayer-rows.ts';
 import { type ClickHouseClient, makeClickhouse } from '../../../pipelines/runtime/clickhouse.ts';
@@ -15,6 +15,7 @@ import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { type RegisterName, registerNames, registers } from '../../../schemas/registers.ts';
 import { ubigeos } from '../../support/api/taxpayer-records.ts';
 import { freshClickhouseDatabase, freshDatabase } from '../../support/engines/isolation.ts';
+import { encodeChange } from '../../support/registers/change-records.ts';
 import { chanceOf, dayOf, type ModelEdition, makeModel, rucOf } from '../../support/registers/model.ts';
 import { insertEdition, insertPublication } from '../../support/registers/served-register.ts';
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompressionTypes, type Producer } from 'kafkajs';
-import { encodeChange } from '../../../pipelines/changes/record.ts';
 import { makeKafka } from '../../../pipelines/runtime/kafka.ts';
 import type { Pool } from '../../../pipelines/runtime/postgres.ts';
 import { eventId } from '../../../pipelines/watch/match.ts';
 import { deliveryId } from '../../../pipelines/webhooks/delivery-log.ts';
 import { limaDay } from '../../../schemas/lima-time.ts';
 import { changesTopic } from '../../../schemas/registers.ts';
+import { encodeChange } from '../registers/change-records.ts';
 import { change, makeWatchRows, row, silentLog } from '../watch/harness.ts';
 
 const register = 'padron_reducido';

@@ -6,7 +6,7 @@ import type { Kafka } from 'kafkajs';
 import { Registry } from 'prom-client';
 import type { Endpoints } from '../../../deploy/local/config.ts';
 import { ContainerWriter } from '../../../pipelines/changes/container-writer.ts';
-import { type Change, encodeChange, headerBytes } from '../../../pipelines/changes/record.ts';
+import { type Change, headerBytes } from '../../../pipelines/changes/record.ts';
 import { changeSchema } from '../../../pipelines/changes/schema.ts';
 import { type BatchHandler, type LoopLimits, makeLoopMetrics } from '../../../pipelines/consumers/batch.ts';
 import { type RunningLoop, runLoop } from '../../../pipelines/consumers/loop.ts';
@@ -24,6 +24,7 @@ import { materializeGroup } from '../../../pipelines/stream/topics.ts';
 import { type RecordSchemas, schemaSource, WriterSchemas } from '../../../pipelines/stream/writer-schemas.ts';
 import { changesTopic, padronReducido, type RegisterName } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
+import { encodeChange } from '../registers/change-records.ts';
 import { freshTopicPrefix, migratedClickhouseDatabase, migratedDatabase } from './isolation.ts';
 
 /** Everything that producing and consuming need, under names that no other suite uses. */

@@ -1,9 +1,10 @@
 import { Registry } from 'prom-client';
-import { type Change, encodeChange } from '../../../pipelines/changes/record.ts';
+import type { Change } from '../../../pipelines/changes/record.ts';
 import { makeMaterializeHandler } from '../../../pipelines/consumers/materialize.ts';
 import type { ClickHouseClient } from '../../../pipelines/runtime/clickhouse.ts';
 import { padronReducido } from '../../../schemas/registers.ts';
 import { checkDigit } from '../../../schemas/ruc.ts';
+import { encodeChange } from './change-records.ts';
 
 export interface TestCompany {
   ruc: string;

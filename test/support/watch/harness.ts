@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { Endpoints } from '../../../deploy/local/config.ts';
-import { type Change, encodeChange, type Row } from '../../../pipelines/changes/record.ts';
+import type { Change, Row } from '../../../pipelines/changes/record.ts';
 import type { BatchHandler, ChangeBatch } from '../../../pipelines/consumers/batch.ts';
 import { makeWatchHandler, makeWatchMetrics, type WatchDependencies } from '../../../pipelines/consumers/watch.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 import { makeWebhookSecret, parseKeyRing, sealSecret } from '../../../pipelines/runtime/secrets.ts';
 import { changesTopic, padronReducido, type RegisterName } from '../../../schemas/registers.ts';
 import { migratedDatabase } from '../engines/isolation.ts';
+import { encodeChange } from '../registers/change-records.ts';
 
 export const silentLog = pino({ level: 'silent' });
 export const keyRingText = `k2:${randomBytes(32).toString('base64')},k1:${randomBytes(32).toString('base64')}`;

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { encodeChange } from '../../../../pipelines/changes/record.ts';
 import type { BatchHandler, ChangeBatch } from '../../../../pipelines/consumers/batch.ts';
 import { InsertFailed } from '../../../../pipelines/consumers/materialize.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
@@ -21,6 +20,7 @@ import {
   type StreamHarness,
   startMaterialize,
 } from '../../../support/engines/stream.ts';
+import { encodeChange } from '../../../support/registers/change-records.ts';
 
 const register = 'padron_reducido';
 /** Makes many batches out of few rows. */

@@ -1,6 +1,6 @@
 import avsc from 'avsc';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Change, encodeChange, schemaHeader, schemaText } from '../../../../pipelines/changes/record.ts';
+import { type Change, schemaHeader, schemaText } from '../../../../pipelines/changes/record.ts';
 import { KafkaChunkSender } from '../../../../pipelines/stream/kafka.ts';
 import { replayEdition } from '../../../../pipelines/stream/produce.ts';
 import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
@@ -16,6 +16,7 @@ import {
   type StreamHarness,
   startMaterialize,
 } from '../../../support/engines/stream.ts';
+import { encodeChange } from '../../../support/registers/change-records.ts';
 
 // One loop reads a register of suppliers and one of taxpayers.
 const suppliers = 'sancionados';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { encodeChange, peekChange } from '../../../../pipelines/changes/record.ts';
+import { peekChange } from '../../../../pipelines/changes/record.ts';
+import { encodeChange } from '../../../support/registers/change-records.ts';
 
 it('reads edition, operation and kind of taxpayer as the codec wrote them', () => {
   const parts = fc.record({

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type Change, encodeChange } from '../../../../pipelines/changes/record.ts';
+import type { Change } from '../../../../pipelines/changes/record.ts';
 import { CompanyNames } from '../../../../pipelines/consumers/company-names.ts';
+import { encodeChange } from '../../../support/registers/change-records.ts';
 import { changeOf, rucOf } from '../../../support/registers/companies.ts';
 import { RowBinaryReader } from './row-binary-reader.ts';
 

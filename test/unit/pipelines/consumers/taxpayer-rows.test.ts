@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { UndecodableRecord } from '../../../../pipelines/changes/errors.ts';
-import { type Change, encodeChange } from '../../../../pipelines/changes/record.ts';
+import type { Change } from '../../../../pipelines/changes/record.ts';
 import { TaxpayerRows } from '../../../../pipelines/consumers/taxpayer-rows.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { stateKeyOf } from '../../../../schemas/ruc.ts';
+import { encodeChange } from '../../../support/registers/change-records.ts';
 import { RowBinaryReader } from './row-binary-reader.ts';
 
 const names = padronReducido.columns.map(({ name }) => name);

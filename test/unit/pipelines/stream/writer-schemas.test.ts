@@ -3,7 +3,6 @@ import { expect, it, vi } from 'vitest';
 import {
   type Change,
   decodeChange,
-  encodeChange,
   headerBytes,
   schemaHeader,
   schemaText,
@@ -14,6 +13,7 @@ import {
   type TranslatedRecord,
   WriterSchemas,
 } from '../../../../pipelines/stream/writer-schemas.ts';
+import { encodeChange } from '../../../support/registers/change-records.ts';
 
 const register = 'agentes_retencion';
 const currentId = 40;

@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  type Change,
-  encodeChange,
-  headerBytes,
-  schemaHeader,
-  schemaText,
-} from '../../../../../pipelines/changes/record.ts';
+import { type Change, headerBytes, schemaHeader, schemaText } from '../../../../../pipelines/changes/record.ts';
 import { PreparedChunk, partitionOf, RecordCutter } from '../../../../../pipelines/stream/producer/records.ts';
 import { type RegisterName, registerNames, registers } from '../../../../../schemas/registers.ts';
+import { encodeChange } from '../../../../support/registers/change-records.ts';
 import { bytesOf } from './chunk-bytes.ts';
 
 const partitions = 3;
