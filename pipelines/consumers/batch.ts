@@ -39,20 +39,21 @@ export interface ChangeBatch {
  */
 export type BatchHandler = (batch: ChangeBatch) => Promise<void>;
 
-export interface LoopLimits {
-  maxBytesPerPartition: number;
+export const loopLimits = {
+  maxBytesPerPartition: 16 * 1024 * 1024,
   /** Limit for the bytes of one fetch. The process needs some 20 bytes of memory for each byte of records. */
-  maxBytesPerFetch: number;
-  minBytes: number;
-  maxWaitMs: number;
-  concurrentPartitions: number;
-  sessionTimeoutMs: number;
-  rebalanceTimeoutMs: number;
-  heartbeatMs: number;
-  noProgressMs: number;
-  retryFirstMs: number;
-  retryMostMs: number;
-}
+  maxBytesPerFetch: 16 * 1024 * 1024,
+  minBytes: 1024 * 1024,
+  maxWaitMs: 100,
+  concurrentPartitions: 2,
+  sessionTimeoutMs: 30_000,
+  rebalanceTimeoutMs: 60_000,
+  heartbeatMs: 3_000,
+  noProgressMs: 60_000,
+  retryFirstMs: 250,
+  retryMostMs: 10_000,
+};
+export type LoopLimits = typeof loopLimits;
 
 export interface LoopOptions {
   kafka: Kafka;

@@ -1,31 +1,10 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { connectOffsets } from '../stream/kafka.ts';
-import type { LoopLimits, LoopOptions } from './batch.ts';
+import { type LoopLimits, type LoopOptions, loopLimits } from './batch.ts';
 import { LagWatch, Membership } from './membership.ts';
 import { PartitionWork } from './partition-work.ts';
 
-export const loopLimits: LoopLimits = {
-  maxBytesPerPartition: 16 * 1024 * 1024,
-  maxBytesPerFetch: 16 * 1024 * 1024,
-  minBytes: 1024 * 1024,
-  maxWaitMs: 100,
-  concurrentPartitions: 2,
-  sessionTimeoutMs: 30_000,
-  rebalanceTimeoutMs: 60_000,
-  heartbeatMs: 3_000,
-  noProgressMs: 60_000,
-  retryFirstMs: 250,
-  retryMostMs: 10_000,
-};
-
-export interface RunningLoop {
-  /** Returns null while the loop consumes, otherwise a text that says what it waits for. */
-  ready(): string | null;
-  /** Returns the partitions (`topic/partition`) that have stopped at a record that cannot be decoded. */
-  stoppedPartitions(): readonly string[];
-  /** Lets running batches finish and commit, then leaves the group. */
-  stop(): Promise<void>;
-}
+export type RunningLoop = Awaited<ReturnType<typeof runLoop>>;
 
 class StuckPartition extends Error {
   override name = 'StuckPartition';
@@ -33,7 +12,7 @@ class StuckPartition extends Error {
 }
 
 /** Starts to consume the topics. Resolves when the client has started, even if it has no partitions yet. */
-export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
+export async function runLoop(options: LoopOptions) {
   const { kafka, group, topics, log, metrics } = options;
   const limits = { ...loopLimits, ...options.limits };
   const names = topics.map(({ topic }) => topic);
@@ -78,8 +57,11 @@ export async function runLoop(options: LoopOptions): Promise<RunningLoop> {
     },
   });
   return {
+    /** Returns null while the loop consumes, otherwise a text that says what it waits for. */
     ready: () => (membership.joined() ? work.problem() : `group ${group}: not joined yet`),
+    /** Returns the partitions (`topic/partition`) that have stopped at a record that cannot be decoded. */
     stoppedPartitions: () => work.stopped(),
+    /** Lets running batches finish and commit, then leaves the group. */
     stop: async () => {
       stopping = true;
       lagWatch.stop();

@@ -23,10 +23,10 @@ import { checkStreams } from '../stream/prepare.ts';
 import { connectRegistry } from '../stream/registry.ts';
 import { SchemaArchive } from '../stream/schema-archive.ts';
 import { materializeGroup, watchGroup } from '../stream/topics.ts';
-import { type RecordSchemas, type RowColumns, schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
+import { type RowColumns, schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
 import { makeLastKnownRows } from '../watch/watchers.ts';
 import { makeWake } from '../webhooks/work.ts';
-import { type BatchHandler, type LoopLimits, makeLoopMetrics } from './batch.ts';
+import { type LoopOptions, makeLoopMetrics } from './batch.ts';
 import { type RunningLoop, runLoop } from './loop.ts';
 import { makeMaterializeHandler } from './materialize.ts';
 import { waitForGroup } from './wait-for-group.ts';
@@ -49,14 +49,8 @@ const consumersConfiguration = processBlock
       .transform((text) => text.split(','))
       .pipe(z.array(z.enum(outputs)).min(1)),
   });
-type ConsumersConfiguration = z.output<typeof consumersConfiguration>;
 
-interface Output {
-  group: string;
-  schemas: RecordSchemas;
-  handle: BatchHandler;
-  limits: Partial<LoopLimits>;
-}
+type Output = Pick<LoopOptions, 'group' | 'schemas' | 'handle' | 'limits'>;
 
 const config = readConfiguration(consumersConfiguration);
 const log = makeLogger('consumers', config.LOG_LEVEL);
@@ -96,12 +90,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   const archive = new SchemaArchive(config.ARCHIVE_URL);
   const schemas = (rows: RowColumns) => new WriterSchemas(schemaSource(registry, archive, prefix), currentIds, rows);
 
-  const makeOutput: Record<ConsumersConfiguration['CONSUMERS'][number], () => Output> = {
+  const makeOutput: Record<(typeof outputs)[number], () => Output> = {
     materialize: () => ({
       group: materializeGroup(prefix),
       schemas: schemas('as_written'),
       handle: makeMaterializeHandler(clickhouse, metrics),
-      limits: {},
     }),
     watch: () => {
       const temporal = makeLazyTemporal(config.TEMPORAL_ADDRESS, config.TEMPORAL_NAMESPACE);

@@ -16,9 +16,7 @@ import type { Membership } from './membership.ts';
 type Messages = ChangeBatch['messages'];
 type Outcome = 'handled' | 'left' | UndecodableRecord;
 
-interface WorkOptions extends LoopOptions {
-  limits: LoopLimits;
-}
+type WorkOptions = LoopOptions & { limits: LoopLimits };
 
 /** Handles the batches of a loop: checks each batch, runs the handler (again while an engine is away), and commits. */
 export class PartitionWork {
@@ -92,7 +90,8 @@ export class PartitionWork {
         isStale: () => membership.epoch() !== epoch || payload.isStale(),
       });
     } catch (error) {
-      if (refused === undefined && !isClientError(error)) fail(error as Error);
+      const isOfClient = error instanceof Error && error.name.startsWith('KafkaJS');
+      if (refused === undefined && !isOfClient) fail(error as Error);
       throw error;
     } finally {
       clearInterval(timer);
@@ -145,25 +144,23 @@ export class PartitionWork {
    */
   async #handle(batch: ChangeBatch): Promise<Outcome> {
     const { group, handle, limits, log, metrics } = this.#options;
-    const key = keyOf(batch.topic, batch.partition);
+    const { topic, partition } = batch;
+    const key = keyOf(topic, partition);
     for (let attempt = 1, waitMs = limits.retryFirstMs; ; attempt += 1) {
       this.#active.set(key, Date.now());
       try {
         await handle({ ...batch, messages: await this.#inCurrentSchema(batch) });
         this.#failing.delete(key);
         if (!batch.isStale()) return 'handled';
-        log.warn(
-          { group, topic: batch.topic, partition: batch.partition },
-          'batch not committed: partition was taken away',
-        );
+        log.warn({ group, topic, partition }, 'batch not committed: partition was taken away');
         return 'left';
       } catch (error) {
         if (error instanceof UndecodableRecord) return error;
         if (batch.isStale() || error instanceof LoopEnding) return 'left';
         if (!isRetryable(error)) throw error;
-        metrics.retries.inc({ group, topic: batch.topic });
+        metrics.retries.inc({ group, topic });
         this.#failing.set(key, `${key}: ${(error as Error).name}`);
-        log.warn({ group, topic: batch.topic, partition: batch.partition, attempt, err: error }, 'batch failed');
+        log.warn({ group, topic, partition, attempt, err: error }, 'batch failed');
         await sleep(waitMs, undefined, { signal: this.#ending.signal }).catch(() => {});
         // Nothing was committed, so the next consumer of the partition begins with this batch.
         if (batch.isStale() || this.#ending.signal.aborted) return 'left';
@@ -257,10 +254,6 @@ function before(messages: Messages, bad: UndecodableRecord | undefined): Message
   const index = messages.findIndex(({ offset }) => offset === bad.offset);
   // If the error has no offset, it is not known which record is bad, so no record may be committed.
   return messages.slice(0, Math.max(0, index));
-}
-
-function isClientError(error: unknown): boolean {
-  return error instanceof Error && error.name.startsWith('KafkaJS');
 }
 
 // Codes of errors that pass by themselves: a connection was refused, reset or timed out, or PostgreSQL is shutting

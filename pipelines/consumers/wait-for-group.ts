@@ -1,16 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamOffsets } from '../stream/kafka.ts';
-import type { BatchHandler, ChangeBatch } from './batch.ts';
+import type { BatchHandler } from './batch.ts';
 
-export interface WaitLimits {
+const waitLimits = {
   /** This group waits while the other group lags by more than this number of records. A daily edition has far fewer. */
-  maxLagRows: number;
-  pollMs: number;
+  maxLagRows: 500_000,
+  pollMs: 500,
   /** This group goes on if the other group makes no progress for this time. */
-  patienceMs: number;
-}
-
-const defaultWaitLimits: WaitLimits = { maxLagRows: 500_000, pollMs: 500, patienceMs: 60_000 };
+  patienceMs: 60_000,
+};
 
 /**
  * Makes a handler that handles a batch only when the lag of another group is small enough. A first edition is millions
@@ -21,7 +19,7 @@ export function waitForGroup(
   handle: BatchHandler,
   offsets: StreamOffsets,
   otherGroup: string,
-  limits: WaitLimits = defaultWaitLimits,
+  limits = waitLimits,
 ): BatchHandler {
   return async (batch) => {
     let committedBefore = -1;
@@ -43,24 +41,4 @@ export function waitForGroup(
     }
     await handle(batch);
   };
-}
-
-/**
- * Waits until another group has committed past an offset of the batch's partition, or the batch is stale.
- * @returns false if `waitMs` passed first
- */
-export async function waitForOffset(
-  batch: ChangeBatch,
-  offset: number,
-  committedOffset: (topic: string, partition: number) => Promise<number>,
-  { waitMs, pollMs }: { waitMs: number; pollMs: number },
-): Promise<boolean> {
-  const until = performance.now() + waitMs;
-  while (!batch.isStale()) {
-    if ((await committedOffset(batch.topic, batch.partition)) > offset) return true;
-    if (performance.now() >= until) return false;
-    await batch.heartbeat();
-    await sleep(pollMs);
-  }
-  return true;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, type Registry } from 'prom-client';
 import { limaDay } from '../../schemas/lima-time.ts';
 import { type Register, registers } from '../../schemas/registers.ts';
@@ -5,7 +6,6 @@ import { type Change, decodeChange, peekChange } from '../changes/record.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inTransaction, type Pool } from '../runtime/postgres.ts';
 import { replayHeader } from '../stream/kafka.ts';
-import type { TakenBack } from '../watch/corrections.ts';
 import { type AccountEvent, type Written, writeEvents } from '../watch/events.ts';
 import { eventId, eventsOf, makesEvents } from '../watch/match.ts';
 import {
@@ -17,7 +17,6 @@ import {
 } from '../watch/watchers.ts';
 import { raiseWork, type Wake } from '../webhooks/work.ts';
 import type { BatchHandler, ChangeBatch } from './batch.ts';
-import { waitForOffset } from './wait-for-group.ts';
 
 /**
  * Makes the handler that turns changes of watched companies into events and deliveries. The keys of all rows it writes
@@ -66,16 +65,11 @@ export interface WatchDependencies {
   wake: Wake;
   log: Logger;
   metrics: WatchMetrics;
-  limits: WatchLimits;
+  limits: typeof watchLimits;
 }
 
-export interface WatchLimits {
-  /** A batch waits at most this time until look-ups show its changes. */
-  holdMs: number;
-  holdPollMs: number;
-}
-
-export const watchLimits: WatchLimits = { holdMs: 60_000, holdPollMs: 100 };
+/** A batch waits at most `holdMs` until look-ups show its changes. */
+export const watchLimits = { holdMs: 60_000, holdPollMs: 100 };
 
 type WatchMetrics = ReturnType<typeof makeWatchMetrics>;
 
@@ -113,11 +107,14 @@ async function announce(
   ensuredDays.add(day);
   const wrong =
     edition.corrects === null ? null : { register: register.name, rucs, by: edition.number, ...edition.corrects };
-  const outcome = await write(pool, day, edition.detectedAt, events, wrong);
+  const { written, idle } = await inTransaction(pool, async (client) => {
+    const written = await writeEvents(client, day, edition.detectedAt, events, wrong);
+    return { written, idle: await raiseWork(client, written.webhookIds, day) };
+  });
   // If the process dies here, the batch is read again: it writes nothing and sends the wake-ups. The sweeper may send
   // them earlier.
-  await wakeIdle(dependencies, outcome.idle);
-  report(dependencies, batch, edition, events.length, outcome);
+  await wakeIdle(dependencies, idle);
+  report(dependencies, batch, edition, events.length, written, idle.length);
 }
 
 async function eventsOfWatched(
@@ -150,7 +147,8 @@ function report(
   batch: ChangeBatch,
   edition: WatchedEdition,
   found: number,
-  { written, idle }: Outcome,
+  written: Written,
+  woken: number,
 ): void {
   metrics.events.inc(written.events);
   metrics.deliveries.inc(written.deliveries);
@@ -167,7 +165,7 @@ function report(
       repeated: found - written.events,
       deliveries: written.deliveries,
       cancelled: written.cancelled,
-      woken: idle.length,
+      woken,
     },
     'changes of watched companies announced',
   );
@@ -195,33 +193,25 @@ function accountEvents(
   );
 }
 
-interface Outcome {
-  written: Written;
-  /** Ids of webhooks that nobody works on. They need a wake-up. */
-  idle: string[];
-}
-
-/** Writes events, deliveries and cancellations and records the new work of webhooks, all in one transaction. */
-function write(
-  pool: Pool,
-  day: string,
-  detectedAt: Date,
-  events: readonly AccountEvent[],
-  wrong: TakenBack | null,
-): Promise<Outcome> {
-  return inTransaction(pool, async (client) => {
-    const written = await writeEvents(client, day, detectedAt, events, wrong);
-    return { written, idle: await raiseWork(client, written.webhookIds, day) };
-  });
-}
-
-/** Waits until materialize has the change, at most `holdMs`. A receiver's look-up should show the new state. */
-async function waitUntilServed(dependencies: WatchDependencies, batch: ChangeBatch, offset: number): Promise<void> {
-  const { materialisedOffset, limits, metrics, log } = dependencies;
-  if (await waitForOffset(batch, offset, materialisedOffset, { waitMs: limits.holdMs, pollMs: limits.holdPollMs }))
-    return;
-  metrics.heldTooLong.inc();
-  log.warn({ topic: batch.topic, partition: batch.partition, offset }, 'events are sent before the state is served');
+/**
+ * Waits until materialize has the change, at most `holdMs`, or until the batch is stale. A receiver's look-up should show
+ * the new state.
+ */
+async function waitUntilServed(
+  { materialisedOffset, limits, metrics, log }: WatchDependencies,
+  { topic, partition, isStale, heartbeat }: ChangeBatch,
+  offset: number,
+): Promise<void> {
+  const until = performance.now() + limits.holdMs;
+  while (!isStale() && (await materialisedOffset(topic, partition)) <= offset) {
+    if (performance.now() >= until) {
+      metrics.heldTooLong.inc();
+      log.warn({ topic, partition, offset }, 'events are sent before the state is served');
+      return;
+    }
+    await heartbeat();
+    await sleep(limits.holdPollMs);
+  }
 }
 
 export function makeWatchMetrics(registry: Registry) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Admin, Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
+import type { Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 
 /** Reads a topic's offsets without a consumer; results are in order of partition. Offsets stay far below 2^53. */
 export interface StreamOffsets {
@@ -19,7 +19,13 @@ export async function connectOffsets(kafka: Kafka): Promise<StreamOffsets> {
       byPartition(
         (await untilSettled(() => admin.fetchTopicOffsets(topic))).map(({ partition, high }) => [partition, high]),
       ),
-    committed: async (group, topic) => committedOf(admin, group, topic),
+    committed: async (groupId, topic) => {
+      const [answer] = await untilSettled(() => admin.fetchOffsets({ groupId, topics: [topic] }));
+      // Kafka answers -1 when the group has committed nothing in a partition.
+      return byPartition(
+        (answer?.partitions ?? []).map(({ partition, offset }) => [partition, offset === '-1' ? '0' : offset]),
+      );
+    },
     close: () => admin.disconnect(),
   };
 }
@@ -54,13 +60,6 @@ export async function untilSettled<Result>(
       await sleep(settlePollMs);
     }
   }
-}
-
-async function committedOf(admin: Admin, group: string, topic: string): Promise<number[]> {
-  const answer = await untilSettled(() => admin.fetchOffsets({ groupId: group, topics: [topic] }));
-  const found = answer[0]?.partitions ?? [];
-  // Kafka answers -1 when the group has committed nothing in a partition.
-  return byPartition(found.map(({ partition, offset }) => [partition, offset === '-1' ? '0' : offset]));
 }
 
 function byPartition(pairs: readonly (readonly [number, string])[]): number[] {

@@ -2,8 +2,7 @@ import type { Consumer, EachBatchPayload } from 'kafkajs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { makeLoopMetrics } from '../../../../pipelines/consumers/batch.ts';
-import { loopLimits } from '../../../../pipelines/consumers/loop.ts';
+import { loopLimits, makeLoopMetrics } from '../../../../pipelines/consumers/batch.ts';
 import { Membership } from '../../../../pipelines/consumers/membership.ts';
 import { PartitionWork } from '../../../../pipelines/consumers/partition-work.ts';
 
