@@ -1,8 +1,8 @@
 // The certificate library's dependency injection refuses to load unless this import comes first.
 import 'reflect-metadata';
-import type { webcrypto } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import * as x509 from '@peculiar/x509';
 import { Webhook } from 'standardwebhooks';
@@ -26,7 +26,7 @@ export interface Receiver {
   /** https://127.0.0.1:<port> */
   origin: string;
   port: number;
-  /** The certificate of the authority that signed the receiver's certificate, for EGRESS_EXTRA_CA. */
+  /** The certificate of who signed the receiver's certificate, for EGRESS_EXTRA_CA. */
   caPem: string;
   notices: readonly Notice[];
   /** Adds a secret (`whsec_…`) that deliveries may be signed with. */
@@ -38,35 +38,28 @@ export interface Receiver {
 export type Answer = (notice: Notice, response: ServerResponse, request: IncomingMessage) => Promise<void> | void;
 
 interface ReceiverOptions {
-  authority?: Authority;
-  certificateNames?: readonly string[];
-  notAfter?: Date;
-  port?: number;
+  /** The default is a certificate of its own, which nobody else has signed. */
+  certificate?: Certificate;
   answer?: Answer;
 }
 
 const maxBodyBytes = 1_048_576;
+const validMs = 30 * 86_400_000;
 
-/**
- * Starts a customer's receiver on loopback. It serves HTTPS with a certificate of its own authority, keeps every
- * delivery and verifies it.
- */
+/** Starts a customer's receiver on loopback. It serves HTTPS, keeps every delivery and verifies it. */
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
-  const authority = options.authority ?? (await makeAuthority('Padron demo authority'));
-  const { certificatePem, keyPem } = await authority.issue({
-    names: options.certificateNames ?? ['127.0.0.1', 'localhost'],
-    ...(options.notAfter === undefined ? {} : { notBefore: new Date(0), notAfter: options.notAfter }),
-  });
+  const { certificatePem, keyPem, caPem } = options.certificate ?? (await selfSigned());
   const notices: Notice[] = [];
   const secrets = new Set<string>();
   const server = createServer({ cert: certificatePem, key: keyPem }, (request, response) => {
     void receive(request, response, secrets, notices, options.answer).catch(() => response.destroy());
   });
-  const port = await listen(server, options.port ?? 0);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
   return {
     origin: `https://127.0.0.1:${port}`,
     port,
-    caPem: authority.caPem,
+    caPem,
     notices,
     trust: (secret) => void secrets.add(secret),
     close: () =>
@@ -133,77 +126,25 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-async function listen(server: Server, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-/** A certificate authority for receivers on this machine. Only a process that is configured to trust it does so. */
-export interface Authority {
+/** A certificate that only a process trusts which is configured to. */
+export interface Certificate {
+  certificatePem: string;
+  keyPem: string;
+  /** The certificate of who signed it, for EGRESS_EXTRA_CA. */
   caPem: string;
-  issue: (options: CertificateOptions) => Promise<{ certificatePem: string; keyPem: string }>;
 }
 
-interface CertificateOptions {
-  /** DNS names and IP addresses that the certificate is for. */
-  names: readonly string[];
-  notBefore?: Date;
-  notAfter?: Date;
-}
-
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-const dayMs = 86_400_000;
-
-export async function makeAuthority(commonName: string): Promise<Authority> {
-  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  const issuer = `CN=${commonName}`;
-  const root = await x509.X509CertificateGenerator.createSelfSigned({
-    serialNumber: serialNumber(),
-    name: issuer,
-    notBefore: new Date(Date.now() - dayMs),
-    notAfter: new Date(Date.now() + 30 * dayMs),
-    signingAlgorithm: algorithm,
+/** Makes a certificate for this machine that is signed with its own key. */
+async function selfSigned(): Promise<Certificate> {
+  const keys = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: 'CN=Padron demo receiver',
+    notAfter: new Date(Date.now() + validMs),
+    signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
     keys,
-    extensions: [
-      new x509.BasicConstraintsExtension(true, 0, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
-    ],
+    extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])],
   });
-  return { caPem: root.toString('pem'), issue: (options) => issue(issuer, keys.privateKey, options) };
-}
-
-async function issue(issuer: string, signingKey: webcrypto.CryptoKey, options: CertificateOptions) {
-  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  const certificate = await x509.X509CertificateGenerator.create({
-    serialNumber: serialNumber(),
-    subject: `CN=${options.names[0]}`,
-    issuer,
-    notBefore: options.notBefore ?? new Date(Date.now() - dayMs),
-    notAfter: options.notAfter ?? new Date(Date.now() + 7 * dayMs),
-    signingAlgorithm: algorithm,
-    publicKey: keys.publicKey,
-    signingKey,
-    extensions: [
-      new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension(
-        options.names.map((name) => ({
-          type: /^[0-9.]+$|:/.test(name) ? ('ip' as const) : ('dns' as const),
-          value: name,
-        })),
-      ),
-    ],
-  });
-  const key = x509.PemConverter.encode(await crypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY');
-  return { certificatePem: certificate.toString('pem'), keyPem: key };
-}
-
-/** Sixteen random bytes in hex. The first bit is 0, because a certificate's serial number must be positive. */
-function serialNumber(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[0] = (bytes[0]! & 0x3f) | 0x40;
-  return Buffer.from(bytes).toString('hex');
+  const certificatePem = certificate.toString('pem');
+  const key = await crypto.subtle.exportKey('pkcs8', keys.privateKey);
+  return { certificatePem, keyPem: x509.PemConverter.encode(key, 'PRIVATE KEY'), caPem: certificatePem };
 }

@@ -3,12 +3,12 @@ import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import { vi } from 'vitest';
 import type { Endpoints } from '../../../deploy/local/config.ts';
-import { type Authority, makeAuthority } from '../../../deploy/local/demo/receiver.ts';
 import { makeWake, type Wake } from '../../../pipelines/webhooks/work.ts';
 import { type DeliverySettings, makeDeliveryWorker } from '../../../workflows/delivery/worker.ts';
 import { freshNamespace } from '../engines/isolation.ts';
 import { quietTemporal, workflowBundle } from '../engines/temporal.ts';
 import { batchOf, change, keyRing, makeWatchHarness, row, silentLog, type WatchHarness } from '../watch/harness.ts';
+import { type Authority, makeAuthority } from './authority.ts';
 import { quickSettings } from './settings.ts';
 
 /** The watch harness with a delivery worker on a fresh Temporal namespace. */

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeAuthority } from '../../../deploy/local/demo/receiver.ts';
+import { makeAuthority } from './authority.ts';
 import { forkReceivers, killProcess } from './receivers.ts';
 
 const lookEveryMs = 200;

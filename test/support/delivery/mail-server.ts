@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
-import type { Authority } from '../../../deploy/local/demo/receiver.ts';
+import type { Authority } from './authority.ts';
 
 export interface ReceivedMail {
   to: string[];

@@ -1,12 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import {
-  type Answer,
-  type Authority,
-  type Notice,
-  type Receiver,
-  startReceiver,
-} from '../../../deploy/local/demo/receiver.ts';
+import { type Answer, type Notice, type Receiver, startReceiver } from '../../../deploy/local/demo/receiver.ts';
+import type { Authority } from './authority.ts';
 
 export interface ProgrammedReceiver extends Receiver {
   /** Sets the answer to later requests for this path (with a leading slash), or for all other paths if `*`. */
@@ -18,7 +13,7 @@ export interface ProgrammedReceiver extends Receiver {
 export async function startProgrammedReceiver(authority?: Authority): Promise<ProgrammedReceiver> {
   const answers = new Map<string, Answer>([['*', answers204]]);
   const receiver = await startReceiver({
-    ...(authority === undefined ? {} : { authority }),
+    ...(authority === undefined ? {} : { certificate: await authority.issue({ names: ['127.0.0.1', 'localhost'] }) }),
     answer: (notice, response, request) => (answers.get(notice.path) ?? answers.get('*')!)(notice, response, request),
   });
   return {

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { makeAuthority } from '../../../deploy/local/demo/receiver.ts';
+import { makeAuthority } from './authority.ts';
 import type { Arrival, TakenArrivals } from './receivers-process.ts';
 
 /** The customers' receivers in their own process, which records each delivery and its time of arrival. */

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import type { Dispatcher } from 'undici';
 import type { Endpoints } from '../../../deploy/local/config.ts';
-import { type Authority, makeAuthority } from '../../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../../pipelines/runtime/egress/dispatcher.ts';
 import { makeDeliveryMetrics } from '../../../workflows/delivery/metrics.ts';
 import { Round, type RoundDependencies } from '../../../workflows/delivery/round.ts';
 import { type DeliverySettings, defaultDeliverySettings } from '../../../workflows/delivery/worker.ts';
 import { batchOf, change, makeWatchHarness, row, silentLog, type WatchHarness } from '../watch/harness.ts';
+import { type Authority, makeAuthority } from './authority.ts';
 import { quickSettings } from './settings.ts';
 
 /** Runs single rounds of a webhook as the worker's activity does, without Temporal, to test what happens within one. */

@@ -4,9 +4,9 @@ import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeAuthority } from '../../../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import { exchange } from '../../../../pipelines/runtime/egress/request.ts';
+import { makeAuthority } from '../../../support/delivery/authority.ts';
 
 // Raw bytes that a server may write, and how they are understood. Once the headers have arrived, the status stands.
 const limits = {

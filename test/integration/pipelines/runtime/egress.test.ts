@@ -3,10 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Authority, makeAuthority, startReceiver } from '../../../../deploy/local/demo/receiver.ts';
+import { startReceiver } from '../../../../deploy/local/demo/receiver.ts';
 import { makeEgressDispatcher } from '../../../../pipelines/runtime/egress/dispatcher.ts';
 import type { EgressPolicy } from '../../../../pipelines/runtime/egress/policy.ts';
 import { type ExchangeResult, exchange, guardedRequest } from '../../../../pipelines/runtime/egress/request.ts';
+import { type Authority, makeAuthority } from '../../../support/delivery/authority.ts';
 import { hang, startProgrammedReceiver, status } from '../../../support/delivery/receiver.ts';
 
 const limits = {
@@ -39,10 +40,14 @@ const failure = async (url: string) => {
 
 describe('a receiver with an invalid certificate gets no byte of the delivery', () => {
   it.each([
-    ['expired', { notAfter: new Date('2020-01-01') }, 'certificate_expired'],
-    ['for another name', { certificateNames: ['other.example.com'] }, 'certificate_wrong_name'],
+    [
+      'expired',
+      { names: ['127.0.0.1'], notBefore: new Date(0), notAfter: new Date('2020-01-01') },
+      'certificate_expired',
+    ],
+    ['for another name', { names: ['other.example.com'] }, 'certificate_wrong_name'],
   ])('%s', async (_name, options, expected) => {
-    const receiver = await startReceiver({ authority, ...options });
+    const receiver = await startReceiver({ certificate: await authority.issue(options) });
     expect(await failure(`${receiver.origin}/`)).toBe(expected);
     expect(receiver.notices).toHaveLength(0);
     await receiver.close();

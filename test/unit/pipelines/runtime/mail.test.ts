@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeAuthority } from '../../../../deploy/local/demo/receiver.ts';
 import { parseConfiguration } from '../../../../pipelines/runtime/config.ts';
 import { mailBlock, makeMailer } from '../../../../pipelines/runtime/mail.ts';
+import { makeAuthority } from '../../../support/delivery/authority.ts';
 import { type MailServer, startMailServer } from '../../../support/delivery/mail-server.ts';
 
 let server: MailServer | undefined;
