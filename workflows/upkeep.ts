@@ -6,7 +6,7 @@ import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Mailer } from '../pipelines/runtime/mail.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 import { readBacklog } from '../pipelines/webhooks/backlog.ts';
-import { defaultOwnerMailRule, mailOwnerNotices, type OwnerMailRule } from '../pipelines/webhooks/owner-mail.ts';
+import { defaultOwnerMailRule, mailOwnerNotices } from '../pipelines/webhooks/owner-mail.ts';
 import {
   defaultRetentionRule,
   type RetentionRule,
@@ -31,14 +31,13 @@ export function retentionRuleOf(config: z.output<typeof retentionBlock>): Retent
   };
 }
 
-export interface UpkeepDependencies {
+interface UpkeepDependencies {
   pool: Pool;
   log: Logger;
   metrics: Registry;
   /** null when mail is off. */
   mailer: Mailer | null;
   rule: RetentionRule;
-  mail?: OwnerMailRule;
   everyMs?: Partial<typeof defaultEveryMs>;
 }
 
@@ -49,16 +48,9 @@ const defaultEveryMs = { mail: 10_000, retention: 3_600_000, backlog: 15_000 };
  * settings allow too few locks. Every worker runs all tasks, but each task takes only work that no other worker holds.
  * Returns a function that stops the tasks.
  */
-export function startUpkeep({
-  pool,
-  log,
-  metrics,
-  mailer,
-  rule,
-  mail,
-  everyMs,
-}: UpkeepDependencies): () => Promise<void> {
-  const every = { ...defaultEveryMs, ...everyMs };
+export function startUpkeep(dependencies: UpkeepDependencies): () => Promise<void> {
+  const { pool, log, metrics, mailer, rule } = dependencies;
+  const every = { ...defaultEveryMs, ...dependencies.everyMs };
   const gauges = makeUpkeepMetrics(metrics);
   const stops = [
     startRepeating('retention', every.retention, log, async (stop) => {
@@ -77,10 +69,9 @@ export function startUpkeep({
     }),
   ];
   if (mailer !== null) {
-    const dependencies = { pool, log, mailer, rule: mail ?? defaultOwnerMailRule };
     stops.push(
       startRepeating('notice mail', every.mail, log, async (stop) => {
-        gauges.mailed.inc(await mailOwnerNotices(dependencies, stop));
+        gauges.mailed.inc(await mailOwnerNotices({ pool, log, mailer, rule: defaultOwnerMailRule }, stop));
       }),
     );
   }

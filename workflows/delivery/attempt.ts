@@ -52,24 +52,16 @@ export async function sendAttempt(
   return { ...common, ...outcome, success: false, retryInMs };
 }
 
-interface Outcome {
-  httpStatus: number | null;
-  failure: string | null;
-  response: Buffer | null;
-  responseCut: boolean;
-  retryAfterMs: number | null;
-}
-
 async function ask(
   { dispatcher, policy, limits, version }: AttemptDependencies,
   target: WebhookTarget,
   secrets: readonly string[],
   delivery: ClaimedDelivery,
-): Promise<Outcome> {
+) {
   const nothing = { httpStatus: null, response: null, responseCut: false, retryAfterMs: null };
   // The URL is checked at every attempt, because the rules or the URL may have changed since the webhook was made.
   const checked = checkTargetUrl(target.url, policy);
-  if (!checked.ok) return { ...nothing, failure: failureOfNetwork(checked.problem) };
+  if (!checked.ok) return { ...nothing, failure: shown[checked.problem] };
   const headers = deliveryHeaders({
     secrets,
     deliveryId: delivery.id,
@@ -80,7 +72,7 @@ async function ask(
   });
   const body = Buffer.from(delivery.payload, 'utf8');
   const answer = await exchange(dispatcher, { url: checked.url, headers, body }, limits);
-  if (!answer.answered) return { ...nothing, failure: failureOfNetwork(answer.failure) };
+  if (!answer.answered) return { ...nothing, failure: shown[answer.failure] };
   // Node's type allows only a string, but undici returns a list for a header that came twice.
   const retryAfter: string | string[] | undefined = answer.headers['retry-after'];
   return {
@@ -92,24 +84,11 @@ async function ask(
   };
 }
 
-/** Kinds of failure that customers see. More detail would let a customer use the service as a port scanner. */
-export type AttemptFailure =
-  | 'direccion_no_permitida'
-  | 'nombre_no_resuelto'
-  | 'sin_conexion'
-  | 'conexion_interrumpida'
-  | 'tiempo_agotado'
-  | 'certificado_vencido'
-  | 'certificado_no_confiable'
-  | 'certificado_de_otro_nombre'
-  | 'tls_fallido'
-  | 'respuesta_ilegible'
-  | 'redireccion'
-  | 'estado_http'
-  /** The worker died after it sent the request and before it recorded the result. */
-  | 'resultado_desconocido';
-
-const shown: Readonly<Record<NetworkFailure, AttemptFailure>> = {
+/**
+ * The kinds of failure that customers see, besides those of failureOfStatus and `resultado_desconocido`, which the claim
+ * writes. More detail would let a customer use the service as a port scanner.
+ */
+const shown: Readonly<Record<NetworkFailure, string>> = {
   malformed: 'direccion_no_permitida',
   scheme: 'direccion_no_permitida',
   userinfo: 'direccion_no_permitida',
@@ -128,12 +107,8 @@ const shown: Readonly<Record<NetworkFailure, AttemptFailure>> = {
   answer_malformed: 'respuesta_ilegible',
 };
 
-function failureOfNetwork(failure: NetworkFailure): AttemptFailure {
-  return shown[failure];
-}
-
 /** Returns null for a success, which is any 2xx status. */
-function failureOfStatus(status: number): AttemptFailure | null {
+function failureOfStatus(status: number): string | null {
   if (status >= 200 && status < 300) return null;
   return status >= 300 && status < 400 ? 'redireccion' : 'estado_http';
 }

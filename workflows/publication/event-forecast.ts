@@ -12,9 +12,6 @@ export interface EventCounts {
   watchedCompanies: number;
 }
 
-type Slice = { start: number; end: number };
-type Lists = ReadonlyMap<string, number>;
-
 /**
  * Counts the events that a change file would make on the present watch lists. Returns null for a register that makes no
  * events. It holds one block of the file (256 KB, some thousand records) in memory at a time and looks it up in one
@@ -44,27 +41,18 @@ export async function countEvents(
 }
 
 async function eventsOfBlock(pool: Pool, register: Register, block: ChangeBlock): Promise<number> {
-  const changed = new Map<string, Slice>();
+  const changed = new Map<string, { start: number; end: number }>();
   for (const record of recordsOf(block)) {
     // Baseline records make no events, and natural persons are never watched.
     if (record.op === baseline || !record.isOfCompany()) continue;
     changed.set(record.key(), { start: record.start, end: record.at });
   }
   if (changed.size === 0) return 0;
-  return countEventsOf(register, block, changed, await listsOf(pool, [...changed.keys()]));
-}
-
-function countEventsOf(
-  register: Register,
-  block: ChangeBlock,
-  changed: ReadonlyMap<string, Slice>,
-  lists: Lists,
-): number {
   let notices = 0;
-  for (const [ruc, listCount] of lists) {
+  for (const { ruc, lists } of await watchedAmong(pool, [...changed.keys()])) {
     const { start, end } = changed.get(ruc)!;
     const record = avroType(register.name).fromBuffer(block.bytes.subarray(start, end)) as Change;
-    notices += eventsOf(register, record, null).length * listCount;
+    notices += eventsOf(register, record, null).length * lists;
   }
   return notices;
 }
@@ -79,12 +67,12 @@ async function countWatched(pool: Pool): Promise<number> {
 }
 
 /** Returns the companies that are watched, each with the number of lists that contain it. */
-async function listsOf(pool: Pool, rucs: readonly string[]): Promise<Lists> {
+async function watchedAmong(pool: Pool, rucs: readonly string[]): Promise<{ ruc: string; lists: number }[]> {
   const { rows } = await pool.query<{ ruc: string; lists: number }>({
     name: 'lists-of-companies',
     text: `SELECT m.ruc, count(*) AS lists FROM watch_member m JOIN watch_list l ON l.id = m.list_id
       WHERE m.ruc = ANY ($1) AND l.deleted_at IS NULL GROUP BY m.ruc`,
     values: [rucs],
   });
-  return new Map(rows.map(({ ruc, lists }) => [ruc, lists]));
+  return rows;
 }
