@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { shippedCalendar } from '../../api/calendar/data/shipped.ts';
 import { parseDecree, parseTable } from '../../api/calendar/parse.ts';
 import { type Addition, addToCalendar, type NewAddition, readAdditions } from '../../api/calendar/store.ts';
-import type { Decree, Parsed, PublishedTable } from '../../api/calendar/types.ts';
+import type { Parsed } from '../../api/calendar/types.ts';
 import { limaTime } from '../../schemas/lima-time.ts';
 import type { PadronCommand } from './arguments.ts';
 import { type CommandContext, CommandError, type OutputOptions } from './context.ts';
@@ -29,14 +29,16 @@ export function addCalendarCommands(program: PadronCommand, context: CommandCont
    "days": [{"date": "2026-07-27", "name": "Día no laborable para el sector público"}], "completesYear": 2026}
 
 completesYear (may be left out): with this decree all of that year's days are known.`,
-    read: (text) => found('decree', parseDecree(text, shippedCalendar.holidays)),
+    kind: 'decree',
+    parse: parseDecree,
   });
   addFileCommand(calendar, context, {
     name: 'add-table',
     description: "Adds a year's due dates as published (Anexo I). They win over the rule and over tables before them.",
     shape: `{"year": 2027, "source": "SUNAT - Cronograma de obligaciones mensuales 2027",
    "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …, "4-5": …, "6-7": …, "8-9": …, "good_taxpayers": …}, …}}`,
-    read: (text) => found('table', parseTable(text, shippedCalendar.holidays)),
+    kind: 'table',
+    parse: parseTable,
   });
   addListCommand(calendar, context);
 }
@@ -46,14 +48,12 @@ interface FileCommand {
   description: string;
   /** The form of the file, as --help shows it. */
   shape: string;
-  read: (text: string) => Parsed<NewAddition>;
+  kind: NewAddition['kind'];
+  parse: (text: string, holidays: typeof shippedCalendar.holidays) => Parsed<NewAddition['value']>;
 }
 
-function addFileCommand(
-  calendar: PadronCommand,
-  context: CommandContext,
-  { name, description, shape, read }: FileCommand,
-): void {
+function addFileCommand(calendar: PadronCommand, context: CommandContext, command: FileCommand): void {
+  const { name, description, shape } = command;
   calendar
     .command(name)
     .description(description)
@@ -62,7 +62,7 @@ function addFileCommand(
     .remarks(`The file:\n  ${shape}\n\nRunning processes serve it within a minute.`)
     .examples(`calendar ${name} file.json --by "Ana Ruiz" --reason "El Peruano, 16 May"`)
     .action(async (file: string, options: AddOptions) => {
-      const addition = await readAddition(file, read);
+      const addition = await readAddition(file, command);
       const { by, reason = null } = options;
       const { id, isNew, addedAt } = await addToCalendar(context.pool(), addition, { by, reason });
       context.show(
@@ -95,9 +95,9 @@ function addListCommand(calendar: PadronCommand, context: CommandContext): void 
 }
 
 /** @throws CommandError that names everything that is wrong with the file */
-async function readAddition(file: string, read: FileCommand['read']): Promise<NewAddition> {
-  const parsed = read(await readText(file));
-  if (parsed.ok) return parsed.value;
+async function readAddition(file: string, { kind, parse }: FileCommand): Promise<NewAddition> {
+  const parsed = parse(await readText(file), shippedCalendar.holidays);
+  if (parsed.ok) return { kind, value: parsed.value } as NewAddition;
   throw new CommandError(
     `${file} cannot be added:\n${parsed.problems.map((problem) => `  ${problem}`).join('\n')}`,
     'Nothing is added. Mend the file and run the command again; --help shows its form.',
@@ -113,12 +113,6 @@ async function readText(file: string): Promise<string> {
     throw new CommandError(`${file} cannot be read (${code}).`, 'Give the path of a JSON file.');
   }
   throw new CommandError(`${file} has more than ${maxFileBytes} bytes.`, 'A decree or a table is far smaller.');
-}
-
-function found(kind: 'decree', parsed: Parsed<Decree>): Parsed<NewAddition>;
-function found(kind: 'table', parsed: Parsed<PublishedTable>): Parsed<NewAddition>;
-function found(kind: NewAddition['kind'], parsed: Parsed<Decree | PublishedTable>): Parsed<NewAddition> {
-  return parsed.ok ? { ok: true, value: { kind, value: parsed.value } as NewAddition } : parsed;
 }
 
 function titleOf(entry: NewAddition): string {

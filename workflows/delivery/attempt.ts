@@ -34,21 +34,14 @@ export async function sendAttempt(
 ): Promise<SentAttempt> {
   const began = performance.now();
   const outcome = await ask(dependencies, target, secrets, delivery);
-  const common = {
-    url: target.url,
-    day: delivery.day,
-    id: delivery.id,
-    leaseToken: delivery.leaseToken,
-    attempt: delivery.attempt,
-    isTest: delivery.isTest,
-    durationMs: Math.round(performance.now() - began),
-  };
+  const durationMs = Math.round(performance.now() - began);
+  const { day, id, leaseToken, attempt, isTest } = delivery;
+  const common = { url: target.url, day, id, leaseToken, attempt, isTest, durationMs };
   if (outcome.failure === null) return { ...common, ...outcome, success: true, failure: null, retryInMs: null };
   const failures = delivery.failuresOfCycle + 1;
   // A test delivery is not retried, because the customer sees the result and can send another test.
-  const retryInMs = delivery.isTest
-    ? null
-    : nextDelayMs(dependencies.schedule, failures, outcome.retryAfterMs, Math.random());
+  const { schedule } = dependencies;
+  const retryInMs = isTest ? null : nextDelayMs(schedule, failures, outcome.retryAfterMs, Math.random());
   return { ...common, ...outcome, success: false, retryInMs };
 }
 
@@ -62,14 +55,7 @@ async function ask(
   // The URL is checked at every attempt, because the rules or the URL may have changed since the webhook was made.
   const checked = checkTargetUrl(target.url, policy);
   if (!checked.ok) return { ...nothing, failure: shown[checked.problem] };
-  const headers = deliveryHeaders({
-    secrets,
-    deliveryId: delivery.id,
-    event: delivery.event,
-    timestampSeconds: Math.floor(Date.now() / 1_000),
-    body: delivery.payload,
-    version,
-  });
+  const headers = deliveryHeaders(delivery, secrets, Math.floor(Date.now() / 1_000), version);
   const body = Buffer.from(delivery.payload, 'utf8');
   const answer = await exchange(dispatcher, { url: checked.url, headers, body }, limits);
   if (!answer.answered) return { ...nothing, failure: shown[answer.failure] };

@@ -1,4 +1,5 @@
 import { Webhook } from 'standardwebhooks';
+import type { ClaimedDelivery } from '../../pipelines/webhooks/claim.ts';
 
 /**
  * Returns the signatures of a delivery by Standard Webhooks, separated by spaces. Each is `v1,` and base64. During a
@@ -19,25 +20,23 @@ function signerOf(secret: string): Webhook {
 }
 
 /** All headers of an attempt. The `x-service-…` headers have the same values as those of Standard Webhooks. */
-export function deliveryHeaders(attempt: {
-  secrets: readonly string[];
-  deliveryId: string;
-  event: string;
-  timestampSeconds: number;
-  body: string;
-  version: string;
-}): Record<string, string> {
-  const signature = sign(attempt.secrets, attempt.deliveryId, attempt.timestampSeconds, attempt.body);
-  const timestamp = String(attempt.timestampSeconds);
+export function deliveryHeaders(
+  { id, event, payload }: Pick<ClaimedDelivery, 'id' | 'event' | 'payload'>,
+  secrets: readonly string[],
+  timestampSeconds: number,
+  version: string,
+): Record<string, string> {
+  const signature = sign(secrets, id, timestampSeconds, payload);
+  const timestamp = String(timestampSeconds);
   return {
     'content-type': 'application/json; charset=utf-8',
-    'user-agent': `Padron-Webhooks/${attempt.version}`,
+    'user-agent': `Padron-Webhooks/${version}`,
     accept: '*/*',
-    'x-service-event': attempt.event,
-    'x-service-delivery': attempt.deliveryId,
+    'x-service-event': event,
+    'x-service-delivery': id,
     'x-service-timestamp': timestamp,
     'x-service-signature': signature,
-    'webhook-id': attempt.deliveryId,
+    'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': signature,
   };

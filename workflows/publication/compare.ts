@@ -5,7 +5,7 @@ import { findEdition, publicationUnder } from '../../pipelines/editions/editions
 import { type Head, readHead } from '../../pipelines/editions/heads.ts';
 import { findPublication, recordComparison } from '../../pipelines/editions/publications.ts';
 import { type RegisterName, registers } from '../../schemas/registers.ts';
-import { type Comparison, comparisonSchema, countsOf, stillStands } from './comparison.ts';
+import { type Comparison, comparisonSchema, stillStands } from './comparison.ts';
 import { countEvents, type EventCounts } from './event-forecast.ts';
 import { type PublishDependencies, quarantineFault } from './judge.ts';
 import type { StepOutcome, StepRun } from './messages.ts';
@@ -176,6 +176,6 @@ export async function archiveComparison(
     rejectsSha256,
     parserVersion: result.parserVersion,
     columns: result.columns,
-    counts: countsOf(result, notices),
+    counts: { ...result, ...notices },
   });
 }

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import type { CompareResult, KindCounts } from '../../pipelines/diff/types.ts';
+import type { KindCounts } from '../../pipelines/diff/types.ts';
 import type { Edition } from '../../pipelines/editions/editions.ts';
 import type { FrozenDifference } from '../../pipelines/editions/freeze.ts';
 import type { Head } from '../../pipelines/editions/heads.ts';
 import type { Publication } from '../../pipelines/editions/publications.ts';
 import { type Column, type Register, registers } from '../../schemas/registers.ts';
-import type { EventCounts } from './event-forecast.ts';
 import type { ColumnFacts, GateFacts, KindFacts, NoticeFacts } from './gates.ts';
 
 const count = z.number().int().nonnegative();
@@ -47,7 +46,7 @@ const countsSchema = z.object({
   notices: count.optional(),
   watchedCompanies: count.optional(),
 });
-export type Counts = z.output<typeof countsSchema>;
+type Counts = z.output<typeof countsSchema>;
 
 /** The column `publication.compare_result`: base edition, hashes of archived files and counts, but never a row. */
 export const comparisonSchema = z.object({
@@ -63,10 +62,6 @@ export const comparisonSchema = z.object({
   counts: countsSchema,
 });
 export type Comparison = z.output<typeof comparisonSchema>;
-
-export function countsOf(result: CompareResult, notices: EventCounts | null): Counts {
-  return countsSchema.parse({ ...result, ...notices });
-}
 
 /**
  * Whether a stored comparison was made with this head and with this release's parser version and columns. If not, the

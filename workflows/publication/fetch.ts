@@ -79,15 +79,13 @@ async function downloadOrRefuse(
   try {
     const part = new PartFile(file);
     const note = await part.readNote();
-    // An earlier process archived the file and died before the catalogue recorded it.
-    if (
-      note?.finished != null &&
-      note.url === url &&
-      (await isArchived(dependencies, register, note.finished.sha256))
-    ) {
-      return { ...note, finished: note.finished };
+    if (note?.finished != null) {
+      const { url: from, finished } = note;
+      const archived = await dependencies.archive.size({ register, kind: 'publications', sha256: finished.sha256 });
+      // An earlier process archived the file and died before the catalogue recorded it.
+      if (from === url && archived !== null) return { ...note, finished };
+      if ((await part.size()) !== finished.bytes) await part.discard();
     }
-    if (note?.finished != null && (await part.size()) !== note.finished.bytes) await part.discard();
     return await download({ ...dependencies, url, file, limits: dependencies.downloadLimits });
   } catch (error) {
     if (!(error instanceof SourceError) || error.code !== 'declared_too_large') throw error;
@@ -112,10 +110,6 @@ async function putOrStartOver(archive: Archive, name: ObjectName, file: string):
     const what = 'the downloaded file has changed on this disk: it is downloaded again';
     throw new SourceError('source_unavailable', what, error);
   }
-}
-
-async function isArchived(dependencies: FetchDependencies, register: RegisterName, sha256: string): Promise<boolean> {
-  return (await dependencies.archive.size({ register, kind: 'publications', sha256 })) !== null;
 }
 
 /** Opens the archived file. Returns its fault, if it has one, and the text's beginning if that has the date. */

@@ -47,10 +47,6 @@ export type NextWork =
 /** `ended`: the publication was quarantined, repeated or superseded, and needs no further step. */
 export type StepOutcome = { outcome: 'next' } | { outcome: 'ended' };
 
-export type FreezeOutcome =
-  | { outcome: 'frozen'; edition: number }
-  | { outcome: 'head_moved' | 'head_not_materialised' | 'not_compared' | 'paused'; edition: null };
-
 /** The result of one run of the `publish` workflow. */
 export interface PublishResult {
   publications: number;

@@ -11,7 +11,6 @@ import type { PublicationActivities } from './activities.ts';
 import {
   archivedSignalName,
   type FetchResult,
-  type FreezeOutcome,
   type PublishResult,
   type ReconcileInput,
   type ReconcileResult,
@@ -112,7 +111,7 @@ async function takePublication({ register }: RegisterInput, publicationId: numbe
   if ((await heavy.verifyPublication(register, publicationId)).outcome === 'ended') return true;
   if ((await heavy.comparePublication(register, publicationId)).outcome === 'ended') return true;
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
-  const frozen: FreezeOutcome = await quick.freezePublication(register, publicationId);
+  const frozen = await quick.freezePublication(register, publicationId);
   if (frozen.outcome === 'frozen') return true;
   // The head moved, is not in ClickHouse yet, or is paused. Sleep before the next round, so that this is no busy loop.
   await sleep(headMovedPause);
@@ -122,7 +121,7 @@ async function takePublication({ register }: RegisterInput, publicationId: numbe
 /** Takes a correction up to the freeze. After that it is an unfinished edition like any other. */
 async function takeCorrection({ register }: RegisterInput, correctionId: number): Promise<void> {
   if ((await heavy.compareCorrection(register, correctionId)).outcome === 'ended') return;
-  const frozen: FreezeOutcome = await quick.freezeCorrection(register, correctionId);
+  const frozen = await quick.freezeCorrection(register, correctionId);
   if (frozen.outcome !== 'frozen') await sleep(headMovedPause);
 }
 

@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { PublicationActivities } from '../../../workflows/publication/activities.ts';
-import type { FreezeOutcome } from '../../../workflows/publication/messages.ts';
+
+type FreezeOutcome = Awaited<ReturnType<PublicationActivities['freezePublication']>>;
 
 /** A publication in the fake catalogue. */
 export interface FakePublication {

@@ -14,7 +14,7 @@ const now = new Date('2026-11-26T15:00:00Z');
 const seconds = now.getTime() / 1_000;
 
 const headersOf = (secrets: readonly string[] = [secret], timestampSeconds = seconds) =>
-  deliveryHeaders({ secrets, deliveryId: 'dl_1', event: 'ruc.estado_cambiado', timestampSeconds, body, version: '1' });
+  deliveryHeaders({ id: 'dl_1', event: 'ruc.estado_cambiado', payload: body }, secrets, timestampSeconds, '1');
 
 const without = (headers: Record<string, string>, prefix: string) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(prefix)));
@@ -132,8 +132,8 @@ describe('the eight kinds', () => {
   );
   const sent = (text: string) => {
     const { evento } = JSON.parse(text) as NoticePayload;
-    const signed = { secrets: [secret], deliveryId: 'en_1', event: evento, timestampSeconds: seconds, version: '1' };
-    return verifyNotice(text, deliveryHeaders({ ...signed, body: text }), secret, { now }).payload;
+    const headers = deliveryHeaders({ id: 'en_1', event: evento, payload: text }, [secret], seconds, '1');
+    return verifyNotice(text, headers, secret, { now }).payload;
   };
 
   test('every payload that the service writes has the type of its kind', () => {

@@ -26,14 +26,8 @@ describe('the signature', () => {
     ]) {
       const secret = makeWebhookSecret();
       const timestampSeconds = Math.floor(Date.now() / 1_000);
-      const headers = deliveryHeaders({
-        secrets: [secret],
-        deliveryId: 'en_abc-_1',
-        event: 'ping',
-        timestampSeconds,
-        body,
-        version: '1.2.3',
-      });
+      const delivery = { id: 'en_abc-_1', event: 'ping', payload: body };
+      const headers = deliveryHeaders(delivery, [secret], timestampSeconds, '1.2.3');
       expect(() => new Webhook(secret).verify(body, headers)).not.toThrow();
       expect(() => new Webhook(secret).verify(`${body} `, headers)).toThrow();
       expect(() => new Webhook(makeWebhookSecret()).verify(body, headers)).toThrow();
