@@ -102,7 +102,6 @@ export function editionsOf({ messages }: ChangeBatch): Attributes {
 
 export type LoopMetrics = ReturnType<typeof makeLoopMetrics>;
 
-/** Makes the metrics that all loops of a process share. */
 export function makeLoopMetrics(registry: Registry) {
   const registers = [registry];
   return {

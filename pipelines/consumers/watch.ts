@@ -194,8 +194,8 @@ function accountEvents(
 }
 
 /**
- * Waits until materialize has the change, at most `holdMs`, or until the batch is stale. A receiver's look-up should show
- * the new state.
+ * Waits until materialize has the change, at most `holdMs`, or until the batch is stale. A receiver's look-up should
+ * show the new state.
  */
 async function waitUntilServed(
   { materialisedOffset, limits, metrics, log }: WatchDependencies,

@@ -68,9 +68,7 @@ async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, 
   } catch (error) {
     if (!(error instanceof CompareError && ['index_missing', 'index_damaged'].includes(error.code))) throw error;
     const { register, lastFull } = input;
-    const changeFiles = input.changeFiles
-      .filter(({ edition }) => edition >= lastFull)
-      .map(({ edition, path, sha256 }) => ({ edition, path, sha256 }));
+    const changeFiles = input.changeFiles.filter(({ edition }) => edition >= lastFull);
     await runInChild('rebuild', { register, workDir: compareInput.workDir, changeFiles }, () => {}, signal);
     return await runInChild('compare', compareInput, report, signal);
   }

@@ -39,8 +39,6 @@ export async function editionsToRepublish(
   return editionsBeyond(pool, register, await offsets.ends(changesTopic(prefix, register)));
 }
 
-const countLimits = { max_threads: 1, max_memory_usage: String(512 * 1024 * 1024), max_execution_time: 120 } as const;
-
 /**
  * Whether ClickHouse has the complete state of this edition. The group `materialize` must have committed past the
  * edition's end in every partition, and the number of rows with the edition's version must equal the number of changes
@@ -77,7 +75,9 @@ export async function countAtVersion(
     query_params: { register: registers[register].code, version },
     format: 'JSONEachRow',
     clickhouse_settings: {
-      ...countLimits,
+      max_threads: 1,
+      max_memory_usage: String(512 * 1024 * 1024),
+      max_execution_time: 120,
       optimize_aggregation_in_order: 1,
       output_format_json_quote_64bit_integers: 1,
     },
