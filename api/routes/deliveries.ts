@@ -40,7 +40,7 @@ export function makeDeliveryHandlers({ catalogue, pool, wake }: ApiDependencies)
         'entregas',
         deliveries,
         limite,
-        ({ place }) => `${place.createdMicros}.${place.id}`,
+        ({ createdMicros, id }) => `${createdMicros}.${id}`,
       );
       return { data: page.map(shownDelivery), meta: { ...(await registerMeta(catalogue)), cursor: next } };
     },

@@ -3,13 +3,18 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ZodType, z } from 'zod';
-import { writeWholeFileSync } from '../../pipelines/runtime/durable-files.ts';
+import { moveIntoPlaceSync } from '../../pipelines/runtime/durable-files.ts';
 
 /** Writes a JSON file completely or not at all, so that nobody reads half a file, even after a crash. */
 export function writeJsonFile(file: string, value: unknown, mode = 0o644): void {
-  writeWholeFileSync(file, `${file}.${randomUUID()}.partial`, (temporary) =>
-    writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode, flag: 'wx' }),
-  );
+  const temporary = `${file}.${randomUUID()}.partial`;
+  try {
+    writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode, flag: 'wx' });
+    moveIntoPlaceSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
 }
 
 /** The file's value, or undefined when the file is missing or has another shape. */

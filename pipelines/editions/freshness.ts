@@ -2,6 +2,7 @@ import { limaDay } from '../../schemas/lima-time.ts';
 import { type RegisterName, registerNames } from '../../schemas/registers.ts';
 import type { Queryable } from '../runtime/postgres.ts';
 import { isReverted } from './corrections.ts';
+import type { Head } from './heads.ts';
 import type { PublicationState } from './publications.ts';
 
 /**
@@ -74,18 +75,8 @@ function endOfMonth(day: string): number {
 }
 
 /** How current one register is, named as in the database. */
-export interface RegisterFreshness {
-  register: RegisterName;
-  /** 0 before the first edition. */
-  edition: number;
-  /** Date of the data, YYYY-MM-DD; null before the first edition. */
-  fecha_dato: string | null;
-  published_at: Date | null;
-  /** When the official site last answered. */
-  probed_at: Date | null;
-  paused_at: Date | null;
-  paused_by: string | null;
-  paused_reason: string | null;
+export interface RegisterFreshness
+  extends Omit<Head, 'publication_sha256' | 'partitions' | 'change_file_sha256' | 'detected_at' | 'materialised'> {
   /** Number of rows in the head's state. */
   rows: number | null;
   /** Number of the oldest edition that is still to be published, materialised or notified. */

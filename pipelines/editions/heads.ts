@@ -6,10 +6,12 @@ import type { Publication } from './publications.ts';
 export interface Head {
   register: RegisterName;
   edition: number;
+  /** Date of the data, YYYY-MM-DD; null before the first edition. */
   fecha_dato: string | null;
   published_at: Date | null;
   publication_sha256: string | null;
   partitions: number;
+  /** When the official site last answered. */
   probed_at: Date | null;
   /** Set while an operator holds new editions back. */
   paused_at: Date | null;

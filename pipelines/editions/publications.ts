@@ -19,6 +19,7 @@ interface GateRecord {
 export interface Publication {
   id: number;
   register: RegisterName;
+  /** Null until the download. */
   sha256: string | null;
   fecha_dato: string | null;
   published_at: Date | null;
@@ -116,12 +117,7 @@ export async function detectPublication(
 /** Number of last versions that a probe recognises. A site goes back to a version a few days old at most. */
 const knownVersions = 60;
 
-interface VersionRow extends Validators {
-  id: number;
-  state: PublicationState;
-  sha256: string | null;
-  url: string | null;
-}
+type VersionRow = Validators & Pick<Publication, 'id' | 'state' | 'sha256' | 'url'>;
 
 /** Versions, newest first. */
 async function lastVersions(database: Queryable, register: RegisterName, count: number): Promise<VersionRow[]> {
@@ -133,11 +129,7 @@ async function lastVersions(database: Queryable, register: RegisterName, count: 
   return rows;
 }
 
-export interface KnownVersion {
-  /** Address of the download. Null in rows older than this column. */
-  url: string | null;
-  /** Null until the version is downloaded. */
-  sha256: string | null;
+export interface KnownVersion extends Pick<Publication, 'url' | 'sha256'> {
   /** What a conditional probe sends. Null until the download, because the probe must find the version again. */
   validators: Validators | null;
 }
@@ -150,13 +142,6 @@ export async function lastKnownVersion(database: Queryable, register: RegisterNa
   return { url, sha256, validators: state === 'detectada' ? null : { etag, lastModified } };
 }
 
-interface DownloadedFacts {
-  sha256: string;
-  bytes: number;
-  version: Validators;
-  date: SourceDate | null;
-}
-
 /**
  * Call this when the archive has a publication's bytes. It moves the publication from `detectada` to `descargada`, or
  * with a `problem` to `en_cuarentena`. If another row has the same bytes and date, this row is deleted and the other
@@ -165,7 +150,7 @@ interface DownloadedFacts {
 export async function recordDownload(
   client: PoolClient,
   id: number,
-  facts: DownloadedFacts,
+  facts: { sha256: string; bytes: number; version: Validators; date: SourceDate | null },
   problem: string | null,
 ): Promise<{ id: number; known: boolean }> {
   const { rows } = await client.query<{ register: string; state: PublicationState }>(

@@ -7,7 +7,6 @@ import { parseKeyRing, SecretError } from './secrets.ts';
  * Blocks of configuration. Each process combines the blocks that it uses, parses its environment once at its start, and
  * passes the result down. Fields have the names of environment variables, so an error names what an operator must set.
  */
-const port = z.coerce.number().int().min(0).max(65_535);
 const flag = z.enum(['0', '1', 'false', 'true']).transform((text) => text === '1' || text === 'true');
 export const wholeNumber = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 
@@ -15,7 +14,7 @@ export const processBlock = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
   HTTP_HOST: z.string().default('127.0.0.1'),
   /** Port of the server for health and metrics, which in the api also serves the public routes. 0 takes a free port. */
-  HTTP_PORT: port.default(0),
+  HTTP_PORT: wholeNumber(0, 65_535).default(0),
   /** How long a stop may take before the process ends anyway. */
   STOP_DEADLINE_MS: wholeNumber(1_000, 600_000).default(20_000),
 });
@@ -50,16 +49,12 @@ export const archiveBlock = z.object({
   WORK_DIR: z.string().min(1),
 });
 
-const egressBlock = z.object({
+/** Settings of webhooks. The api checks addresses by them and the worker sends by them, so both need equal values. */
+export const webhookBlock = z.object({
   /** Allows private and loopback addresses as targets. Only tests and the demo set it. */
   ALLOW_PRIVATE_TARGETS: flag.default(false),
   /** PEM file of one more certificate authority to trust. */
   EGRESS_EXTRA_CA: z.string().optional(),
-});
-
-/** Settings of webhooks. The api checks addresses by them and the worker sends by them, so both need equal values. */
-export const webhookBlock = z.object({
-  ...egressBlock.shape,
   /** Keys as `id:base64-of-32-bytes`, separated by commas. The first key seals secrets; all keys open them. */
   WEBHOOK_SECRET_KEYS: z.string().transform((text, context) => {
     try {

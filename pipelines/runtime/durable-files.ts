@@ -29,22 +29,6 @@ export async function writeWholeFile<Result>(
   }
 }
 
-/** Does the same as `writeWholeFile` for synchronous code: the comparison in its child process, and the local stack. */
-export function writeWholeFileSync<Result>(
-  path: string,
-  temporary: string,
-  write: (temporary: string) => Result,
-): Result {
-  try {
-    const result = write(temporary);
-    moveIntoPlaceSync(temporary, path);
-    return result;
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-}
-
 /** The second half of `writeWholeFile`, for a closed file: syncs the file, renames it, and syncs its folder. */
 export async function moveIntoPlace(temporary: string, path: string): Promise<void> {
   await syncToDisk(temporary);

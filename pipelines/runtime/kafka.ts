@@ -1,4 +1,4 @@
-import { Kafka, type logCreator, logLevel } from 'kafkajs';
+import { Kafka, logLevel } from 'kafkajs';
 import { describeError, type Logger } from './log.ts';
 
 /** Makes a kafkajs client. It sets every default that we rely on, and writes into our log. */
@@ -12,19 +12,13 @@ export function makeKafka(brokers: string, clientId: string, log: Logger): Kafka
     // A broker that has just started answers "coordinator is loading" and "not available" for some seconds.
     retry: { retries: 8, initialRetryTime: 200, maxRetryTime: 5_000 },
     logLevel: logLevel.WARN,
-    logCreator: toPino(log),
+    logCreator:
+      () =>
+      ({ level, log: { message, error, broker, groupId } }) => {
+        const text = error instanceof Error ? describeError(error) : String(error ?? '');
+        const fields = { kafkajs: { error: text, broker, groupId } };
+        if (level <= logLevel.ERROR) log.error(fields, message);
+        else log.warn(fields, message);
+      },
   });
-}
-
-function toPino(log: Logger): logCreator {
-  return () =>
-    ({ level, log: entry }) => {
-      const { message, error, broker, groupId } = entry;
-      const fields = {
-        kafkajs: { error: error instanceof Error ? describeError(error) : String(error ?? ''), broker, groupId },
-      };
-      if (level <= logLevel.ERROR) log.error(fields, message);
-      else if (level === logLevel.WARN) log.warn(fields, message);
-      else log.debug(fields, message);
-    };
 }

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from './log.ts';
 import type { Pool } from './postgres.ts';
 
-const firstRetryMs = 500;
-const maxRetryMs = 2_000;
+const retryMs = 1_000;
 
 /**
  * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. When it breaks, it is made again.
@@ -21,7 +20,8 @@ export class Notifications {
     this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   #running: Promise<void> = Promise.resolve();
-  #isConnected = false;
+  /** Whether the present loss of the connection is logged. */
+  #isLogged = false;
 
   /** @param channels names that go into the SQL statement unchanged */
   constructor(pool: Pool, channels: readonly string[], log: Logger) {
@@ -56,21 +56,14 @@ export class Notifications {
 
   async #keepListening(): Promise<void> {
     const { signal } = this.#stopping;
-    let retryMs = firstRetryMs;
-    let isLogged = false;
     while (!signal.aborted) {
       try {
-        this.#isConnected = false;
         await this.#listenUntilLost();
       } catch (error) {
-        if (this.#isConnected) {
-          retryMs = firstRetryMs;
-          isLogged = false;
-        }
-        if (!isLogged) this.#log.warn({ err: error, channels: this.#channels }, 'notifications of PostgreSQL are away');
-        isLogged = true;
+        const fields = { err: error, channels: this.#channels };
+        if (!this.#isLogged) this.#log.warn(fields, 'notifications of PostgreSQL are away');
+        this.#isLogged = true;
         await sleep(retryMs, undefined, { signal }).catch(() => {});
-        retryMs = Math.min(2 * retryMs, maxRetryMs);
       }
     }
   }
@@ -89,7 +82,7 @@ export class Notifications {
         this.#listeners.emit(`${channel}/${payload}`);
       });
       const listening = client.query(this.#channels.map((channel) => `LISTEN ${channel}`).join('; ')).then(() => {
-        this.#isConnected = true;
+        this.#isLogged = false;
         for (const name of this.#listeners.eventNames()) if (String(name).includes('/')) this.#listeners.emit(name);
         return lost;
       });

@@ -39,16 +39,14 @@ export interface LoggedDelivery {
   /** Number of attempts so far. */
   attempts: number;
   createdAt: Date;
+  /** Microseconds since 1970. With a Date, pages would repeat or skip some deliveries. */
+  createdMicros: number;
   /** null if no attempt is scheduled. */
   nextAttemptAt: Date | null;
-  place: DeliveryPlace;
 }
 
-/** The last delivery of a page. Its Unix time is in microseconds: with a Date, pages would repeat or skip some. */
-export interface DeliveryPlace {
-  createdMicros: number;
-  id: string;
-}
+/** The last delivery of a page. */
+export type DeliveryPlace = Pick<LoggedDelivery, 'createdMicros' | 'id'>;
 
 export interface DeliveryFilter {
   estado?: DeliveryState | undefined;
@@ -59,7 +57,7 @@ export interface DeliveryFilter {
   after: DeliveryPlace | null;
 }
 
-type DeliveryRow = Omit<LoggedDelivery, 'evento' | 'place'> & { createdMicros: number };
+type DeliveryRow = Omit<LoggedDelivery, 'evento'>;
 
 const columns = `d.day, d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", d.estado, d.intentos AS attempts,
   d.created_at AS "createdAt", (extract(epoch FROM d.created_at) * 1000000)::bigint AS "createdMicros",
@@ -79,15 +77,7 @@ export async function pageDeliveries(
        AND (d.created_at, d.id) < (coalesce('epoch'::timestamptz + $5::double precision * interval '1 microsecond',
          'infinity'::timestamptz), coalesce($6, ''))
      ORDER BY d.created_at DESC, d.id DESC LIMIT $7`,
-    [
-      webhookId,
-      estado ?? null,
-      from ?? null,
-      before ?? null,
-      after === null ? null : after.createdMicros,
-      after === null ? null : after.id,
-      limit,
-    ],
+    [webhookId, estado ?? null, from ?? null, before ?? null, after?.createdMicros ?? null, after?.id ?? null, limit],
   );
   return withEvents(pool, rows);
 }
@@ -160,9 +150,5 @@ async function withEvents(pool: Pool, rows: readonly DeliveryRow[]): Promise<Log
     [[...new Set(rows.map(({ day }) => day))], rows.map(({ eventId }) => eventId)],
   );
   const kinds = new Map(events.map(({ id, evento }) => [id, evento]));
-  return rows.map(({ createdMicros, ...row }) => ({
-    ...row,
-    evento: kinds.get(row.eventId)!,
-    place: { createdMicros, id: row.id },
-  }));
+  return rows.map((row) => ({ ...row, evento: kinds.get(row.eventId)! }));
 }

@@ -27,12 +27,6 @@ export interface HealthVerdict {
   warning: 50 | 90 | null;
 }
 
-interface HealthRow extends Health {
-  url: string;
-  now: Date;
-  estado: 'activo' | 'pausado';
-}
-
 /**
  * Adds the outcomes of a round to the webhook's health and pauses the webhook if `judge` decides so. This is one
  * transaction that locks the webhook, so two rounds, or a round and a resume, never lose each other's change. If it
@@ -45,7 +39,7 @@ export function updateHealth(
   judge: (standing: Standing) => HealthVerdict,
 ): Promise<PauseCause | null> {
   return inTransaction(pool, async (client) => {
-    const { rows } = await client.query<HealthRow>(
+    const { rows } = await client.query<Health & Omit<Standing, 'health'> & { estado: 'activo' | 'pausado' }>(
       `SELECT url, clock_timestamp() AS now, estado, fallos_consecutivos AS "failuresInARow",
          primer_fallo_at AS "firstFailureAt", agotados_consecutivos AS "timeoutsInARow"
        FROM webhook WHERE id = $1 AND deleted_at IS NULL FOR UPDATE`,

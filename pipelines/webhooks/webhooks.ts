@@ -1,6 +1,6 @@
 import type { NewWebhook, WebhookPatch } from '../../schemas/http/webhooks.ts';
 import type { EventKind } from '../../schemas/registers.ts';
-import { inTransaction, lockAccount, type Pool, type PoolClient } from '../runtime/postgres.ts';
+import { inTransaction, lockAccount, type Pool, type PoolClient, type Queryable } from '../runtime/postgres.ts';
 import type { SealedSecret } from '../runtime/secrets.ts';
 import { followPlan } from './pauses.ts';
 
@@ -78,8 +78,7 @@ export async function createWebhook(
     ]);
     await client.query('INSERT INTO webhook_work (webhook_id) VALUES ($1) ON CONFLICT DO NOTHING', [wanted.id]);
     if (!(await isWatched(client, accountId, lowestPlan))) await followPlan(client, accountId, false);
-    const { rows } = await client.query<Webhook>(`SELECT ${columns} FROM webhook w WHERE w.id = $1`, [wanted.id]);
-    return { ok: true, webhook: rows[0]! };
+    return { ok: true, webhook: (await readWebhook(client, accountId, wanted.id))! };
   });
 }
 
@@ -103,8 +102,8 @@ async function unknownList(client: PoolClient, accountId: number, lists: readonl
 }
 
 /** Returns null if the account has no such webhook. */
-export async function readWebhook(pool: Pool, accountId: number, id: string): Promise<Webhook | null> {
-  const { rows } = await pool.query<Webhook>({
+export async function readWebhook(database: Queryable, accountId: number, id: string): Promise<Webhook | null> {
+  const { rows } = await database.query<Webhook>({
     name: 'read-webhook',
     text: `SELECT ${columns} FROM webhook w WHERE w.account_id = $1 AND w.id = $2 AND w.deleted_at IS NULL`,
     values: [accountId, id],
@@ -138,10 +137,10 @@ export async function changeWebhook(
   id: string,
   patch: WebhookPatch,
 ): Promise<ChangeResult> {
-  const missing = await inTransaction(pool, async (client): Promise<number | null> => {
+  return inTransaction(pool, async (client): Promise<ChangeResult> => {
     await lockAccount(client, accountId);
     const unknown = await unknownList(client, accountId, patch.listas ?? []);
-    if (unknown !== null) return unknown;
+    if (unknown !== null) return { ok: false, problem: 'list_not_found', list: unknown };
     await client.query(
       `UPDATE webhook SET
          fallos_consecutivos = CASE WHEN url <> $3 THEN 0 ELSE fallos_consecutivos END,
@@ -168,11 +167,9 @@ export async function changeWebhook(
         patch.en_vuelo ?? null,
       ],
     );
-    return null;
+    const webhook = await readWebhook(client, accountId, id);
+    return webhook === null ? { ok: false, problem: 'not_found' } : { ok: true, webhook };
   });
-  if (missing !== null) return { ok: false, problem: 'list_not_found', list: missing };
-  const webhook = await readWebhook(pool, accountId, id);
-  return webhook === null ? { ok: false, problem: 'not_found' } : { ok: true, webhook };
 }
 
 /** How many older secrets sign beside the newest one. A claim reads three secrets in all (claim.ts). */
