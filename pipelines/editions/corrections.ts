@@ -7,7 +7,6 @@ import { findEdition } from './editions.ts';
 export interface Correction {
   id: number;
   register: RegisterName;
-  /** Number of the edition to undo. */
   corrects: number;
   requested_by: string;
   reason: string | null;
@@ -16,7 +15,6 @@ export interface Correction {
   state_reason: string | null;
   state_at: Date;
   compare_result: Record<string, unknown> | null;
-  /** The edition that this order became. Null before that. */
   edition: number | null;
 }
 

@@ -56,7 +56,6 @@ export async function approvePublication(
   return (await findPublication(client, id))!;
 }
 
-/** Ends a quarantined publication for good. @throws DecisionError */
 export async function rejectPublication(client: PoolClient, id: number, decision: Decision): Promise<Publication> {
   const publication = await lockQuarantined(client, id);
   await client.query(

@@ -1,7 +1,6 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 import type { Pool, PoolClient, Queryable } from '../runtime/postgres.ts';
 
-/** A row of `edition`, named as in the database. */
 export interface Edition {
   register: RegisterName;
   number: number;
@@ -21,7 +20,6 @@ export interface Edition {
   avisada_at: Date | null;
 }
 
-/** Ordered by register, and for each register newest first. */
 export async function listEditions(
   database: Queryable,
   filter: { register: RegisterName | null; maxRows: number },
@@ -145,7 +143,6 @@ export interface EditionFacts {
   number: number;
   /** Date of the data, YYYY-MM-DD. A correction has the date of the head that it was made from. */
   fechaDato: string;
-  /** Number of the edition that this one undoes, or null. */
   corrects: number | null;
   /** The columns of the cells, in order. Editions of a later release may have others. */
   columns: readonly string[];
@@ -173,7 +170,6 @@ export interface EditionPartition {
   partition: number;
   /** Number of the edition's changes in this partition, each counted once. */
   rows: number;
-  /** The offset after the edition's last record. */
   end_offset: number;
 }
 

@@ -63,7 +63,6 @@ export function freezeEdition(
   });
 }
 
-/** Returns what the edition is made from, or null if it does not exist. */
 async function originOf(client: PoolClient, kind: 'publication' | 'correction', id: number, head: Head) {
   if (kind === 'publication') {
     const publication = await findPublication(client, id);

@@ -10,7 +10,6 @@ import type { PublicationState } from './publications.ts';
  * does not apply.
  */
 interface LatenessLimits {
-  /** Hours since the official site last answered. */
   maxProbeAgeHours: number;
   /** Hours since the oldest unfinished work began. */
   maxOpenHours: number;
@@ -18,7 +17,6 @@ interface LatenessLimits {
   maxPublicationAgeHours?: number;
   /** Days since the end of the data's month. */
   maxDaysAfterMonth?: number;
-  /** Days since the data's date. */
   maxDataAgeDays?: number;
 }
 
@@ -74,10 +72,8 @@ function endOfMonth(day: string): number {
   return Date.UTC(year!, month!, 0);
 }
 
-/** How current one register is, named as in the database. */
 export interface RegisterFreshness
   extends Omit<Head, 'publication_sha256' | 'partitions' | 'change_file_sha256' | 'detected_at' | 'materialised'> {
-  /** Number of rows in the head's state. */
   rows: number | null;
   /** Number of the oldest edition that is still to be published, materialised or notified. */
   on_its_way: number | null;
@@ -87,7 +83,6 @@ export interface RegisterFreshness
   quarantined: number;
   last_publication: { id: number; state: PublicationState; fecha_dato: string | null } | null;
   last_reconciliation: { edition: number; checked_at: string; equal: boolean; differences: number } | null;
-  /** The reasons why the register is late. Empty when it is not late. */
   late: string[];
 }
 
@@ -143,7 +138,6 @@ export async function confirmDate(
   return rowCount === 1;
 }
 
-/** A comparison of the state in ClickHouse with the archive. */
 interface Reconciliation {
   register: RegisterName;
   edition: number;

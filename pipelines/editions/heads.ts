@@ -24,7 +24,6 @@ export interface Head {
   materialised: boolean;
 }
 
-/** Inserts the register's row if it is missing. */
 export async function ensureHead(database: Queryable, register: RegisterName): Promise<void> {
   await database.query(
     'INSERT INTO register_head (register, partitions) VALUES ($1, $2) ON CONFLICT (register) DO NOTHING',
@@ -66,7 +65,6 @@ export async function pauseRegister(
   return rowCount === 1;
 }
 
-/** Returns false when the register was not paused. */
 export async function resumeRegister(database: Queryable, register: RegisterName): Promise<boolean> {
   const { rowCount } = await database.query(
     `UPDATE register_head SET paused_at = NULL, paused_by = NULL, paused_reason = NULL

@@ -60,7 +60,6 @@ export async function findPublication(database: Queryable, id: number): Promise<
   return rows[0] ?? null;
 }
 
-/** Publications, newest first. */
 export async function listPublications(
   database: Queryable,
   filter: { register: RegisterName | null; state: PublicationState | null; maxRows: number },
@@ -119,7 +118,6 @@ const knownVersions = 60;
 
 type VersionRow = Validators & Pick<Publication, 'id' | 'state' | 'sha256' | 'url'>;
 
-/** Versions, newest first. */
 async function lastVersions(database: Queryable, register: RegisterName, count: number): Promise<VersionRow[]> {
   const { rows } = await database.query<VersionRow>(
     `SELECT id, state, sha256, url, validators->>'etag' AS etag, validators->>'last_modified' AS "lastModified"

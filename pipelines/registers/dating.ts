@@ -2,14 +2,6 @@ import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
 import { clockToleranceMs, dateFromLastModified, type RegisterSource, type SourceDate } from './module.ts';
 import { readPage, type SiteAccess } from './site.ts';
 
-/** The parts of a fetched file that can date it. */
-export interface FetchedFile {
-  /** `Last-Modified` of the answer that carried the bytes. */
-  lastModified: string | null;
-  /** The beginning of the file's text. Null when the text cannot be read. */
-  textStart: Buffer | null;
-}
-
 /** A date, or the reason why there is none. An operator must then supply the date. */
 export type Dating = SourceDate | { undated: string };
 
@@ -21,12 +13,13 @@ const maxPageBytes = 1_000_000;
  * orders versions. It is `Last-Modified` if the file has it, else the start of the data's day in Lima. A file that is
  * dated by a page follows the same rule. With the page's day as its time, an old copy would count as new when the page
  * shows a later day.
+ * @param file `Last-Modified` of the answer that carried the bytes, and the beginning of the text if it can be read
  * @throws SourceError retryable, when the page is needed and its site does not answer
  */
 export async function dateOf(
   access: SiteAccess,
   source: RegisterSource,
-  file: FetchedFile,
+  file: { lastModified: string | null; textStart: Buffer | null },
   signal: AbortSignal,
 ): Promise<Dating> {
   const now = new Date();

@@ -16,7 +16,6 @@ export interface DownloadLimits {
   progressBytes: number;
   firstPauseMs: number;
   maxPauseMs: number;
-  /** Bytes that must stay free on the disk after the download. */
   reserveBytes: number;
   reportEveryMs: number;
 }
@@ -193,7 +192,6 @@ function rangeValidator(note: PartNote): string | null {
   return note.lastModified;
 }
 
-/** Whether an answer 206 continues exactly where we stopped, in a file of the same version and size. */
 function continues(answer: GuardedAnswer, note: PartNote, from: number): boolean {
   const range = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(String(answer.headers['content-range'] ?? ''));
   if (range === null || Number(range[1]) !== from || from === 0) return false;

@@ -1,7 +1,6 @@
 import { limaDay } from '../../schemas/lima-time.ts';
 import type { RegisterName } from '../../schemas/registers.ts';
 
-/** All that the pipeline knows about one register: where it is published and how to read its bytes. */
 export interface RegisterModule {
   register: RegisterName;
   source: RegisterSource;
@@ -85,7 +84,6 @@ export interface SmallText {
    * the columns.
    */
   rows: Map<string, { cells: readonly string[]; line: number }>;
-  /** Number of data lines, including bad and repeated ones. */
   lines: number;
   /** Lines for operators. `key` is set when a rejected line still names a row. That row keeps its known value. */
   listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];

@@ -68,7 +68,6 @@ const periodBytes = 6;
 /** A longer line is never a row. It is passed on in pieces, so that memory stays bounded. */
 const maxLineBytes = 64 * 1024;
 
-/** What a byte means while a line is read. */
 const Meaning = { keep: 0, endCell: 1, endLine: 2, reject: 3, decode: 4 } as const;
 
 /**
@@ -219,7 +218,6 @@ class MonthlyText {
   }
 }
 
-/** @param end position of the line feed */
 function endWithoutReturn(bytes: Buffer, start: number, end: number): number {
   return end > start && bytes[end - 1] === carriageReturn ? end - 1 : end;
 }

@@ -16,7 +16,6 @@ const noteSchema = z.object({
   etag: z.string().nullable(),
   lastModified: z.string().nullable(),
   contentType: z.string().nullable(),
-  /** The size that the site declared, or null. */
   declaredBytes: z.number().int().nullable(),
   /** Null until every byte is on disk. */
   finished: z.object({ sha256: z.string(), bytes: z.number().int() }).nullable(),

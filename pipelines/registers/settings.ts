@@ -42,7 +42,6 @@ export function sourcesOf(settings: SourceSettings): Sources {
   ) as unknown as Sources;
 }
 
-/** The placeholder for the month in an address that changes each month. */
 const monthMark = '{AAAAMM}';
 /** A monthly file may be published late, so this many earlier months are tried too. */
 const monthsBack = 3;

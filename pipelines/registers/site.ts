@@ -23,7 +23,6 @@ export class SourceError extends Error {
   }
 }
 
-/** How to reach the official sites; made once per process. */
 export interface SiteAccess {
   dispatcher: Dispatcher;
   policy: EgressPolicy;

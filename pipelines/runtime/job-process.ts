@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url';
  * to standard output. It ends when its input is closed, which also happens when the caller dies.
  */
 export interface JobProgram {
-  /** The program's main.ts. */
   url: URL;
   /** Limit of the JavaScript heap. Buffers are not part of it. */
   maxHeapMb: number;
@@ -26,7 +25,6 @@ export interface JobEnd {
   answer: JobMessage | null;
   /** The signal that ended the program, or its exit code. Empty when a kept process goes on running. */
   end: string;
-  /** The last part of what the program wrote to standard error. */
   errorText: string;
 }
 
@@ -36,7 +34,6 @@ export interface JobEnd {
  */
 export type RunJob = (job: unknown, report: (message: JobMessage) => void, signal: AbortSignal) => Promise<JobEnd>;
 
-/** Starts a new process for each job. */
 export function inOwnProcess(program: JobProgram): RunJob {
   return async (job, report, signal) => {
     signal.throwIfAborted();
@@ -152,7 +149,6 @@ class Running {
     this.#child.stdin.end();
   }
 
-  /** Keeps our own process from ending while the child works. */
   #hold(isWorking: boolean): void {
     const { stdin, stdout, stderr } = this.#child;
     const held = [this.#child, ...([stdin, stdout, stderr] as unknown as Socket[])];

@@ -38,7 +38,10 @@ function lineFormat(process: string, level: string): LoggerOptions {
 export function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ClickHouseError) return { name: 'ClickHouseError', code: error.code, type: error.type };
   if (!(error instanceof Error)) return { message: String(error) };
-  if (error instanceof SyntaxError) return { name: error.name, stack: framesOf(error) };
+  if (error instanceof SyntaxError) {
+    const frames = error.stack?.split('\n').filter((line) => line.startsWith('    at '));
+    return { name: error.name, stack: frames?.join('\n') };
+  }
   const { code, cause } = error as Error & { code?: unknown };
   return {
     name: error.name,
@@ -47,13 +50,6 @@ export function describeError(error: unknown): Record<string, unknown> {
     stack: error.stack,
     ...(cause === undefined ? {} : { cause: describeError(cause) }),
   };
-}
-
-function framesOf({ stack = '' }: Error): string {
-  return stack
-    .split('\n')
-    .filter((line) => line.startsWith('    at '))
-    .join('\n');
 }
 
 const flushEveryMs = 100;

@@ -6,7 +6,6 @@ import { ConfigurationError } from './config.ts';
 export const mailBlock = z.object({
   /** The mail server: `smtp://user:password@host:port`, or `smtps:` for TLS from the first byte. */
   SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
-  /** Sender's address, for example avisos@example.pe. */
   SMTP_FROM: z.email().optional(),
   /** `required` sends no mail to a server without TLS. `off` is for a relay on this machine or a private network. */
   SMTP_TLS: z.enum(['required', 'off']).default('required'),

@@ -40,7 +40,6 @@ export class Notifications {
     return () => void this.#listeners.off(name, onNotified);
   }
 
-  /** Calls `onNotified` for every notification of the channel. */
   listenToAll(channel: string, onNotified: (payload: string) => void): void {
     this.#listeners.on(channel, onNotified);
   }

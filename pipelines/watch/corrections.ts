@@ -6,7 +6,6 @@ import { type EventFacts, eventId } from './match.ts';
 /** The changes that a wrong edition made to `rucs` and that a correction takes back. */
 export interface TakenBack {
   register: RegisterName;
-  /** The edition that was wrong. */
   edition: number;
   /** The Lima day on which the wrong edition was detected. Its events are in the partition of this day. */
   day: string;
@@ -16,13 +15,11 @@ export interface TakenBack {
 }
 
 export interface Originals {
-  /** The edition that was wrong. */
   edition: number;
   /** Ids of the events that the wrong edition made for these RUCs, even if no list holds the RUC today. */
   events: ReadonlySet<string>;
   /** For each event id, the webhooks that must get its correction: their receiver may believe something wrong. */
   receivers: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Number of deliveries that this call cancelled. */
   cancelled: number;
 }
 

@@ -43,7 +43,6 @@ export async function pageEvents(
   return rows.map((event) => ({ ...event, deliveries: deliveries.get(event.id) ?? [] }));
 }
 
-/** Like `pageEvents`, but without the deliveries of each event. */
 export async function pagePayloads(
   pool: Pool,
   accountId: number,

@@ -36,8 +36,7 @@ export async function createList(
       );
       if (held.rows[0]!.count >= maxLists) return { ok: false, problem: 'too_many' };
       const { rows } = await client.query<WatchList>(
-        `INSERT INTO watch_list AS l (account_id, nombre, referencia) VALUES ($1, $2, $3)
-         RETURNING l.id, l.nombre, l.referencia, l.created_at, 0::bigint AS rucs`,
+        `INSERT INTO watch_list AS l (account_id, nombre, referencia) VALUES ($1, $2, $3) RETURNING ${columns}`,
         [accountId, wanted.nombre, wanted.referencia],
       );
       return { ok: true, list: rows[0]! };
@@ -45,7 +44,6 @@ export async function createList(
   );
 }
 
-/** Returns null if the account has no such list. */
 export async function readList(pool: Pool, accountId: number, id: number): Promise<WatchList | null> {
   const { rows } = await pool.query<WatchList>(
     `SELECT ${columns} FROM watch_list l WHERE l.account_id = $1 AND l.id = $2 AND l.deleted_at IS NULL`,
@@ -62,7 +60,6 @@ export async function hasLists(pool: Pool, accountId: number): Promise<boolean> 
   return rowCount !== 0;
 }
 
-/** Reads up to `limit` lists with an id above `after`, in order of id. */
 export async function pageLists(pool: Pool, accountId: number, after: number, limit: number): Promise<WatchList[]> {
   const { rows } = await pool.query<WatchList>(
     `SELECT ${columns} FROM watch_list l
@@ -117,7 +114,6 @@ async function whenNameIsFree(write: () => Promise<ListResult>): Promise<ListRes
   }
 }
 
-/** The account's lists that hold the RUC, oldest first. */
 export async function listsHolding(pool: Pool, accountId: number, ruc: string): Promise<ListSnapshot[]> {
   const { rows } = await pool.query<ListSnapshot>({
     name: 'lists-holding',

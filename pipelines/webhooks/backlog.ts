@@ -1,9 +1,7 @@
 import type { Pool } from '../runtime/postgres.ts';
 
-/** Numbers of deliveries that are still to be sent, over all webhooks. */
 export interface Backlog {
   due: number;
-  /** Deliveries whose next attempt is scheduled for later. */
   waiting: number;
   inFlight: number;
   held: number;

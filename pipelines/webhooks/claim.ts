@@ -2,12 +2,10 @@ import { limaDay } from '../../schemas/lima-time.ts';
 import { inTransaction, type Pool, type PoolClient } from '../runtime/postgres.ts';
 import type { SealedSecret } from '../runtime/secrets.ts';
 
-/** The webhook as it is now. Every claim reads it again. */
 export interface WebhookTarget {
   id: string;
   url: string;
   estado: 'activo' | 'pausado';
-  /** Most requests per second. */
   rateLimit: number;
   inFlightLimit: number;
   /** How many of the webhook's latest attempts in a row ended without an answer in time. */
@@ -20,7 +18,6 @@ export interface ClaimedDelivery {
   day: string;
   id: string;
   leaseToken: string;
-  /** Number of this attempt, from 1. */
   attempt: number;
   /** Number of failed attempts since the retry schedule last started. */
   failuresOfCycle: number;
@@ -49,7 +46,6 @@ export interface Claim {
    * the same now() and snapshot as the claim, so it includes every delivery that was not yet due for the claim.
    */
   nextDueAt: Date | null;
-  /** Milliseconds from PostgreSQL's now() to `nextDueAt`. */
   nextDueInMs: number | null;
 }
 
@@ -91,7 +87,6 @@ interface LeasedRow extends Omit<WebhookTarget, 'url' | 'secrets'> {
   secrets: { keyId: string; sealed: string }[] | null;
 }
 
-/** Takes the lease on the webhook's work and reads the webhook in one round trip. */
 const leaseSql = `
   WITH work AS (
     INSERT INTO webhook_work AS w (webhook_id, lease_until) VALUES ($1, now() + make_interval(secs => $2))

@@ -36,16 +36,13 @@ export interface LoggedDelivery {
   /** One of the seven kinds of event, or `ping` for a test. */
   evento: string;
   estado: DeliveryState;
-  /** Number of attempts so far. */
   attempts: number;
   createdAt: Date;
   /** Microseconds since 1970. With a Date, pages would repeat or skip some deliveries. */
   createdMicros: number;
-  /** null if no attempt is scheduled. */
   nextAttemptAt: Date | null;
 }
 
-/** The last delivery of a page. */
 export type DeliveryPlace = Pick<LoggedDelivery, 'createdMicros' | 'id'>;
 
 export interface DeliveryFilter {

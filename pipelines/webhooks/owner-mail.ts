@@ -6,12 +6,10 @@ import type { OwnerNotice, PauseCause } from './owner-notices.ts';
 
 interface OwnerMail {
   id: number;
-  /** The account's mail address. */
   email: string;
   webhookId: string;
   notice: OwnerNotice;
   at: Date;
-  /** Number of this try to send the mail, from 1. */
   attempt: number;
 }
 

@@ -37,7 +37,6 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
 export interface Resumed {
   /** False if the webhook does not exist, was not paused, or is held because the plan does not include watching. */
   resumed: boolean;
-  /** Number of held deliveries that are due now. */
   released: number;
 }
 

@@ -32,12 +32,10 @@ export interface NewRecovery {
   /** Latest creation time, excluded; null means now. */
   before: Date | null;
   states: readonly RecoverableState[];
-  /** True if the deliveries are only counted and not sent. */
   isSimulated: boolean;
 }
 
 export interface RecoveryLimits {
-  /** Most deliveries that one transaction sends again. */
   chunkRows: number;
   /** While this many deliveries are due, the recovery waits. So a new delivery never waits for the whole recovery. */
   maxDue: number;
@@ -91,7 +89,6 @@ export function createRecovery(
   });
 }
 
-/** Returns null if the webhook has no such recovery. */
 export async function readRecovery(pool: Pool, webhookId: string, id: string): Promise<Recovery | null> {
   const { rows } = await pool.query<Recovery>(`SELECT ${columns} FROM recovery WHERE webhook_id = $1 AND id = $2`, [
     webhookId,

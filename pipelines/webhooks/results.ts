@@ -3,7 +3,6 @@ import { dayText, keptUnder } from './claim.ts';
 import { type PauseCause, writeOwnerNotice } from './owner-notices.ts';
 import { pauseIn } from './pauses.ts';
 
-/** How the latest attempts of a webhook went. These numbers are stored in the webhook's row. */
 export interface Health {
   failuresInARow: number;
   firstFailureAt: Date | null;
@@ -79,10 +78,8 @@ export interface AttemptResult {
   durationMs: number;
   success: boolean;
   httpStatus: number | null;
-  /** Class of the failure; null after a success. */
   failure: string | null;
   response: Buffer | null;
-  /** True if `response` is not the whole answer. */
   responseCut: boolean;
   /** Wait before the next attempt after a failure; null if the retry schedule has ended. */
   retryInMs: number | null;

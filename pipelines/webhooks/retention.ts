@@ -27,7 +27,6 @@ export async function warnOfFewLocks(pool: Pool, log: Logger, least = leastLocks
 export interface RetentionRule {
   /** Whole months for which events and their deliveries are kept, counted from the detection day. */
   eventMonths: number;
-  /** Days for which an attempt is kept, counted from its start. */
   attemptDays: number;
   /** Days for which a delivery is held if the account's plan no longer includes watching. */
   heldDays: number;
@@ -40,7 +39,6 @@ export interface Removed {
   days: string[];
   /** Expired days with deliveries that may still be sent. Everything else of these days was removed. */
   keptDays: string[];
-  /** Days whose attempts were removed. */
   attemptDays: string[];
   notices: number;
   /** Number of held deliveries that were discarded because the account's plan does not include watching. */

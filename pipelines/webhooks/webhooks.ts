@@ -101,7 +101,6 @@ async function unknownList(client: PoolClient, accountId: number, lists: readonl
   return lists.find((list) => !known.has(list)) ?? null;
 }
 
-/** Returns null if the account has no such webhook. */
 export async function readWebhook(database: Queryable, accountId: number, id: string): Promise<Webhook | null> {
   const { rows } = await database.query<Webhook>({
     name: 'read-webhook',
@@ -111,7 +110,6 @@ export async function readWebhook(database: Queryable, accountId: number, id: st
   return rows[0] ?? null;
 }
 
-/** All webhooks of an account, oldest first. */
 export async function listWebhooks(pool: Pool, accountId: number): Promise<Webhook[]> {
   const { rows } = await pool.query<Webhook>({
     name: 'list-webhooks',

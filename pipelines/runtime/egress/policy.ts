@@ -2,7 +2,6 @@ import { promises as dns, Resolver } from 'node:dns';
 import { promisify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 
-/** Rules for where outbound HTTP may go. Each process makes its policy from its configuration and passes it down. */
 export interface EgressPolicy {
   /** Allows loopback and private addresses, any port and local names. Only tests and the demo set it. */
   allowPrivateTargets: boolean;
@@ -21,11 +20,8 @@ export interface EgressLimits {
   connectTimeoutMs: number;
   /** Limit of the time from the written request to the end of the answer's headers. */
   headersTimeoutMs: number;
-  /** Limit of the time between two pieces of the answer's body. */
   bodyIdleTimeoutMs: number;
-  /** Largest number of sockets to one host at the same time. */
   connectionsPerOrigin: number;
-  /** How long an unused socket is kept for the next request to the same host. */
   keepAliveMs: number;
 }
 
