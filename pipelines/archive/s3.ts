@@ -81,7 +81,8 @@ export class S3Archive extends IncomingFiles implements Archive {
   }
 
   async size(name: ObjectName): Promise<number | null> {
-    const head = await guard('head', () => this.#bucket.client.send(new HeadObjectCommand(this.#at(name))));
+    const command = new HeadObjectCommand(this.#at(name));
+    const head = await guard('head', () => this.#bucket.client.send(command));
     return head === null ? null : (head.ContentLength ?? 0);
   }
 
@@ -92,7 +93,8 @@ export class S3Archive extends IncomingFiles implements Archive {
   }
 
   async read(name: ObjectName): Promise<Readable> {
-    const found = await guard('get', () => this.#bucket.client.send(new GetObjectCommand(this.#at(name))));
+    const command = new GetObjectCommand(this.#at(name));
+    const found = await guard('get', () => this.#bucket.client.send(command));
     if (found === null) throw notFound(name);
     return found.Body as Readable;
   }
@@ -129,7 +131,8 @@ export class S3Texts implements TextStore {
   }
 
   async read(folder: string, file: string): Promise<string | null> {
-    const found = await guard('get', () => this.#bucket.client.send(new GetObjectCommand(this.#at(folder, file))));
+    const command = new GetObjectCommand(this.#at(folder, file));
+    const found = await guard('get', () => this.#bucket.client.send(command));
     return found === null ? null : await found.Body!.transformToString('utf-8');
   }
 
@@ -196,6 +199,7 @@ const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
 
 /**
  * Runs a call of the S3 client, which retries transient failures itself. Returns null if the object does not exist.
+ * Every other error of `call` becomes one of the store, so callers check names before.
  * @throws ArchiveError `refused`, `unavailable`
  */
 async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {
