@@ -9,27 +9,34 @@ import { readJsonFile, writeJsonFile } from './process.ts';
 /** The checkout that this file belongs to. Programs are fetched below it, and processes start in it. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
 
-const address = z.string().min(1).optional();
+/** The engines' addresses. The keys are the environment variables that the product's processes read. */
+export const endpointsSchema = z.object({
+  /** `host:port`, comma-separated when there are several. */
+  KAFKA_BROKERS: z.string(),
+  /** Base address of the Confluent-compatible interface, without a slash at its end. */
+  SCHEMA_REGISTRY_URL: z.string(),
+  /** `http://user:password@host:port/database`. */
+  CLICKHOUSE_URL: z.string(),
+  /** `postgres://user:password@host:port/database`. */
+  DATABASE_URL: z.string(),
+  /** `host:port`. */
+  TEMPORAL_ADDRESS: z.string(),
+  TEMPORAL_UI_URL: z.string(),
+  /** `file://` URL of a folder. */
+  ARCHIVE_URL: z.string(),
+  /** A folder for files that can be rebuilt. */
+  WORK_DIR: z.string(),
+});
+export type Endpoints = z.infer<typeof endpointsSchema>;
 
-const schema = z.object({
+const schema = endpointsSchema.partial().extend({
   PATH: z.string().default(''),
-  PADRON_PROGRAMS_DIR: z
-    .string()
-    .min(1)
-    .default(path.join(repositoryRoot, '.local', 'programs')),
-  PADRON_LOCAL_DIR: z.string().min(1).default(path.join(repositoryRoot, '.local')),
-  KAFKA_BROKERS: address,
-  SCHEMA_REGISTRY_URL: address,
-  CLICKHOUSE_URL: address,
-  DATABASE_URL: address,
-  TEMPORAL_ADDRESS: address,
-  TEMPORAL_UI_URL: address,
-  ARCHIVE_URL: address,
-  WORK_DIR: address,
+  PADRON_PROGRAMS_DIR: z.string().default(path.join(repositoryRoot, '.local', 'programs')),
+  PADRON_LOCAL_DIR: z.string().default(path.join(repositoryRoot, '.local')),
 });
 
 /** Addresses of engines that run elsewhere. An engine named here is used and not started. */
-export type Addresses = Partial<Omit<z.infer<typeof schema>, 'PATH' | 'PADRON_PROGRAMS_DIR' | 'PADRON_LOCAL_DIR'>>;
+export type Addresses = Partial<Endpoints>;
 
 interface LocalConfig {
   /** Folders to look in for programs, as in a shell's PATH. */
@@ -78,26 +85,6 @@ export function readOrMakeCredentials(directory: string): Credentials {
   writeJsonFile(file, made, 0o600);
   return made;
 }
-
-/** The engines' addresses. The keys are the environment variables that the product's processes read. */
-export const endpointsSchema = z.object({
-  /** `host:port`, comma-separated when there are several. */
-  KAFKA_BROKERS: z.string(),
-  /** Base address of the Confluent-compatible interface, without a slash at its end. */
-  SCHEMA_REGISTRY_URL: z.string(),
-  /** `http://user:password@host:port/database`. */
-  CLICKHOUSE_URL: z.string(),
-  /** `postgres://user:password@host:port/database`. */
-  DATABASE_URL: z.string(),
-  /** `host:port`. */
-  TEMPORAL_ADDRESS: z.string(),
-  TEMPORAL_UI_URL: z.string(),
-  /** `file://` URL of a folder. */
-  ARCHIVE_URL: z.string(),
-  /** A folder for files that can be rebuilt. */
-  WORK_DIR: z.string(),
-});
-export type Endpoints = z.infer<typeof endpointsSchema>;
 
 /** The content of `endpoints.json`. It has the product's addresses when `npm start` or the demo runs the product. */
 const endpointsFileSchema = endpointsSchema.extend({

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { type Endpoints, readLocalConfig, readOrMakeCredentials, repositoryRoot } from './config.ts';
@@ -185,15 +186,16 @@ export class Product {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: migrateTimeoutMs,
     });
-    const output: string[] = [];
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(String(chunk)));
-    const code = await new Promise<number | string>((resolve) => {
-      child.once('error', (error) => resolve(error.message));
-      child.once('close', (exitCode, signal) => resolve(exitCode ?? signal ?? 'unknown'));
-    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk;
+      });
+    }
+    const [code, signal] = await once(child, 'close');
     if (code !== 0) {
-      const shown = output.join('').trimEnd().split('\n').slice(-shownLines).join('\n');
-      throw new Error(`the migrations ended with ${code}:\n${shown}`);
+      const shown = output.trimEnd().split('\n').slice(-shownLines).join('\n');
+      throw new Error(`the migrations ended with ${code ?? signal}:\n${shown}`);
     }
     this.#log(`migrations: done in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   }

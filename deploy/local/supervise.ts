@@ -110,14 +110,8 @@ export class SupervisedProcess {
   async stop(): Promise<boolean> {
     if (this.hasEnded || !this.#identity) return true;
     this.#endIsWanted = true;
-    const children = descendantsOf(this.#identity.pid);
-    signalProcess(this.#identity, this.#launch.stopSignal);
-    const stopped = await Promise.race([
-      this.#ended.then(() => true),
-      sleep(this.#options.stopTimeoutMs, false, { ref: false }),
-    ]);
-    if (!stopped) await this.kill();
-    await endAll(children, 'SIGKILL');
+    const stopped = await endInOrder(this.#identity, this.#launch.stopSignal, this.#options.stopTimeoutMs);
+    await this.#ended;
     return stopped;
   }
 
@@ -125,8 +119,7 @@ export class SupervisedProcess {
   async kill(): Promise<void> {
     this.#endIsWanted = true;
     if (!this.#identity) return;
-    const all = [this.#identity, ...descendantsOf(this.#identity.pid)];
-    await endAll(all, 'SIGKILL');
+    await killAll([this.#identity, ...descendantsOf(this.#identity.pid)]);
     await this.#ended;
   }
 
@@ -143,9 +136,22 @@ function pidFileOf(runDirectory: string, name: string): string {
   return path.join(runDirectory, `${name}.pid`);
 }
 
-/** Sends the signal to all and waits until all have ended. */
-async function endAll(processes: readonly ProcessIdentity[], signal: NodeJS.Signals): Promise<void> {
-  for (const one of processes) signalProcess(one, signal);
+/**
+ * Sends the signal and waits. Whatever still runs then of the process and of everything it started is killed.
+ * @returns false when the process itself had to be killed
+ */
+async function endInOrder(identity: ProcessIdentity, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
+  const all = [identity, ...descendantsOf(identity.pid)];
+  signalProcess(identity, signal);
+  for (const deadline = Date.now() + timeoutMs; isAlive(identity) && Date.now() < deadline; ) await sleep(20);
+  const ended = !isAlive(identity);
+  await killAll(ended ? all : [...all, ...descendantsOf(identity.pid)]);
+  return ended;
+}
+
+/** Kills all and waits until all have ended. */
+async function killAll(processes: readonly ProcessIdentity[]): Promise<void> {
+  for (const one of processes) signalProcess(one, 'SIGKILL');
   while (processes.some(isAlive)) await sleep(20);
 }
 
@@ -187,10 +193,7 @@ async function endLeftover(file: string, log: Log): Promise<void> {
   const left = readJsonFile(file, identitySchema);
   if (left && isAlive(left)) {
     log(`${path.basename(file, '.pid')}: process ${left.pid} is left from a stack that crashed, ending it`);
-    const all = [left, ...descendantsOf(left.pid)];
-    signalProcess(left, 'SIGTERM');
-    for (const deadline = Date.now() + orderlyEndMs; isAlive(left) && Date.now() < deadline; ) await sleep(20);
-    await endAll(all, 'SIGKILL');
+    await endInOrder(left, 'SIGTERM', orderlyEndMs);
   }
   rmSync(file, { force: true });
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { RegisterName } from '../../../schemas/registers.ts';
@@ -172,10 +173,7 @@ export async function padron<Answer>(
     progress += chunk;
     for (const line of String(chunk).split(/[\r\n]+/)) if (line.trim() !== '') onLine(line);
   });
-  const code = await new Promise<number>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (exitCode) => resolve(exitCode ?? 1));
-  });
-  if (code !== 0) throw new Error(`padron ${words.join(' ')} ended with ${code}:\n${progress}${output}`);
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`padron ${words.join(' ')} ended with ${code ?? 1}:\n${progress}${output}`);
   return JSON.parse(output) as Answer;
 }

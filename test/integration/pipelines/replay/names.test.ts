@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
 import { servingTables } from '../../../../pipelines/consumers/materialize.ts';
 import type { CompareInput } from '../../../../pipelines/diff/types.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido.ts';
@@ -11,6 +10,7 @@ import { verify } from '../../../../pipelines/replay/verify.ts';
 import { padronReducido } from '../../../../schemas/registers.ts';
 import { runPadron } from '../../../support/process/command.ts';
 import { rucOf } from '../../../support/registers/companies.ts';
+import { writeLines } from '../../../support/registers/lines.ts';
 import { ReplayHarness } from '../../../support/registers/replay-harness.ts';
 
 // These tests check the index of names after every kind of change to a name, and then after every kind of damage. They

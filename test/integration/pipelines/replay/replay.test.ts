@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { writeLines } from '../../../../deploy/local/demo/register/publication.ts';
 import { servingTables } from '../../../../pipelines/consumers/materialize.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { replayIntoKafka } from '../../../../pipelines/replay/export.ts';
@@ -15,6 +14,7 @@ import { checkMaterialised } from '../../../../pipelines/stream/progress.ts';
 import { materializeGroup, watchGroup } from '../../../../pipelines/stream/topics.ts';
 import { changesTopic, type RegisterName } from '../../../../schemas/registers.ts';
 import { inventedRuc } from '../../../support/engines/stream.ts';
+import { writeLines } from '../../../support/registers/lines.ts';
 import { ReplayHarness, watchCompanies, writeBars } from '../../../support/registers/replay-harness.ts';
 
 // One history of two registers: a first load, three days, a bad line whose row is kept, and a revert. The tests build

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { entryName, joinLines, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
+import { entryName, writeZip } from '../../../../deploy/local/demo/register/publication.ts';
 import { checkHeader } from '../../../../pipelines/diff/large/pages.ts';
 import { checkPublication, openPublication, readPublication } from '../../../../pipelines/diff/publication.ts';
 import { chunkBytes } from '../../../../pipelines/diff/zip.ts';
@@ -11,6 +11,7 @@ import type { Container, LargeFormat } from '../../../../pipelines/registers/mod
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { header } from '../../../../pipelines/registers/padron-reducido.ts';
 import { officialExampleLines } from '../../../fixtures/padron-reducido/examples.ts';
+import { joinLines } from '../../../support/registers/lines.ts';
 
 let folder: string;
 let path: string;

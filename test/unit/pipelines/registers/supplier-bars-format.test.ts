@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { joinLines } from '../../../../deploy/local/demo/register/publication.ts';
 import type { RegisterModule, SmallText } from '../../../../pipelines/registers/module.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { cutDate } from '../../../../pipelines/registers/supplier-bars.ts';
 import { sanctionsOf } from '../../../../schemas/sanctions.ts';
+import { joinLines } from '../../../support/registers/lines.ts';
 
 const tribunal =
   'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { joinLines } from '../../../../deploy/local/demo/register/publication.ts';
 import { registerModules } from '../../../../pipelines/registers/modules.ts';
 import { taxpayerListFormat } from '../../../../pipelines/registers/taxpayer-list.ts';
+import { joinLines } from '../../../support/registers/lines.ts';
 
 const header = 'Ruc|Nombre/Razon|A partir del|Resolucion|';
 const uno = '20990000019|"COMERCIAL PRUEBA UNO S.A.C."|01/10/2023|RS R.S.186-2023|';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { entryName, joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
+import { entryName, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
 import { decodeRecords } from '../../../../../pipelines/changes/change-file.ts';
 import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import type { Conflict } from '../../../../../pipelines/diff/listings.ts';
@@ -9,6 +9,7 @@ import type { CompareResult } from '../../../../../pipelines/diff/types.ts';
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
+import { joinLines } from '../../../../support/registers/lines.ts';
 import { Harness, readContainer } from './harness.ts';
 import {
   compareInModel,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { entryName, joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
+import { entryName, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
 import { openChangeFile, recordsOf } from '../../../../../pipelines/changes/change-file.ts';
 import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
@@ -10,6 +10,7 @@ import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { rucOfKey } from '../../../../../pipelines/registers/ruc-key.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+import { joinLines } from '../../../../support/registers/lines.ts';
 import { Harness, readContainer } from './harness.ts';
 import { rowOf } from './model.ts';
 

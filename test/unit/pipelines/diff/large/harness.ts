@@ -2,7 +2,6 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import avro from 'avsc';
-import { writeLines } from '../../../../../deploy/local/demo/register/publication.ts';
 import { compareEdition } from '../../../../../pipelines/diff/large/compare.ts';
 import { correctEdition } from '../../../../../pipelines/diff/large/correct.ts';
 import { rebuildIndex } from '../../../../../pipelines/diff/large/rebuild.ts';
@@ -15,6 +14,7 @@ import type {
 } from '../../../../../pipelines/diff/types.ts';
 import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import type { RegisterName } from '../../../../../schemas/registers.ts';
+import { writeLines } from '../../../../support/registers/lines.ts';
 
 /** A working folder for one chain of editions. */
 export class Harness {

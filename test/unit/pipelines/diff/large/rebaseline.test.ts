@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import avro from 'avsc';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeLines } from '../../../../../deploy/local/demo/register/publication.ts';
 import { openChangeFile } from '../../../../../pipelines/changes/change-file.ts';
 import { ContainerWriter } from '../../../../../pipelines/changes/container-writer.ts';
 import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
@@ -12,6 +11,7 @@ import { header } from '../../../../../pipelines/registers/padron-reducido.ts';
 import { encodeWindows1252 } from '../../../../../pipelines/registers/windows-1252.ts';
 import { padronReducido } from '../../../../../schemas/registers.ts';
 import { officialExampleLines } from '../../../../fixtures/padron-reducido/examples.ts';
+import { writeLines } from '../../../../support/registers/lines.ts';
 import { Harness, readContainer } from './harness.ts';
 import { rowOf } from './model.ts';
 

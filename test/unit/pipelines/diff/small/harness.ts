@@ -1,11 +1,12 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { joinLines, writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
+import { writeZip } from '../../../../../deploy/local/demo/register/publication.ts';
 import type { ChangeRecord } from '../../../../../pipelines/changes/record.ts';
 import { smallEngine } from '../../../../../pipelines/diff/small/rebuild.ts';
 import type { CompareInput, CompareResult, CorrectInput, CorrectResult } from '../../../../../pipelines/diff/types.ts';
 import type { RegisterName } from '../../../../../schemas/registers.ts';
+import { joinLines } from '../../../../support/registers/lines.ts';
 import { readContainer } from '../large/harness.ts';
 
 type ListName = 'agentes_retencion' | 'buenos_contribuyentes';
