@@ -26,9 +26,8 @@ import type { ApiDependencies } from './dependencies.ts';
 import { EventStreams } from './event-stream/streams.ts';
 import { startRemovingExpired } from './expired.ts';
 import { makeIdempotentAnswers } from './idempotency/answers.ts';
-import { makeMeter } from './metering/meter.ts';
-import { makeMinuteLimits } from './metering/minute-limits.ts';
-import { makeQuestions, meteringChannels } from './metering/questions.ts';
+import { Meter } from './metering/meter.ts';
+import { minuteChannels, SharedMinuteLimits } from './metering/minute-limits.ts';
 import { makeAudit } from './queries/audit.ts';
 import { makeFindRecord } from './queries/current-rows.ts';
 import { makeFindHistory } from './queries/history.ts';
@@ -68,14 +67,11 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   });
   lifecycle.onStop('clickhouse', () => clickhouse.close());
 
-  const notifications = new Notifications(pool, [...meteringChannels, eventChannel], log);
+  const notifications = new Notifications(pool, [...minuteChannels, eventChannel], log);
   lifecycle.onStop('notifications', () => notifications.stop());
   notifications.start();
-  const questions = makeQuestions(pool, notifications, log);
-  const minuteLimits = makeMinuteLimits(pool, questions);
-  const meter = makeMeter(pool, questions, log);
-  lifecycle.onStop('meter', () => meter.stop());
-  meter.start();
+  const minuteLimits = new SharedMinuteLimits(pool, notifications);
+  const meter = new Meter(pool, metrics, log);
   const catalogue = makeCatalogue(pool);
   const lookupLimits = {
     waitMs: config.LOOKUP_WAIT_MS,

@@ -6,7 +6,6 @@ import type { z } from 'zod';
 import type { Caller } from './accounts/callers.ts';
 import { spanishIssue } from './input.ts';
 import type { MinuteSubject } from './metering/minute-limits.ts';
-import type { Reservation } from './metering/types.ts';
 import { ApiProblem, maskText } from './problems.ts';
 
 export interface RequestState {
@@ -15,8 +14,6 @@ export interface RequestState {
   caller?: Caller;
   /** Counts this request against the subject's minute limit. */
   countRequest(subject: MinuteSubject): Promise<void>;
-  /** Units that a charged operation has reserved. */
-  reservation?: Reservation;
 }
 export type ApiContext = RouterContext<RequestState>;
 export type ApiRouter = Router<RequestState>;

@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import { type AccessDependencies, makeAccess } from './access.ts';
 import { type Answer, sendAnswer, type Validators } from './answers.ts';
 import { refuseWholeRuc } from './checks.ts';
+import type { Meter } from './metering/meter.ts';
 import { metered } from './metering/middleware.ts';
-import type { Meter } from './metering/types.ts';
 import { type Operation, type OperationName, type Operations, operations, type ParameterOf } from './operations.ts';
 import { methodNotAllowed } from './problems.ts';
 import {

@@ -2,8 +2,8 @@ import { Counter, type Registry } from 'prom-client';
 import type { Caller } from '../accounts/callers.ts';
 import { ApiProblem } from '../problems.ts';
 import { type ApiContext, type ApiMiddleware, callerOf } from '../request.ts';
+import type { Meter, Standing } from './meter.ts';
 import { type MinuteLimits, type MinuteStanding, type MinuteSubject, minuteMs, secondsUntil } from './minute-limits.ts';
-import type { Meter, Reservation, Standing } from './types.ts';
 
 /**
  * Counts one request of the subject in the current minute, and sets the headers that show how many are left.
@@ -42,43 +42,24 @@ function showMinute(context: ApiContext, { limit, remaining, endsAtMs }: MinuteS
 /** Adds the month's units to the headers that `showMinute` has set. */
 function showMonth(context: ApiContext, { month, limit, remaining }: Standing, nowMs: number): void {
   const windowSeconds = (month.endsAtMs - month.startsAtMs) / 1_000;
-  const monthly = {
-    policy: `"mes";q=${limit};w=${windowSeconds}`,
-    left: `"mes";r=${remaining};t=${secondsUntil(month.endsAtMs, nowMs)}`,
-  };
-  context.append('RateLimit-Policy', monthly.policy);
-  context.append('RateLimit', monthly.left);
+  context.append('RateLimit-Policy', `"mes";q=${limit};w=${windowSeconds}`);
+  context.append('RateLimit', `"mes";r=${remaining};t=${secondsUntil(month.endsAtMs, nowMs)}`);
 }
 
 /**
- * Makes the middleware that follows `access` on every metered route. The route checks its input, calls `reserve`, looks
- * up the data, and calls `charge` when it found what costs units. The middleware then returns the uncharged units,
- * also after an error, and adds the month's units to the headers.
+ * Makes the middleware that follows `access` on every metered route. The route checks its input, calls `requireUnits`,
+ * looks up the data, and calls `charge` when it found what costs units. The middleware then adds the month's units to
+ * the headers, also after an error.
  */
 export function metered(meter: Meter): ApiMiddleware {
   return async (context, next) => {
     try {
       await next();
     } finally {
-      context.state.reservation?.release();
       const standing = await meter.standing(callerOf(context));
       if (standing !== null) showMonth(context, standing, Date.now());
     }
   };
-}
-
-/** @throws ApiProblem cuota_agotada, servicio_no_disponible */
-export async function reserve(context: ApiContext, meter: Meter, units: number): Promise<Reservation> {
-  const reservation = await meter.reserve(callerOf(context), units);
-  context.state.reservation = reservation;
-  return reservation;
-}
-
-/** Charges one unit, for a record that was found or a page with content. */
-export function charge(context: ApiContext): void {
-  const { reservation } = context.state;
-  if (reservation === undefined) throw new Error('a route charges without having reserved');
-  reservation.charge(1);
 }
 
 /**
@@ -86,8 +67,6 @@ export function charge(context: ApiContext): void {
  * @param caller undefined for the sandbox token, and for a token that could not be looked up
  */
 export type CountRefusal = (problem: ApiProblem, caller: Caller | undefined) => void;
-
-const tooMany = 429;
 
 /** The label is the plan, not the account: a process keeps every label, and many people read the metrics. */
 export function makeRefusalCounter(metrics: Registry): CountRefusal {
@@ -98,6 +77,6 @@ export function makeRefusalCounter(metrics: Registry): CountRefusal {
     registers: [metrics],
   });
   return ({ code, status }, caller) => {
-    if (status === tooMany) refusals.inc({ code, plan: caller?.plan ?? 'none' });
+    if (status === 429) refusals.inc({ code, plan: caller?.plan ?? 'none' });
   };
 }

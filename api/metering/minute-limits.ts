@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory, RateLimiterPostgres, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { Notifications } from '../../pipelines/runtime/notifications.ts';
 import type { Pool } from '../../pipelines/runtime/postgres.ts';
 import { limaDay, startOfLimaDay } from '../../schemas/lima-time.ts';
 import type { Caller } from '../accounts/callers.ts';
 import { within } from '../problems.ts';
-import type { Questions } from './questions.ts';
 
 export interface MinuteStanding {
   /** False when the minute's requests are used up. Then this request is not counted. */
@@ -33,6 +34,12 @@ const askStepMs = 50;
 const emptyMs = 1_000;
 const maxSubjects = 100_000;
 
+const askedChannel = 'metering_asked';
+const answeredChannel = 'metering_answered';
+export const minuteChannels = [askedChannel, answeredChannel] as const;
+/** Questions of the last release may be about something else, so each names its subject with this word. */
+const topic = 'minute';
+
 type Counter = Pick<RateLimiterPostgres, 'penalty' | 'reward'>;
 
 interface Share {
@@ -49,24 +56,24 @@ interface Share {
 }
 
 /**
- * Makes the limits per clock minute. A minute begins at the same time for all processes. Each process takes small
+ * Limits per clock minute. A minute begins at the same time for all processes. Each process takes small
  * shares of the minute from one counter in PostgreSQL, and counts its requests in memory. So not every request needs a
  * write, and all processes together never exceed the limit. README.md explains which other designs were refused.
  */
-export function makeMinuteLimits(pool: Pool, questions: Questions, wallMs: () => number = Date.now): MinuteLimits {
-  return new SharedMinutes(pool, questions, wallMs);
-}
-
-class SharedMinutes implements MinuteLimits {
+export class SharedMinuteLimits implements MinuteLimits {
   readonly #shares = new Map<string, Share>();
-  readonly #questions: Questions;
+  readonly #pool: Pool;
+  readonly #notifications: Notifications;
+  readonly #processId = randomUUID();
   readonly #wallMs: () => number;
   readonly #shared: RateLimiterPostgres;
   readonly #alone: RateLimiterMemory;
   #askStoreAgainAtMs = 0;
 
-  constructor(pool: Pool, questions: Questions, wallMs: () => number) {
-    this.#questions = questions;
+  /** @param notifications must listen to `minuteChannels` */
+  constructor(pool: Pool, notifications: Notifications, wallMs: () => number = Date.now) {
+    this.#pool = pool;
+    this.#notifications = notifications;
     this.#wallMs = wallMs;
     // Only the library's counters are used. It cannot judge the limit, because it knows no plans and no partial shares.
     const options = { points: Number.MAX_SAFE_INTEGER, duration: (2 * minuteMs) / 1_000, keyPrefix: '' };
@@ -79,7 +86,11 @@ class SharedMinutes implements MinuteLimits {
       clearExpiredByTimeout: true,
     });
     this.#alone = new RateLimiterMemory(options);
-    questions.onAsked('minute', (key) => this.#giveBack(key));
+    notifications.listenToAll(askedChannel, (payload) => {
+      const [processId, about, key = ''] = payload.split(' ');
+      // After a failure the share stays as it is, because the process that asked waits only for a while.
+      if (about === topic && processId !== this.#processId) this.#giveBack(key).catch(() => {});
+    });
   }
 
   async count(subject: MinuteSubject): Promise<MinuteStanding> {
@@ -88,7 +99,8 @@ class SharedMinutes implements MinuteLimits {
       const isWithin = share.free > 0;
       if (isWithin || this.#wallMs() < share.emptyUntilMs) {
         if (isWithin) share.free -= 1;
-        return { isWithin, limit: subject.limit, remaining: leftOf(share), endsAtMs: share.endsAtMs };
+        const remaining = share.free + Math.max(0, subject.limit - share.taken);
+        return { isWithin, limit: subject.limit, remaining, endsAtMs: share.endsAtMs };
       }
       share.filling ??= this.#fill(share).finally(() => {
         share.filling = null;
@@ -118,7 +130,7 @@ class SharedMinutes implements MinuteLimits {
     do {
       if (await this.#take(share)) return;
       if (this.#wallMs() < this.#askStoreAgainAtMs) break;
-      await this.#questions.ask('minute', share.subject.key, askStepMs).catch(() => {});
+      await this.#askOthers(share.subject.key).catch(() => {});
     } while (this.#wallMs() < deadlineMs);
     share.emptyUntilMs = Math.min(share.endsAtMs, this.#wallMs() + emptyMs);
   }
@@ -150,13 +162,36 @@ class SharedMinutes implements MinuteLimits {
   }
 
   /** Returns this process's unused requests to the counter, because another process is about to refuse the subject. */
-  async #giveBack(key: string): Promise<boolean> {
+  async #giveBack(key: string): Promise<void> {
     const share = this.#shares.get(key);
-    if (share === undefined || share.minute !== minuteOf(this.#wallMs()).number || share.free === 0) return false;
+    if (share === undefined || share.minute !== minuteOf(this.#wallMs()).number || share.free === 0) return;
     const given = share.free;
     share.free = 0;
     await within(storeTimeoutMs, this.#shared.reward(counterKeyOf(share), given));
-    return true;
+    await this.#notify(answeredChannel, `${topic} ${key}`);
+  }
+
+  /** Asks the other processes for unused requests. Resolves at the first answer, or after `askStepMs`. */
+  async #askOthers(key: string): Promise<void> {
+    const about = `${topic} ${key}`;
+    let unlisten = () => {};
+    let timer: NodeJS.Timeout | undefined;
+    const answered = new Promise<void>((resolve) => {
+      unlisten = this.#notifications.listen(answeredChannel, about, resolve);
+      timer = setTimeout(resolve, askStepMs);
+    });
+    try {
+      await this.#notify(askedChannel, `${this.#processId} ${about}`);
+      await answered;
+    } finally {
+      clearTimeout(timer);
+      unlisten();
+    }
+  }
+
+  /** Notifications can be lost, so every wait for one has an end. */
+  async #notify(channel: string, payload: string): Promise<void> {
+    await this.#pool.query({ name: 'metering-notify', text: 'SELECT pg_notify($1, $2)', values: [channel, payload] });
   }
 }
 
@@ -164,14 +199,10 @@ function counterKeyOf({ subject, minute }: Share): string {
   return `${subject.key}@${minute}`;
 }
 
-function leftOf({ free, subject, taken }: Share): number {
-  return free + Math.max(0, subject.limit - taken);
-}
-
 export interface Clock {
   /** Milliseconds since 1970, from which the month and the minute are computed. */
   wallMs(): number;
-  /** Milliseconds of a clock that is never set back. It measures the age of a lease. */
+  /** Milliseconds of a clock that is never set back. It measures how long something lasts. */
   monotonicMs(): number;
 }
 export const systemClock: Clock = { wallMs: Date.now, monotonicMs: () => performance.now() };

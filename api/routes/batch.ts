@@ -4,8 +4,6 @@ import { successBody } from '../answers.ts';
 import { requireContract } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { type Run, RunLost, readIdempotencyKey } from '../idempotency/answers.ts';
-import { chargeInTransaction } from '../metering/meter.ts';
-import { reserve } from '../metering/middleware.ts';
 import { ApiProblem, registerNotLoaded } from '../problems.ts';
 import { type BatchPlan, batchEntries, planBatch } from '../queries/batch-entries.ts';
 import { recordSourcesOf } from '../queries/record.ts';
@@ -70,28 +68,28 @@ function stillRunning(): ApiProblem {
 }
 
 /**
- * Reserves units, looks up the records and charges for them. If the process dies before the charge, the caller pays
- * nothing. With a key, one transaction stores the answer and charges, so a caller who paid gets the answer on a repeat.
+ * Looks up the records and charges for them. If the process dies before the charge, the caller pays nothing. With a
+ * key, one transaction stores the answer and charges, so a caller who paid gets the answer on a repeat.
  */
 async function answerNew(
   context: ApiContext,
   plan: BatchPlan,
-  { pool, idempotentAnswers, ...dependencies }: ApiDependencies,
+  { pool, meter, idempotentAnswers, ...dependencies }: ApiDependencies,
   run?: Run,
 ): Promise<string> {
-  const reservation = await reserve(context, dependencies.meter, plan.wanted.length);
+  const caller = callerOf(context);
+  await meter.requireUnits(caller, plan.wanted.length);
   const { body, charge } = await lookUp(plan, dependencies);
   await auditAnswer(context, dependencies.recordAnswers, plan.persons);
   if (run === undefined) {
-    reservation.charge(charge);
+    if (charge > 0) await meter.charge(caller, charge);
     return body;
   }
-  const settle = await inTransaction(pool, async (client) => {
+  await inTransaction(pool, async (client) => {
     await idempotentAnswers.keep(client, run, { body, holdsPersons: plan.persons.length > 0 });
-    // The charge comes last, because it locks a row that every batch of the account writes.
-    return chargeInTransaction(client, reservation, charge);
+    // The charge comes last, because it locks a row that every look-up of the account writes.
+    if (charge > 0) await meter.chargeInTransaction(client, caller, charge);
   });
-  settle();
   return body;
 }
 

@@ -2,8 +2,8 @@ import { padronReducido } from '../../schemas/registers.ts';
 import { requireRuc } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { readCursor, writeCursor } from '../input.ts';
-import { charge, reserve } from '../metering/middleware.ts';
 import type { HistoryPlace } from '../queries/history.ts';
+import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import { auditAnswer, notInRegister, requireReadable } from './taxpayer.ts';
 
@@ -14,11 +14,11 @@ export function makeHistoryHandlers({ meter, findHistory, recordAnswers }: ApiDe
       const after = readPlace(cursor);
       const ruc = requireRuc(params.ruc);
       const isPerson = requireReadable(context, ruc);
-      await reserve(context, meter, 1);
+      await meter.requireUnits(callerOf(context), 1);
       const found = await findHistory(ruc, { after, maxEntries: limite });
       if (isPerson) await auditAnswer(context, recordAnswers, [ruc]);
       if (!found.isFound) throw notInRegister(ruc, found.daily);
-      if (found.entries.length > 0) charge(context);
+      if (found.entries.length > 0) await meter.charge(callerOf(context), 1);
       const { fuentes, tag, lastModified } = found.sources;
       const meta = {
         origen: padronReducido.title,

@@ -4,9 +4,9 @@ import { padronReducido } from '../../schemas/registers.ts';
 import type { UbigeoCatalogue } from '../../schemas/ubigeo/catalogue.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { notOfThisList, readCursor, writeCursor } from '../input.ts';
-import { charge, reserve } from '../metering/middleware.ts';
 import { registerNotLoaded, throwUnavailable } from '../problems.ts';
 import { clean, placeNames } from '../queries/record.ts';
+import { callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
 import type { Hit } from '../search/find-companies.ts';
 import { matchOf, type Position, type Positions, questionOf, scoreOf } from '../search/rank.ts';
@@ -23,7 +23,7 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
     async buscarEmpresas({ query }, context) {
       const question = questionOf(query);
       const position = positionOf(positions, query.cursor, question);
-      await reserve(context, meter, 1);
+      await meter.requireUnits(callerOf(context), 1);
       // Take the snapshot before the query, never after it (see api/catalogue.ts).
       const { padron_reducido: daily } = await catalogue.snapshot();
       if (daily === undefined) throw registerNotLoaded();
@@ -33,7 +33,7 @@ export function makeSearchHandlers(dependencies: ApiDependencies) {
         findCompanies(query, limite, position?.after ?? null),
         requireNames(),
       ]).catch(throwUnavailable);
-      if (hits.length > 0) charge(context);
+      if (hits.length > 0) await meter.charge(callerOf(context), 1);
       const { number } = daily.edition;
       const total = given + hits.length;
       const goesOn = next !== null && total < maxHits;

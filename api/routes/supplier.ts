@@ -7,7 +7,6 @@ import { successBody } from '../answers.ts';
 import { toDate, toDayNumber } from '../calendar/days.ts';
 import { requireContract, requireDay, requireRuc } from '../checks.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { charge, reserve } from '../metering/middleware.ts';
 import { ApiProblem, notFound, throwUnavailable } from '../problems.ts';
 import { type ApiContext, callerOf } from '../request.ts';
 import type { Handlers } from '../router.ts';
@@ -22,14 +21,14 @@ export function makeSupplierHandlers(dependencies: ApiDependencies) {
     async evaluarProveedor({ params, query: { inhabilitado_al } }, context) {
       const ruc = requireSupplier(context, params.ruc);
       const givenDay = inhabilitado_al === undefined ? null : requireDay(inhabilitado_al, 'inhabilitado_al');
-      await reserve(context, meter, 1);
+      await meter.requireUnits(callerOf(context), 1);
       const id = randomUUID();
       const { accountId } = callerOf(context);
       const answer = await check({ ruc, givenDay, accountId, id }, dependencies);
       // The check is stored before it is charged and sent, so nobody pays for a check, or relies on a check, that
       // cannot be shown again.
       await keepCheck(pool, accountId, id, answer).catch(throwUnavailable);
-      charge(context);
+      await meter.charge(callerOf(context), 1);
       return answer;
     },
 

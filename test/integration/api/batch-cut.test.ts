@@ -54,7 +54,7 @@ async function sendUntilAnswered(url: string, by: TestCaller, key: string): Prom
 
 async function expectChargedOnce({ accountId }: TestCaller, batches: number): Promise<void> {
   const used = async () => (await readUse(around.pool, accountId, monthOf(Date.now()).firstDay))?.used;
-  // A process reports what it held back within a second.
+  // A charge that was committed late would be there by then.
   await sleep(1_300);
   expect(await used()).toBe(batches * foundRucs);
 }

@@ -6,8 +6,8 @@ import { makeIdentify, makeIdentifyReader } from '../../../api/accounts/callers.
 import { shippedCalendar } from '../../../api/calendar/data/shipped.ts';
 import { type Addition, makeCalendarSource } from '../../../api/calendar/store.ts';
 import { makeKoaApp } from '../../../api/koa-app.ts';
+import { Meter } from '../../../api/metering/meter.ts';
 import type { MinuteLimits } from '../../../api/metering/minute-limits.ts';
-import type { Meter } from '../../../api/metering/types.ts';
 import { makeRouter } from '../../../api/router.ts';
 import { makeCalendarHandlers } from '../../../api/routes/calendar.ts';
 import { makePool } from '../../../pipelines/runtime/postgres.ts';
@@ -38,17 +38,18 @@ export async function startCalendarApp(): Promise<CalendarApp> {
   const source = makeCalendarSource(shippedCalendar, async () => additions, { pollMs: 10, startWaitMs: 1_000 }, log);
   await source.start();
   const identify = makeIdentify(pool, sandboxToken);
+  const metrics = new Registry();
   const router = makeRouter(makeCalendarHandlers({ calendar: source.current, now: () => now }), {
     identify,
     identifyReader: makeIdentifyReader(identify),
     pool,
     sandboxToken,
-    meter: unused,
+    meter: new Meter(pool, metrics, log),
   });
   const app = makeKoaApp(router, {
     log,
     requestLog: log,
-    metrics: new Registry(),
+    metrics,
     baseUrl: '',
     proxyHops: 0,
     minuteLimits: unlimited,
@@ -70,12 +71,6 @@ export async function startCalendarApp(): Promise<CalendarApp> {
     },
   };
 }
-
-/** Nothing of the calendar is charged. */
-const unused: Meter = {
-  reserve: () => Promise.reject(new Error('the calendar reserves units')),
-  standing: async () => null,
-};
 
 /** The suites send more requests in a minute than one address may. */
 const unlimited: MinuteLimits = {

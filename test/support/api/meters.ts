@@ -1,47 +1,26 @@
 import pino from 'pino';
+import { Registry } from 'prom-client';
+import { expect, vi } from 'vitest';
 import { createAccount } from '../../../api/accounts/accounts.ts';
-import { makeMeter, type RunningMeter } from '../../../api/metering/meter.ts';
-import { type Clock, systemClock } from '../../../api/metering/minute-limits.ts';
-import { makeQuestions, meteringChannels, type Questions } from '../../../api/metering/questions.ts';
-import type { Payer } from '../../../api/metering/types.ts';
-import { Notifications } from '../../../pipelines/runtime/notifications.ts';
+import { readUse } from '../../../api/metering/ledger.ts';
+import { Meter, type Payer } from '../../../api/metering/meter.ts';
+import { type Clock, monthOf, systemClock } from '../../../api/metering/minute-limits.ts';
+import { ApiProblem } from '../../../api/problems.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
 
-/** The metering of one API process, with its own connections. */
+/** The meter of one API process, with its own connections. */
 export interface MeterProcess {
   pool: Pool;
-  questions: Questions;
-  meter: RunningMeter;
-  /** Returns its leases and stops. */
+  metrics: Registry;
+  meter: Meter;
   stop(): Promise<void>;
-  /** Stops without returning anything, as a killed process does. */
-  drop(): Promise<void>;
 }
 
-const log = pino({ level: 'silent' });
-
-export async function startMeter(databaseUrl: string, clock: Clock = systemClock): Promise<MeterProcess> {
+export function startMeter(databaseUrl: string, clock: Clock = systemClock): MeterProcess {
   const pool = makePool(databaseUrl, 'test-meter', 5);
-  const notifications = new Notifications(pool, meteringChannels, log);
-  const questions = makeQuestions(pool, notifications, log);
-  const meter = makeMeter(pool, questions, log, clock);
-  notifications.start();
-  meter.start();
-  const drop = async () => {
-    await notifications.stop();
-    await pool.end();
-    await meter.stop();
-  };
-  return {
-    pool,
-    questions,
-    meter,
-    drop,
-    async stop() {
-      await meter.stop();
-      if (!pool.ended) await drop();
-    },
-  };
+  const metrics = new Registry();
+  const meter = new Meter(pool, metrics, pino({ level: 'silent' }), clock);
+  return { pool, metrics, meter, stop: () => pool.end() };
 }
 
 /** An account with its own plan of `perMonth` units. */
@@ -51,11 +30,21 @@ export async function makePayer(pool: Pool, perMonth: number, requestsPerMinute 
      SELECT 'prueba-' || max(rank), max(rank) + 1, $1, $2 FROM plan RETURNING name`,
     [perMonth, requestsPerMinute],
   );
-  const accountId = await createAccount(pool, {
-    name: 'Cuenta de prueba',
-    plan: rows[0]!.name,
-    email: null,
-    contract: null,
-  });
-  return { accountId, requestsPerMinute };
+  const plan = rows[0]!.name;
+  return { accountId: await createAccount(pool, { name: 'Cuenta de prueba', plan, email: null, contract: null }) };
+}
+
+/** Polls, because a charge is committed after its answer. */
+export async function expectUsedOf(pool: Pool, { accountId }: Payer, used: number, month?: string): Promise<void> {
+  const inMonth = month ?? monthOf(Date.now()).firstDay;
+  await vi.waitFor(async () => expect((await readUse(pool, accountId, inMonth))?.used).toBe(used), 3_000);
+}
+
+export async function refusalOf(charging: Promise<void>): Promise<ApiProblem> {
+  const error = await charging.then(
+    () => null,
+    (problem: unknown) => problem,
+  );
+  expect(error).toBeInstanceOf(ApiProblem);
+  return error as ApiProblem;
 }

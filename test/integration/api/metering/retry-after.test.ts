@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createToken } from '../../../../api/accounts/tokens.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
-import { refusalMs } from '../../../../api/metering/wallet.ts';
+import { freshMs } from '../../../../api/metering/meter.ts';
 import { accountAnswer } from '../../../../schemas/http/account.ts';
 import { makePayer } from '../../../support/api/meters.ts';
 import { type MovableApis, startMovableApis } from '../../../support/api/movable-api.ts';
@@ -60,8 +60,8 @@ test('the quota begins anew at midnight in Lima, at every process, when the 429 
   const { accountId, at } = await customerAt(Date.parse('2026-12-31T23:30:00-05:00'), 100);
   const midnightMs = Date.parse('2027-01-01T00:00:00-05:00');
   expect(await askUntilRefused(at)).toBe(100);
-  // By then no process remembers a refusal, and no request holds a unit.
-  await sleep(refusalMs + 500);
+  // By then no process remembers a refusal.
+  await sleep(freshMs + 500);
   const refused = await at[0]!(path);
   const waitSeconds = Number(refused.headers.get('retry-after'));
   const leftSeconds = (midnightMs - movable.nowMs()) / 1_000;

@@ -1,0 +1,234 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Logger } from '../../pipelines/runtime/log.ts';
+import { inTransaction, type Pool } from '../../pipelines/runtime/postgres.ts';
+import { type ApiProblem, isUnavailable, storeUnavailable, within } from '../problems.ts';
+import { chargeAccount, chargeMonths, type Use, unitsLeft, withoutDiskWait } from './ledger.ts';
+import type { Clock } from './minute-limits.ts';
+
+/** A group waits for no lock, so PostgreSQL is down or hangs when it takes longer. */
+const groupTimeoutMs = 3_000;
+/** An account that is charged alone may wait for a connection and for other transactions on its row. */
+const aloneTimeoutMs = 10_000;
+/** After a failure PostgreSQL is not asked for this long, so that few requests wait for one that hangs. */
+export const restMs = 1_000;
+/** Longest queue behind an account that is charged alone. */
+export const maxQueued = 1_000;
+
+/** The charge of one request, which waits for it. Only the first call of `resolve` or `reject` counts. */
+interface Charge {
+  accountId: number;
+  units: number;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export interface ChargeGroupsDependencies {
+  pool: Pool;
+  log: Logger;
+  clock: Clock;
+  /** Returns the first day of the month that is charged now. */
+  month(): string;
+  /** Receives an account's use after each charge. */
+  learn(accountId: number, month: string, use: Use): void;
+  refusalOf(use: Use): ApiProblem;
+}
+
+/**
+ * Charges that are ready at the same moment, or while an earlier group runs, are one transaction. What happens when the
+ * process dies: before the statement, nobody is charged and nobody was answered. Between the statement and the commit,
+ * PostgreSQL rolls back: requests that were answered in this moment are free. After the commit all of them are charged,
+ * and all answers have left. So an error is in the customer's favour, and is at most one group.
+ */
+export class ChargeGroups {
+  readonly #dependencies: ChargeGroupsDependencies;
+  #waiting: Charge[] = [];
+  #isCharging = false;
+  /** Accounts that are charged alone, each with the charges that arrive meanwhile. So an account has one connection. */
+  readonly #alone = new Map<number, Charge[]>();
+  /** Half of the connections: accounts with slow rows must leave some to everybody else. */
+  #freeSlots: number;
+  readonly #waitingForSlot: (() => void)[] = [];
+  #failure: { error: unknown; sinceMs: number; restsUntilMs: number } | null = null;
+
+  constructor(dependencies: ChargeGroupsDependencies) {
+    this.#dependencies = dependencies;
+    this.#freeSlots = Math.max(1, Math.floor(dependencies.pool.options.max / 2));
+  }
+
+  /** Time since PostgreSQL's first failure. Null when it has answered since. */
+  get awayMs(): number | null {
+    return this.#failure === null ? null : this.#dependencies.clock.monotonicMs() - this.#failure.sinceMs;
+  }
+
+  /**
+   * Charges all the units or none.
+   * @throws the refusal; ApiProblem servicio_no_disponible when the account's row is busy for too long; pg's errors
+   */
+  charge(accountId: number, units: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#add({ accountId, units, resolve, reject });
+      if (!this.#isCharging && this.#waiting.length > 0) void this.#chargeWaiting();
+    });
+  }
+
+  #add(charge: Charge): void {
+    const queue = this.#alone.get(charge.accountId);
+    if (queue === undefined) this.#waiting.push(charge);
+    else if (queue.length < maxQueued) queue.push(charge);
+    else charge.reject(storeUnavailable(new Error(`${maxQueued} charges wait for the account's row`)));
+  }
+
+  async #chargeWaiting(): Promise<void> {
+    this.#isCharging = true;
+    // Look-ups of one batch end in the same turn of the event loop, so their charges make one group.
+    await nextTurn();
+    for (let group = this.#takeGroup(); group.size > 0; group = this.#takeGroup()) await this.#chargeGroup(group);
+    this.#isCharging = false;
+  }
+
+  #takeGroup(): Map<number, Charge[]> {
+    const group = new Map<number, Charge[]>();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const charge of waiting) {
+      const charges = group.get(charge.accountId);
+      // The account may have begun to be charged alone after this charge was added.
+      if (this.#alone.has(charge.accountId)) this.#add(charge);
+      else if (charges === undefined) group.set(charge.accountId, [charge]);
+      else charges.push(charge);
+    }
+    return group;
+  }
+
+  async #chargeGroup(group: ReadonlyMap<number, Charge[]>): Promise<void> {
+    const { pool, learn, month: monthNow } = this.#dependencies;
+    const month = monthNow();
+    const left = new Map(group);
+    const chargeIn = (requireWaiting: () => void) =>
+      inTransaction(pool, async (client) => {
+        const units = new Map([...group].map(([accountId, charges]) => [accountId, unitsOf(charges)]));
+        const charged = await chargeMonths(client, month, units);
+        requireWaiting();
+        for (const [accountId, use] of charged) {
+          learn(accountId, month, use);
+          for (const { resolve } of group.get(accountId)!) resolve();
+          left.delete(accountId);
+        }
+        await answersLeave();
+      });
+    try {
+      this.#refuseWhileResting();
+      await giveUpAfter(groupTimeoutMs, chargeIn);
+      this.#noteAnswer();
+    } catch (error) {
+      this.#noteFailure(error);
+      for (const { reject } of [...group.values()].flat()) reject(error);
+      return;
+    }
+    for (const [accountId, charges] of left) void this.#chargeAlone(accountId, month, charges);
+  }
+
+  /** Charges an account whose month is used up or has no row yet, or whose row another transaction has locked. */
+  async #chargeAlone(accountId: number, month: string, charges: readonly Charge[]): Promise<void> {
+    const queue: Charge[] = [];
+    this.#alone.set(accountId, queue);
+    try {
+      await giveUpAfter(aloneTimeoutMs, (requireWaiting) =>
+        this.#inSlot(() => this.#chargeFitting(accountId, month, charges, requireWaiting)),
+      );
+    } catch (error) {
+      // The queue would wait for the same row, so it is refused too: nobody waits longer than the timeout.
+      for (const { reject } of [...charges, ...queue.splice(0)]) reject(error);
+    }
+    this.#alone.delete(accountId);
+    this.#waiting.push(...queue);
+    if (!this.#isCharging && queue.length > 0) void this.#chargeWaiting();
+  }
+
+  /** Runs the work when less than half of the connections charge accounts alone. */
+  async #inSlot(work: () => Promise<void>): Promise<void> {
+    if (this.#freeSlots > 0) this.#freeSlots -= 1;
+    else await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
+    try {
+      await work();
+    } finally {
+      const next = this.#waitingForSlot.shift();
+      if (next === undefined) this.#freeSlots += 1;
+      else next();
+    }
+  }
+
+  /** Refuses charges until the others fit together. Each round charges all of them or refuses at least one. */
+  async #chargeFitting(
+    accountId: number,
+    month: string,
+    all: readonly Charge[],
+    requireWaiting: () => void,
+  ): Promise<void> {
+    const { pool, learn, refusalOf } = this.#dependencies;
+    for (let charges = all; charges.length > 0; ) {
+      requireWaiting();
+      charges = await inTransaction(pool, async (client) => {
+        await client.query(withoutDiskWait);
+        const { isCharged, use } = await chargeAccount(client, month, accountId, unitsOf(charges));
+        requireWaiting();
+        learn(accountId, month, use);
+        if (!isCharged) return refuseUnfit(charges, use, refusalOf);
+        for (const { resolve } of charges) resolve();
+        await answersLeave();
+        return [];
+      });
+    }
+  }
+
+  #refuseWhileResting(): void {
+    const failure = this.#failure;
+    if (failure !== null && this.#dependencies.clock.monotonicMs() < failure.restsUntilMs) throw failure.error;
+  }
+
+  #noteAnswer(): void {
+    if (this.#failure !== null) this.#dependencies.log.info('look-ups are charged again');
+    this.#failure = null;
+  }
+
+  /** Only groups note failures: an account that is charged alone may have waited for a lock, not for PostgreSQL. */
+  #noteFailure(error: unknown): void {
+    const { clock, log } = this.#dependencies;
+    const nowMs = clock.monotonicMs();
+    if (!isUnavailable(error) || error === this.#failure?.error) return;
+    if (this.#failure === null) log.warn({ err: error }, 'PostgreSQL does not answer: look-ups are not charged');
+    this.#failure = { error, sinceMs: this.#failure?.sinceMs ?? nowMs, restsUntilMs: nowMs + restMs };
+  }
+}
+
+function unitsOf(charges: readonly Charge[]): number {
+  return charges.reduce((units, charge) => units + charge.units, 0);
+}
+
+/** Returns the charges that fit together into what is left, and refuses the others. */
+function refuseUnfit(charges: readonly Charge[], use: Use, refusalOf: (use: Use) => ApiProblem): Charge[] {
+  let left = unitsLeft(use);
+  return charges.filter(({ units, reject }) => {
+    const isFitting = units <= left;
+    if (isFitting) left -= units;
+    else reject(refusalOf(use));
+    return isFitting;
+  });
+}
+
+/** A request whose charge is resolved is answered in the same turn of the event loop. The commit comes in the next. */
+const answersLeave = nextTurn;
+
+/**
+ * Rejects after the time. The work goes on, so it must call `requireWaiting` after its last wait and before it commits:
+ * this throws when the requests were answered otherwise meanwhile, so that nobody is charged late.
+ */
+async function giveUpAfter(timeoutMs: number, work: (requireWaiting: () => void) => Promise<void>): Promise<void> {
+  let isGivenUp = false;
+  const requireWaiting = () => {
+    if (isGivenUp) throw new Error('the requests of this charge were answered without it');
+  };
+  await within(timeoutMs, work(requireWaiting)).finally(() => {
+    isGivenUp = true;
+  });
+}
