@@ -11,8 +11,8 @@ const tables = [
 ] as const;
 
 /**
- * Charges what processes of the release before leases were dropped have spent of leases that they can no longer report,
- * ten minutes after these lapsed. The release that drops the table quota_lease drops this too.
+ * Adds to the totals what processes of the last release have spent of their leases, ten minutes after these lapsed:
+ * until then such a process may still report. The release that drops the table quota_lease drops this too.
  */
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 
