@@ -27,8 +27,11 @@ export default defineConfig({
         test: {
           name: 'workflow',
           include: ['test/{workflow,replay}/**/*.test.ts'],
-          sequence: { groupOrder: 1 },
-          ...oneFileAtATime,
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          // Together with the unit tests: these wait for a server most of the time.
+          maxWorkers: '100%',
+          sequence: { groupOrder: 0 },
         },
       },
       {
@@ -40,6 +43,8 @@ export default defineConfig({
           ...oneFileAtATime,
           fileParallelism: true,
           maxWorkers: 2,
+          // Two processes run all files, since loading the product again for each one takes two seconds or more.
+          isolate: false,
           // Both files and the engines share the machine, so a wait for another process can be too short by chance. A test
           // that needed its second run is shown as such.
           retry: 1,

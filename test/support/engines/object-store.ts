@@ -29,8 +29,8 @@ export async function startObjectStore(): Promise<ObjectStore> {
       RCLONE_AUTH_KEY: `"${accessKey},${secretKey}"`,
     },
   });
-  process.env.AWS_ACCESS_KEY_ID = accessKey;
-  process.env.AWS_SECRET_ACCESS_KEY = secretKey;
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = process.env;
+  setEnvironment({ AWS_ACCESS_KEY_ID: accessKey, AWS_SECRET_ACCESS_KEY: secretKey });
   const client = new S3Client({ region: 'us-east-1', endpoint, forcePathStyle: true });
   const isUp = await waitUntil(async () => (await fetch(endpoint).catch(() => null)) !== null, 20_000);
   if (!isUp) throw new Error('the S3 server does not answer');
@@ -42,10 +42,18 @@ export async function startObjectStore(): Promise<ObjectStore> {
     },
     async stop() {
       client.destroy();
+      setEnvironment({ AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY });
       await ended(child);
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function setEnvironment(values: Record<string, string | undefined>): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
 }
 
 async function ended(child: ChildProcess): Promise<void> {
