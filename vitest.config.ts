@@ -2,9 +2,9 @@ import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/process/closing-line.ts';
 
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
-// their own. The kinds run in this order. Files that share the stack take their own names in it, and two run at a time
-// because they mostly wait. Whole products run one after another.
-const oneFileAtATime = { fileParallelism: false, testTimeout: 120_000, hookTimeout: 180_000 };
+// their own. The first two run together, then the others in this order. Files that share the stack take their own names in
+// it. Three of them run at a time, and two whole products, because they wait more than they compute.
+const longTimeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
 
 export default defineConfig({
   test: {
@@ -27,8 +27,7 @@ export default defineConfig({
         test: {
           name: 'workflow',
           include: ['test/{workflow,replay}/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          ...longTimeouts,
           // Together with the unit tests: these wait for a server most of the time.
           maxWorkers: '100%',
           sequence: { groupOrder: 0 },
@@ -39,11 +38,10 @@ export default defineConfig({
           name: 'engines',
           include: ['test/{contract,integration}/**/*.test.ts', 'test/e2e/api*.test.ts'],
           globalSetup: ['test/support/engines/stack.ts'],
-          sequence: { groupOrder: 2 },
-          ...oneFileAtATime,
-          fileParallelism: true,
-          maxWorkers: 2,
-          // Two processes run all files, since loading the product again for each one takes two seconds or more.
+          sequence: { groupOrder: 1 },
+          ...longTimeouts,
+          maxWorkers: 3,
+          // Three processes run all files, since loading the product again for each one takes two seconds or more.
           isolate: false,
           // Both files and the engines share the machine, so a wait for another process can be too short by chance. A test
           // that needed its second run is shown as such.
@@ -54,8 +52,9 @@ export default defineConfig({
         test: {
           name: 'whole',
           include: ['test/e2e/chain.test.ts', 'test/chaos/**/*.test.ts'],
-          sequence: { groupOrder: 3 },
-          ...oneFileAtATime,
+          sequence: { groupOrder: 2 },
+          ...longTimeouts,
+          maxWorkers: 2,
         },
       },
     ],

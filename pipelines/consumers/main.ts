@@ -10,6 +10,7 @@ import {
   readConfiguration,
   temporalBlock,
   tracingBlock,
+  wholeNumber,
 } from '../runtime/config.ts';
 import { makeMetrics, serveHealth } from '../runtime/health.ts';
 import { makeKafka } from '../runtime/kafka.ts';
@@ -26,7 +27,7 @@ import { materializeGroup, watchGroup } from '../stream/topics.ts';
 import { type RowColumns, schemaSource, WriterSchemas } from '../stream/writer-schemas.ts';
 import { makeLastKnownRows } from '../watch/watchers.ts';
 import { makeWake } from '../webhooks/work.ts';
-import { type LoopOptions, makeLoopMetrics } from './batch.ts';
+import { type LoopOptions, loopLimits, makeLoopMetrics } from './batch.ts';
 import { type RunningLoop, runLoop } from './loop.ts';
 import { makeMaterializeHandler } from './materialize.ts';
 import { waitForGroup } from './wait-for-group.ts';
@@ -48,6 +49,8 @@ const consumersConfiguration = processBlock
       .default(outputs.join(','))
       .transform((text) => text.split(','))
       .pipe(z.array(z.enum(outputs)).min(1)),
+    /** How long the partitions of a killed process wait for another one. README.md says what a short session risks. */
+    CONSUMER_SESSION_MS: wholeNumber(6_000, 300_000).default(loopLimits.sessionTimeoutMs),
   });
 
 type Output = Pick<LoopOptions, 'group' | 'schemas' | 'handle' | 'limits'>;
@@ -123,6 +126,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
   };
 
   const loopMetrics = makeLoopMetrics(metrics);
+  const sessionTimeoutMs = config.CONSUMER_SESSION_MS;
   for (const name of new Set(config.CONSUMERS)) {
     const output = makeOutput[name]();
     const loop = await runLoop({
@@ -132,6 +136,7 @@ await new Lifecycle(log, config.STOP_DEADLINE_MS).run(async (lifecycle) => {
       metrics: loopMetrics,
       onFailure: (error) => lifecycle.fail(error),
       ...output,
+      limits: { sessionTimeoutMs, heartbeatMs: sessionTimeoutMs / 10, ...output.limits },
     });
     loops.push(loop);
     lifecycle.onStop(`loop ${name}`, () => loop.stop());

@@ -93,6 +93,8 @@ export async function makeStreamHarness(
       CLICKHOUSE_URL: store.CLICKHOUSE_URL,
       KAFKA_TOPIC_PREFIX: prefix,
       ARCHIVE_URL: archiveUrl,
+      // A consumer that a test kills leaves its partitions to the next one after 6 s, not after 30 s.
+      CONSUMER_SESSION_MS: '6000',
     },
     async close() {
       await offsets.close();

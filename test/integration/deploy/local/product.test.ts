@@ -26,7 +26,11 @@ beforeAll(async () => {
   const { DATABASE_URL } = database;
   const { CLICKHOUSE_URL } = clickhouse;
   host = { directory, endpoints: { ...shared, DATABASE_URL, CLICKHOUSE_URL, WORK_DIR: path.join(directory, 'work') } };
-  environment = { TEMPORAL_NAMESPACE: await freshNamespace(shared), KAFKA_TOPIC_PREFIX: freshTopicPrefix() };
+  environment = {
+    TEMPORAL_NAMESPACE: await freshNamespace(shared),
+    KAFKA_TOPIC_PREFIX: freshTopicPrefix(),
+    CONSUMER_SESSION_MS: '6000', // A killed consumer's partitions wait this long.
+  };
   product = await startProduct(host, {
     environment: { all: environment },
     onProcessEnd: (name) => ends.push(name),
