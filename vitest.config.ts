@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/process/closing-line.ts';
 
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
-// their own. The first two run together, then the others in this order. Files that share the stack take their own names in
-// it. Three of them run at a time, and two whole products, because they wait more than they compute.
+// their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a time, and two
+// whole products, because they wait more than they compute.
 const longTimeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
 
 export default defineConfig({
@@ -27,10 +27,10 @@ export default defineConfig({
         test: {
           name: 'workflow',
           include: ['test/{workflow,replay}/**/*.test.ts'],
+          sequence: { groupOrder: 1 },
           ...longTimeouts,
-          // Together with the unit tests: these wait for a server most of the time.
-          maxWorkers: '100%',
-          sequence: { groupOrder: 0 },
+          // Temporal's test server has five seconds to start, which is too short beside another one.
+          fileParallelism: false,
         },
       },
       {
@@ -38,7 +38,7 @@ export default defineConfig({
           name: 'engines',
           include: ['test/{contract,integration}/**/*.test.ts', 'test/e2e/api*.test.ts'],
           globalSetup: ['test/support/engines/stack.ts'],
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
           ...longTimeouts,
           maxWorkers: 3,
           // Three processes run all files, since loading the product again for each one takes two seconds or more.
@@ -52,7 +52,7 @@ export default defineConfig({
         test: {
           name: 'whole',
           include: ['test/e2e/chain.test.ts', 'test/chaos/**/*.test.ts'],
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
           ...longTimeouts,
           maxWorkers: 2,
         },
