@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/process/closing-line.ts';
 
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
-// their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a time, and two
-// whole products, because they wait more than they compute.
+// their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a
+// time, and two whole products, because they wait more than they compute.
 const longTimeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
 
 export default defineConfig({
