@@ -146,7 +146,7 @@ export class FaultyOfficialSite extends OfficialSite {
     response.write(part, () => {
       if (fault.mode === 'truncated') response.end();
       // The bytes need time to leave, because a reset would overtake them.
-      else if (fault.mode === 'reset') setTimeout(() => response.destroy(), 30);
+      else if (fault.mode === 'reset') setTimeout(() => response.destroy(), 300);
       this.onCut?.();
     });
   }
