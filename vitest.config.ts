@@ -1,14 +1,16 @@
 import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/process/closing-line.ts';
+import { SlowFilesFirst } from './test/support/process/slow-files-first.ts';
 
 // Four kinds of test by what they need: nothing, the time-skipping Temporal server, the local stack, or a whole product of
 // their own. The kinds run in this order. Files that share the stack take their own names in it. Three of them run at a
-// time, and two whole products, because they wait more than they compute.
+// time, and three whole products, because they wait more than they compute.
 const longTimeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
 
 export default defineConfig({
   test: {
     reporters: ['default', new ClosingLine()],
+    sequence: { sequencer: SlowFilesFirst },
     projects: [
       {
         test: {
@@ -54,7 +56,7 @@ export default defineConfig({
           include: ['test/e2e/chain.test.ts', 'test/chaos/**/*.test.ts'],
           sequence: { groupOrder: 3 },
           ...longTimeouts,
-          maxWorkers: 2,
+          maxWorkers: 3,
         },
       },
     ],
