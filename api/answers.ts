@@ -9,7 +9,10 @@ export interface Validators {
   lastModified: string;
 }
 
-/** The JSON answer of a handler. Nobody may keep an answer without a tag, because it has a natural person's record. */
+/**
+ * The JSON answer of a handler. An answer without a tag must not be cached: it belongs to an account or has a natural
+ * person's record.
+ */
 export interface Answer extends Partial<Validators> {
   data: unknown;
   meta: unknown;
@@ -53,8 +56,8 @@ function sendPrivately(context: ApiContext, status: number, body: string): void 
 
 /**
  * Sends an answer that a client may keep, but must revalidate before each use. The weak ETag depends on editions and
- * body, and a current ETag is answered with 304. If-Modified-Since alone never gives 304, because a correction keeps
- * its edition's date.
+ * body, and a current ETag is answered with 304. If-Modified-Since alone never gives 304, because a correction changes
+ * an edition's data but not its date.
  */
 function sendRevalidated(context: ApiContext, tag: string, lastModified: string, body: string): void {
   context.set({ Vary: 'Authorization, Accept-Encoding', 'Last-Modified': lastModified });

@@ -27,7 +27,7 @@ export type ServedRegisters = Readonly<Partial<Record<RegisterName, ServedRegist
 export interface Catalogue {
   /** Reads the editions of all registers with one statement. @throws ApiProblem servicio_no_disponible */
   snapshot(): Promise<ServedRegisters>;
-  /** Returns an edition that is not served yet. */
+  /** Returns an edition by its number, even when the snapshot does not contain it yet. */
   edition(register: RegisterName, number: number): Promise<ServedRegister>;
 }
 
@@ -74,7 +74,10 @@ function describeServed(edition: ServedEdition): ServedRegister {
   };
 }
 
-/** Returns an answer's `meta`. Its date is null until data are loaded: lists and webhooks can exist before that. */
+/**
+ * Returns the `meta` of an answer about lists, events or webhooks, which can exist before any register is loaded. Until
+ * then `fecha_dato` is null.
+ */
 export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: string | null }> {
   const { padron_reducido } = await catalogue.snapshot();
   return { fecha_dato: padron_reducido?.edition.fechaDato ?? null };
@@ -86,7 +89,10 @@ export interface PastEditions {
   on(day: string): Promise<ServedRegisters>;
   /** Returns the first day with data, or null when the register was never loaded. */
   firstDay(register: RegisterName): Promise<string | null>;
-  /** Reads the facts of editions that wrote rows. An edition that the catalogue does not have is an error. */
+  /**
+   * Returns a look-up function for the facts of the wanted editions. The function throws for an edition that the
+   * catalogue does not have.
+   */
   facts(wanted: readonly EditionName[]): Promise<FactsOf>;
 }
 
@@ -96,7 +102,10 @@ export interface EditionName {
 }
 export type FactsOf = (register: RegisterName, number: number) => EditionFacts;
 
-/** An entry's key includes the catalogue's state, so no entry is ever wrong. These limits only bound the memory. */
+/**
+ * Limits of the days that `makePastEditions` remembers. They only bound the memory: a day's key includes the state of
+ * the catalogue, so a remembered day is never out of date.
+ */
 const dayLimits: LastKnownLimits = {
   freshMs: 600_000,
   servesMs: 600_000,

@@ -38,14 +38,17 @@ export function refusalOfMember(text: string): 'ruc_formato' | 'ruc_digito_verif
   return isCompany(text) ? null : 'solo_empresas';
 }
 
-/** @throws ApiProblem 422 solo_empresas, 400 ruc_formato, ruc_digito_verificador */
+/**
+ * @throws ApiProblem solo_empresas (422) when the RUC is no company's; ruc_formato or ruc_digito_verificador (400) when
+ * it is not a valid RUC
+ */
 export function requireCompany(text: string): string {
   const ruc = requireRuc(text);
   if (isCompany(ruc)) return ruc;
   throw new ApiProblem('solo_empresas', 'Las listas admiten solo RUC de empresas (los que empiezan con 20).');
 }
 
-/** Makes the problem of a text that should be a RUC. The problem repeats the text only masked. */
+/** Makes the problem of a text that should be a RUC. The problem shows the text only in masked form. */
 export function rucProblem(text: string, problem: RucProblem): ApiProblem {
   switch (problem.problem) {
     case 'length':

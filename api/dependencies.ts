@@ -59,7 +59,10 @@ export interface ApiDependencies {
   /** Returns the current calendar. It is called once per answer, so that data and version belong to the same moment. */
   calendar(): CurrentCalendar;
   streams: EventStreams;
-  /** Checks form, port, names and every address of a URL. Returns the normalised URL, or the kind of problem. */
+  /**
+   * Checks a webhook URL: its form, port and host name, and every IP address of the host. Returns the normalised URL,
+   * or the kind of problem.
+   */
   checkTarget(url: string): Promise<{ ok: true; url: string } | { ok: false; problem: TargetProblem }>;
   makeSecret(): string;
   sealSecret(webhookId: string, secret: string): SealedSecret;

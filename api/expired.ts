@@ -2,7 +2,7 @@ import { startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 
-/** Rows that one round removes from each table at most, so that each statement is short. The next round goes on. */
+/** Largest number of rows that one round removes from each table. It keeps each statement short. */
 const maxRowsPerTable = 1_000;
 
 const tables = [
@@ -11,8 +11,9 @@ const tables = [
 ] as const;
 
 /**
- * Adds to the totals what processes of the last release have spent of their leases, ten minutes after these lapsed:
- * until then such a process may still report. The release that drops the table quota_lease drops this too.
+ * Processes of the last release took units in advance, as leases in the table quota_lease. This adds the units that
+ * they spent to the totals, ten minutes after a lease lapsed: until then its process may still report. The release that
+ * drops the table also removes this statement.
  */
 const addUpLapsedLeases = `SELECT add_up_quota_leases(now() - interval '10 minutes')`;
 
@@ -29,7 +30,10 @@ export async function removeExpired(pool: Pool): Promise<number> {
   return removed;
 }
 
-/** Removes expired answers and adds up lapsed leases every `everyMs`, and returns a function that stops this. A failed round is logged. */
+/**
+ * Removes expired answers and adds up lapsed leases every `everyMs`. A failed round is logged.
+ * @returns a function that stops this
+ */
 export function startRemovingExpired(pool: Pool, everyMs: number, log: Logger): () => Promise<void> {
   return startRepeating('expired answers', everyMs, log, async () => {
     await pool.query(addUpLapsedLeases);

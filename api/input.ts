@@ -59,8 +59,8 @@ export function instantFrom(moment: string): Date {
 }
 
 /**
- * Returns the first instant after a filter `hasta`, which includes its own moment. A time without a fraction means its
- * whole second, because answers show seconds while PostgreSQL stores microseconds.
+ * Returns the first instant that a filter `hasta` excludes. The filter includes the moment itself. A time without a
+ * fraction means its whole second, because answers show seconds while PostgreSQL stores microseconds.
  */
 export function instantAfter(moment: string): Date {
   const stepMs = isDay(moment) ? dayMs : moment.includes('.') ? 1 : secondMs;

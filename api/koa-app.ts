@@ -56,7 +56,10 @@ function makeRequestRecord(log: Logger, metrics: Registry): RecordRequest {
   };
 }
 
-/** Follows OpenTelemetry's HTTP conventions, but leaves out path and query: they contain what the caller looks up. */
+/**
+ * Names the span and sets its attributes by OpenTelemetry's HTTP conventions. Path and query are left out, because they
+ * contain what the caller looks up.
+ */
 function describe(span: Span, context: ApiContext, route: string, problem: ApiProblem | undefined): void {
   const { method, status } = context;
   const known = knownMethods.has(method);
@@ -138,7 +141,7 @@ export function answerProblem(context: ApiContext, error: unknown, log: Logger, 
       { request_id: maskText(requestId), code: problem.code, failure: masked(describeError(problem.cause)) },
       'request failed',
     );
-  // Remove headers that the handler set for its own answer. With an ETag a client could keep the problem as a record.
+  // Remove headers that the handler set for its own answer. With an ETag a client could cache the problem.
   for (const name of ['ETag', 'Last-Modified', 'Vary', 'Location']) context.remove(name);
   context.status = problem.status;
   context.set({

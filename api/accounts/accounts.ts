@@ -9,14 +9,14 @@ export interface Account {
   name: string;
   plan: string;
   email: string | null;
-  /** The data-processing contract in force today, if there is one. It opens natural persons' records. */
+  /** The data-processing contract in force today, if there is one. Natural persons' records need such a contract. */
   contract: ContractDays | null;
   created_at: Date;
 }
 
 type NewAccount = Pick<Account, 'name' | 'plan' | 'email' | 'contract'>;
 
-/** Each call makes another account. If the process dies before it answers, an account without tokens stays. */
+/** Makes a new account at each call. If the process dies after the commit, the account stays without tokens. */
 export async function createAccount(pool: Pool, { name, plan, email, contract }: NewAccount): Promise<number> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ id: number }>(

@@ -5,7 +5,7 @@ import { ApiProblem, isUnavailable, throwUnavailable, within } from '../problems
 import { type ContractDays, contractInForce, openContracts } from './contracts.ts';
 import { readToken, secretMatches } from './tokens.ts';
 
-/** The token of a request and the account that owns it, as both are now. */
+/** The token of a request, and the account that owns the token. */
 export interface Caller {
   tokenId: string;
   accountId: number;

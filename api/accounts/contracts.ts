@@ -27,7 +27,7 @@ export function contractInForce(contracts: readonly ContractDays[], today: strin
   return contracts.find(({ from, until }) => from <= today && (until === null || today <= until)) ?? null;
 }
 
-/** Each call makes another contract. Returns its id, or null when the account does not exist. */
+/** Adds a new contract at each call. Returns the contract's id, or null when the account does not exist. */
 export async function addContract(
   database: Pool | PoolClient,
   accountId: number,

@@ -74,7 +74,9 @@ export interface DueDatesQuestion {
   goodTaxpayer: boolean;
   /** Earlier due dates are left out. */
   from: string;
-  /** Today's date in Lima. Answers cover the years up to the next one, or up to the last published table. */
+  /**
+   * Today's date in Lima. Answers cover the years up to next year, and the years directly after it that have tables.
+   */
   today: string;
 }
 
@@ -166,7 +168,10 @@ function dueDateFunctions(
   };
 }
 
-/** A year's holidays and non-working days, ascending. A day that is both is a holiday, because holidays are for all. */
+/**
+ * Returns a year's holidays and non-working days, ascending. A day that is both is listed as a holiday, because a
+ * holiday is for everybody and a non-working day only for the public sector.
+ */
 function listedDays(
   year: number,
   { holidays }: CalendarData,

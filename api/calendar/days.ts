@@ -1,6 +1,6 @@
 import type { YearRange } from '../../schemas/http/calendar.ts';
 
-/** The number of days from 1970-01-01 to a day. It has no time zone, so no time zone can shift it. */
+/** The number of days from 1970-01-01 to a day. It is the same in every time zone. */
 export type DayNumber = number;
 
 const dayMs = 86_400_000;
@@ -41,7 +41,7 @@ export function isWithin(year: number, { desde, hasta }: YearRange): boolean {
   return year >= desde && year <= hasta;
 }
 
-/** Computes the value of each year once. */
+/** Returns a function that computes the value of each year only once. */
 export function perYear<Value>(compute: (year: number) => Value): (year: number) => Value {
   const known = new Map<number, Value>();
   return (year) => {

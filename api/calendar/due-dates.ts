@@ -7,7 +7,10 @@ import { type DueDateGroup, type DueDatesByGroup, dueDateGroups, type PublishedT
 export const firstYearOfRule = 2023;
 export const ruleSource = 'R.S. 000281-2022/SUNAT, Anexo I';
 
-/** The business day of the next month on which the first group is due. Each other group is due a day later (Anexo I). */
+/**
+ * The first group is due on this business day of the month after the period. Each next group is due one business day
+ * later (Anexo I).
+ */
 const firstOrdinal = 11;
 
 export function groupOf(digit: Digit, goodTaxpayer: boolean): DueDateGroup {

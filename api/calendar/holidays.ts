@@ -46,7 +46,7 @@ export type ReasonOf = (day: DayNumber, sector: Sector) => string | null;
 
 /**
  * There are two calendars (TUO Ley 27444 art. 145; Código Tributario, Título Preliminar, Norma XII). In both, weekends
- * and holidays are not business days. In the public sector's calendar the decreed non-working days are not either.
+ * and holidays are not business days. In the public sector's, decreed non-working days are not business days either.
  */
 export function makeReasonOf(holidayOn: HolidayOn, nonWorking: ReadonlyMap<DayNumber, NonWorkingDay>): ReasonOf {
   return (day, sector) => {

@@ -59,8 +59,8 @@ export function parseDecree(text: string, holidays: readonly Holiday[]): Parsed<
 /**
  * Parses an operator's file with a published schedule of twelve periods. The file looks like
  * `{"year": 2027, "source": "…", "periods": {"2027-01": {"0": "2027-02-15", "1": …, "2-3": …, "4-5": …, "6-7": …,
- * "8-9": …, "good_taxpayers": …}, …}}`. Dates may differ from the rule, because the tax authority decides. But each
- * date must be a business day in the month after its period, and later than the date of the group before.
+ * "8-9": …, "good_taxpayers": …}, …}}`. Dates may differ from `ruleDueDates`, because the tax authority decides. But
+ * each date must be a business day in the month after its period, and later than the previous group's date.
  */
 export function parseTable(text: string, holidays: readonly Holiday[]): Parsed<PublishedTable> {
   const read = readJson(text, tableFile);
@@ -96,7 +96,9 @@ function rowProblems(period: string, row: DueDatesByGroup | undefined, holidayOn
   });
 }
 
-/** Whether the table is Anexo II (electronic registers), which looks like Anexo I but is one business day earlier. */
+/**
+ * Whether the table is Anexo II (due dates of electronic registers). Its dates are one business day before Anexo I's.
+ */
 function isRegistersSchedule({ year, periods }: PublishedTable, holidayOn: HolidayOn): boolean {
   if (year < firstYearOfRule) return false;
   const rule = ruleDueDates(year, holidayOn);

@@ -7,7 +7,7 @@ import type { DueDate, DueDateGroup, DueDatesByGroup, PublishedTable } from './t
 /** First year that is served. An earlier year is served when it and all years up to this one have published tables. */
 const firstYear = 2025;
 
-/** Periods and their due dates. The dates come from a published table, or from the rule when the year has no table. */
+/** Periods and their due dates. A year's dates come from its published table, or else from `ruleDueDates`. */
 export interface Schedule {
   covered(today: string): YearRange;
   yearOf(year: number): readonly ScheduledPeriod[];
@@ -20,7 +20,7 @@ export interface ScheduledPeriod {
   state: DueDateState;
   source: string;
   dates: DueDatesByGroup;
-  /** The rule's dates first, then the dates of each table in the order of loading. */
+  /** The dates from `ruleDueDates` first, then the dates of each loaded table in the order of loading. */
   history: readonly DueDatesByGroup[];
 }
 
@@ -40,8 +40,8 @@ export function makeSchedule(tables: readonly PublishedTable[], holidayOn: Holid
     yearOf: scheduleOf,
     from(from, group, today) {
       const { desde, hasta } = covered(today);
-      // The December before the first covered year is due in that year's January. If it were left out, the list would
-      // claim that nothing is due in that January. For a December before 2023 there is no rule.
+      // The December before the first covered year is due in the January of that year. Without this period the list
+      // would claim that nothing is due in that January. The rule for due dates does not apply before 2023.
       const periods = desde > firstYearOfRule ? [scheduleOf(desde - 1).at(-1)!] : [];
       for (let year = desde; year <= hasta; year += 1) periods.push(...scheduleOf(year));
       return periods.filter(({ dates }) => dates[group] >= from).map((period) => dueDateOf(period, group));

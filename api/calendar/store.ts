@@ -10,7 +10,10 @@ import type { CalendarData, Decree, PublishedTable } from './types.ts';
 export type NewAddition = { kind: 'decree'; value: Decree } | { kind: 'table'; value: PublishedTable };
 export type Addition = NewAddition & { id: number; addedBy: string; reason: string | null; addedAt: Date };
 
-/** Rows read at most. A century has fewer decrees and tables. More rows are a fault and must not fill the memory. */
+/**
+ * Largest number of rows that are read. A century has fewer decrees and tables, so more rows are a fault and must not
+ * fill the memory.
+ */
 const maxAdditions = 10_000;
 
 /**
@@ -78,14 +81,14 @@ export interface CalendarSource {
 
 export interface CalendarSourceLimits {
   pollMs: number;
-  /** Longest wait for PostgreSQL at the start. After it the release's data are served without additions. */
+  /** Longest wait for PostgreSQL at the start. After it the data of the release are served without additions. */
   startWaitMs: number;
 }
 
 /**
- * Makes the source of the current calendar: the release's data with operators' additions. It reads the additions every
- * `pollMs`. While PostgreSQL does not answer, it serves the last known calendar without a time limit, because an old
- * calendar is better than none. The answers' `actualizado_en` shows the age.
+ * Makes the source of the current calendar: the data of this release and operators' additions. It reads the additions
+ * every `pollMs`. While PostgreSQL does not answer, it serves the last known calendar without a time limit, because an
+ * old calendar is better than none. Answers show in `actualizado_en` how old the data are.
  */
 export function makeCalendarSource(
   shipped: CalendarData,

@@ -21,7 +21,7 @@ export interface Decree {
   scope: 'national';
   taxBusinessDays: true;
   days: readonly { date: string; name: string }[];
-  /** The year whose decrees are all loaded when this decree is loaded, or null when other decrees are still missing. */
+  /** The year whose decrees are complete with this decree, or null when other decrees are still missing. */
   completesYear: number | null;
 }
 
@@ -55,7 +55,10 @@ export interface DueDate {
   due: string;
   state: DueDateState;
   source: string;
-  /** How often a newly loaded table has moved the date. The first table is compared with the rule. Never decreases. */
+  /**
+   * How often a newly loaded table has moved the date. The first table is compared with `ruleDueDates`. Never
+   * decreases.
+   */
   revision: number;
 }
 

@@ -16,7 +16,10 @@ export interface VerifyOptions {
   now?: Date;
 }
 
-/** The notice is not from the service, was changed on the way, or its timestamp is too far from now. */
+/**
+ * Thrown when a notice is not from the service, was changed on the way, or has a timestamp too far from now. Also
+ * thrown when the secret, a header or the body has the wrong form.
+ */
 export class WebhookError extends Error {
   override name = 'WebhookError';
   readonly code:
@@ -89,7 +92,7 @@ function parse(body: string | Uint8Array): NoticePayload {
   }
 }
 
-/** What changed, by kind of event. A look-up shows the same texts. Null means that there was no value. */
+/** What changed, by kind of event. The values are the same as in the answer of a look-up. Null means no value. */
 interface Changes {
   'ruc.estado_cambiado': { campo: 'estado'; antes: string | null; despues: string | null };
   'ruc.condicion_cambiada': { campo: 'condicion'; antes: string | null; despues: string | null };

@@ -24,8 +24,8 @@ export interface FeedLimits {
  * Yields an account's events after a position as Server-Sent Events, until the signal aborts. It queries the database
  * only when the reader has taken the previous text.
  *
- * Each round reads the last position before it reads the events. So it has seen every event up to that position and
- * continues after it, even when no event passed the filter. The feed ends when events have been removed before it
+ * Each round reads the account's last position before it reads events. When it has read all events up to that position,
+ * the next round starts after the position, even if no event passed the filter. The feed ends when events have been removed before it
  * showed them. Then the client reconnects with its Last-Event-ID and gets an error.
  */
 export async function* feed(

@@ -40,7 +40,7 @@ export interface SeatStanding {
 }
 
 /**
- * Renews the leases of the given seats in one statement and returns their states. A seat without a row is left out.
+ * Renews the leases of the given seats in one statement and returns their states. A seat whose row is gone is left out.
  * @param minRank the lowest rank of a plan that may open streams
  */
 export async function renewSeats(

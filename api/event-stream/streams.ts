@@ -134,7 +134,10 @@ export class EventStreams {
     return entry;
   }
 
-  /** Ends all streams when the check fails, because a revoked token must not read on while PostgreSQL is down. */
+  /**
+   * Ends streams that may not go on, and wakes those whose account has new events. Ends all streams when the check
+   * fails, because a revoked token must not read on while PostgreSQL is down.
+   */
   async #check(): Promise<void> {
     const entries = [...this.#open.values()];
     if (entries.length === 0) return;

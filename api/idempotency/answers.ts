@@ -60,7 +60,7 @@ interface Row {
   holds_persons: boolean;
 }
 
-/** `begin` tries this often at most, because the key may be freed between its two statements. Then it gives up. */
+/** Largest number of tries in `begin`. A try fails when the key is freed between the two statements of `begin`. */
 const attempts = 5;
 
 export function makeIdempotentAnswers(pool: Pool, ring: KeyRing, limits: IdempotencyLimits): IdempotentAnswers {
@@ -137,7 +137,7 @@ function sha256(text: string): Buffer {
  * Reads the header Idempotency-Key. The IETF draft sends the key in quotes; a key without quotes is the same key.
  * @param values the header's values, one for each time that it was sent
  * @returns null when the header was not sent
- * @throws ApiProblem parametro_invalido when the key is empty, too long, not printable, not closed, or sent twice
+ * @throws ApiProblem parametro_invalido when the key is empty, too long, not printable, without its closing quote, or sent twice
  */
 export function readIdempotencyKey(values: readonly string[] | undefined): string | null {
   if (values === undefined) return null;

@@ -96,7 +96,7 @@ function table(year: number, source: string, rows: readonly Row[]): PublishedTab
   return { year, source, periods: Object.fromEntries(periods) };
 }
 
-/** The schedules that the tax authority published: Anexo I of R.S. 000281-2022/SUNAT as dates. */
+/** The due dates that the tax authority published. They follow the rule in Anexo I of R.S. 000281-2022/SUNAT. */
 const tables: readonly PublishedTable[] = [
   table(2025, 'SUNAT - Cronograma de obligaciones mensuales 2025', [
     ['02-17', '02-18', '02-19', '02-20', '02-21', '02-24', '02-25'],
@@ -128,7 +128,10 @@ const tables: readonly PublishedTable[] = [
   ]),
 ];
 
-/** The calendar data of this release. store.ts adds what operators load. When a list here changes, change its time. */
+/**
+ * The calendar data of this release. store.ts adds the decrees and tables that operators load. Whoever changes a list
+ * here must also set the time of that list in `updatedAt`.
+ */
 export const shippedCalendar: CalendarData = {
   holidays,
   decrees,
