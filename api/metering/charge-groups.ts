@@ -5,13 +5,13 @@ import { type ApiProblem, isUnavailable, storeUnavailable, within } from '../pro
 import { chargeAccount, chargeMonths, type Use, unitsLeft, withoutDiskWait } from './ledger.ts';
 import type { Clock } from './minute-limits.ts';
 
-/** A group waits for no lock, so PostgreSQL is down or hangs when it takes longer. */
+/** Longest time of a group's transaction. It waits for no lock, so if it takes longer, PostgreSQL is down or hangs. */
 const groupTimeoutMs = 3_000;
-/** An account that is charged alone may wait for a connection and for other transactions on its row. */
+/** Longest time of a charge outside a group. It may wait for a connection and for locks on the account's rows. */
 const aloneTimeoutMs = 10_000;
-/** After a failure PostgreSQL is not asked for this long, so that few requests wait for one that hangs. */
+/** For this long after a failure PostgreSQL is not asked, so that few requests wait for a database that hangs. */
 export const restMs = 1_000;
-/** Longest queue behind an account that is charged alone. */
+/** Largest number of charges that wait while their account is charged alone. */
 export const maxQueued = 1_000;
 
 /** The charge of one request, which waits for it. Only the first call of `resolve` or `reject` counts. */
@@ -34,18 +34,21 @@ export interface ChargeGroupsDependencies {
 }
 
 /**
- * Charges that are ready at the same moment, or while an earlier group runs, are one transaction. What happens when the
- * process dies: before the statement, nobody is charged and nobody was answered. Between the statement and the commit,
- * PostgreSQL rolls back: requests that were answered in this moment are free. After the commit all of them are charged,
- * and all answers have left. So an error is in the customer's favour, and is at most one group.
+ * Charges in one transaction all requests that are ready at the same moment, or that arrive while an earlier group
+ * runs. If the process dies before the statement, nobody is charged and nobody was answered. If it dies between
+ * statement and commit, PostgreSQL rolls back, and the requests that were already answered are free. After the commit
+ * all of them are charged and answered. So a crash costs the customers nothing, and the service at most one group.
  */
 export class ChargeGroups {
   readonly #dependencies: ChargeGroupsDependencies;
   #waiting: Charge[] = [];
   #isCharging = false;
-  /** Accounts that are charged alone, each with the charges that arrive meanwhile. So an account has one connection. */
+  /** Accounts that are charged alone, each with the charges that arrive meanwhile. So each uses only one connection. */
   readonly #alone = new Map<number, Charge[]>();
-  /** Half of the connections: accounts with slow rows must leave some to everybody else. */
+  /**
+   * Connections that are free for charging accounts alone. At the start this is half of the pool, so that accounts with
+   * slow rows leave some connections to all others.
+   */
   #freeSlots: number;
   readonly #waitingForSlot: (() => void)[] = [];
   #failure: { error: unknown; sinceMs: number; restsUntilMs: number } | null = null;
@@ -55,14 +58,16 @@ export class ChargeGroups {
     this.#freeSlots = Math.max(1, Math.floor(dependencies.pool.options.max / 2));
   }
 
-  /** Time since PostgreSQL's first failure. Null when it has answered since. */
+  /** Milliseconds since PostgreSQL's first failure, or null when it has answered since. */
   get awayMs(): number | null {
     return this.#failure === null ? null : this.#dependencies.clock.monotonicMs() - this.#failure.sinceMs;
   }
 
   /**
    * Charges all the units or none.
-   * @throws the refusal; ApiProblem servicio_no_disponible when the account's row is busy for too long; pg's errors
+   * @throws the problem of `refusalOf` when the account has too few units
+   * @throws ApiProblem servicio_no_disponible when the account's row is busy for too long
+   * @throws pg's errors
    */
   charge(accountId: number, units: number): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -216,12 +221,15 @@ function refuseUnfit(charges: readonly Charge[], use: Use, refusalOf: (use: Use)
   });
 }
 
-/** A request whose charge is resolved is answered in the same turn of the event loop. The commit comes in the next. */
+/**
+ * Waits until the requests whose charges were resolved are answered, which happens in the same turn of the event loop.
+ */
 const answersLeave = nextTurn;
 
 /**
- * Rejects after the time. The work goes on, so it must call `requireWaiting` after its last wait and before it commits:
- * this throws when the requests were answered otherwise meanwhile, so that nobody is charged late.
+ * Rejects after `timeoutMs`, but the work goes on. So the work must call `requireWaiting` after its last wait and
+ * before it commits. `requireWaiting` throws when the time is over, because the requests then have another answer and
+ * must not be charged.
  */
 async function giveUpAfter(timeoutMs: number, work: (requireWaiting: () => void) => Promise<void>): Promise<void> {
   let isGivenUp = false;

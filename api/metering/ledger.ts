@@ -36,14 +36,15 @@ export function unitsLeft({ limit, used, prepaid }: Use): number {
  * as a lost machine does, keeps the rows locked for at most 5 s.
  */
 export const withoutDiskWait = `SET LOCAL synchronous_commit = off; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
-/** The same inside a statement, because a round trip of its own would cost every group. */
+/** The same settings as part of a statement. A separate statement would cost every group one more round trip. */
 const withSettings = `set_config('synchronous_commit', 'off', true),
                      set_config('idle_in_transaction_session_timeout', '5s', true)`;
 
 /**
- * Charges many accounts in one statement, each all of its units or none, from the month alone. It leaves out an account
- * whose month has too few units or no row yet, and one whose row another transaction has locked: a busy account must
- * not delay the others. Such statements never wait for each other, so they cannot deadlock.
+ * Charges many accounts in one statement. Each account is charged all of its units or none, and only from the month's
+ * units, not from prepaid units. The statement leaves out an account whose month has too few units or no row yet. It
+ * also leaves out an account whose row another transaction has locked, so that a busy account does not delay the
+ * others. Such statements never wait for each other, so they cannot deadlock.
  * @returns the use of each charged account after the charge
  */
 export async function chargeMonths(
@@ -71,13 +72,13 @@ export async function chargeMonths(
   return new Map(rows.map(({ account_id, limit, used, prepaid }) => [account_id, { limit, used, prepaid }]));
 }
 
-/** A row is normally locked for a few milliseconds. */
+/** Longest wait for a locked row. A row is normally locked for a few milliseconds. */
 const lockTimeout = `SET LOCAL lock_timeout = '3s'`;
 const lockNotAvailable = '55P03';
 
 /**
  * Charges one account all the units or none: from the month first, and the rest from the prepaid units. It waits for
- * other transactions on the account's rows. The commit is the caller's; without it nothing is charged.
+ * other transactions on the account's rows. The caller must commit; without a commit nothing is charged.
  * @returns the use after the charge; `isCharged` is false when the units did not suffice and nothing was charged
  * @throws ApiProblem servicio_no_disponible when the rows stay locked for too long
  */

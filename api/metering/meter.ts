@@ -10,7 +10,10 @@ import { type Clock, type Month, monthOf, secondsUntil, systemClock } from './mi
 /** The account that pays for a look-up. */
 export type Payer = Pick<Caller, 'accountId'>;
 
-/** An account's units of the month, as far as this process knows. The last second of other processes may be missing. */
+/**
+ * An account's units of the month, as far as this process knows. Charges that other processes made in the last second
+ * may be missing.
+ */
 export interface Standing {
   month: Month;
   limit: number;
@@ -34,7 +37,7 @@ interface Known {
   uncharged: number;
 }
 
-/** The quota of accounts. README.md has the reasons, and which other designs were refused. */
+/** Checks and charges the quotas of accounts. README.md explains the design, and which other designs were refused. */
 export class Meter {
   readonly #pool: Pool;
   readonly #clock: Clock;
@@ -78,8 +81,8 @@ export class Meter {
   }
 
   /**
-   * Charges all the units or none. Call it last before an answer and send that at once, because the charge is committed
-   * in the next turn of the event loop. If the process dies before that, the look-up is free.
+   * Charges all the units or none. Call this last and send the answer at once, because the charge is committed in the
+   * next turn of the event loop. If the process dies before that, the look-up is free.
    * @throws ApiProblem cuota_agotada, servicio_no_disponible
    */
   async charge({ accountId }: Payer, units: number): Promise<void> {
@@ -115,8 +118,9 @@ export class Meter {
   }
 
   /**
-   * Serves an account without charge while PostgreSQL does not answer, up to the units that it had. Otherwise 503, never
-   * 429, because nothing is known then. A charge that only waited too long for its account's rows gets 503 too.
+   * Answers without charge while PostgreSQL does not answer, as long as the account's last known units suffice.
+   * Otherwise it throws servicio_no_disponible (503) and never a 429, because the current units are unknown. A charge
+   * that only waited too long for its account's rows gets 503 too.
    */
   #admitUncharged(accountId: number, units: number, cause: unknown): void {
     const known = this.#knownOf(accountId);
@@ -166,7 +170,7 @@ export class Meter {
     return this.#month;
   }
 
-  /** Only other units or the next month end this refusal, so Retry-After is the time to the next month. */
+  /** Retry-After is the time to the next month: repeating does not help before, unless the account gets new units. */
   #exhausted(use: Use): ApiProblem {
     const left = unitsLeft(use);
     return new ApiProblem(

@@ -48,7 +48,7 @@ function showMonth(context: ApiContext, { month, limit, remaining }: Standing, n
 
 /**
  * Makes the middleware that follows `access` on every metered route. The route checks its input, calls `requireUnits`,
- * looks up the data, and calls `charge` when it found what costs units. The middleware then adds the month's units to
+ * looks up the data, and calls `charge` if the result costs units. The middleware then adds the month's units to
  * the headers, also after an error.
  */
 export function metered(meter: Meter): ApiMiddleware {

@@ -26,7 +26,9 @@ const shareOfLeft = 8;
 const storeTimeoutMs = 500;
 /** After a failure of PostgreSQL the process counts alone for this long and does not ask PostgreSQL. */
 const storeRestMs = 2_000;
-/** Before a 429 this process asks the other processes for their unused requests, for this long in all. */
+/**
+ * Before a 429 this process asks the other processes for their unused requests. It asks again until this time is over.
+ */
 const recallWaitMs = 150;
 /** Longest wait for the first answer of another process. */
 const askStepMs = 50;
@@ -37,7 +39,7 @@ const maxSubjects = 100_000;
 const askedChannel = 'metering_asked';
 const answeredChannel = 'metering_answered';
 export const minuteChannels = [askedChannel, answeredChannel] as const;
-/** Questions of the last release may be about something else, so each names its subject with this word. */
+/** First word about the subject in each notification. Processes of the last release may ask about something else. */
 const topic = 'minute';
 
 type Counter = Pick<RateLimiterPostgres, 'penalty' | 'reward'>;
@@ -56,9 +58,10 @@ interface Share {
 }
 
 /**
- * Limits per clock minute. A minute begins at the same time for all processes. Each process takes small
- * shares of the minute from one counter in PostgreSQL, and counts its requests in memory. So not every request needs a
- * write, and all processes together never exceed the limit. README.md explains which other designs were refused.
+ * Limits the requests per clock minute. A minute begins at the same time for all processes. Each process takes small
+ * shares of the minute's requests from one counter in PostgreSQL, and counts in memory what it uses of its share. So
+ * not every request needs a write, and all processes together never exceed the limit. README.md explains which other
+ * designs were refused.
  */
 export class SharedMinuteLimits implements MinuteLimits {
   readonly #shares = new Map<string, Share>();
@@ -239,7 +242,7 @@ export function secondsUntil(atMs: number, nowMs: number): number {
   return Math.max(1, Math.ceil((atMs - nowMs) / 1_000));
 }
 
-/** The account or address whose requests are counted together. An address counts when a request names no account. */
+/** The account or address whose requests are counted together. The address is used when a request names no account. */
 export interface MinuteSubject {
   key: string;
   /** Requests per clock minute. */

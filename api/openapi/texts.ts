@@ -101,7 +101,10 @@ export interface Example {
 }
 export type Examples = Readonly<Record<string, Example>>;
 
-/** File of real answers. The end-to-end tests repeat the requests and compare (`vitest -u` rewrites the file). */
+/**
+ * File of real answers. The end-to-end tests repeat the requests and compare the answers (`vitest -u` rewrites the
+ * file).
+ */
 export const examplesUrl = new URL('examples.json', import.meta.url);
 
 export function readExamples(): Examples {
