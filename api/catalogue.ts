@@ -75,8 +75,8 @@ function describeServed(edition: ServedEdition): ServedRegister {
 }
 
 /**
- * Returns the `meta` of an answer about lists, events or webhooks, which can exist before any register is loaded. Until
- * then `fecha_dato` is null.
+ * Returns the `meta` of an answer that is not made from a register. `fecha_dato` is the date of the daily register, or
+ * null until it is loaded for the first time: lists and webhooks can exist before that.
  */
 export async function registerMeta(catalogue: Catalogue): Promise<{ fecha_dato: string | null }> {
   const { padron_reducido } = await catalogue.snapshot();

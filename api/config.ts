@@ -69,7 +69,7 @@ export const apiConfiguration = z.object({
     'sancionados',
   ]),
   SUPPLIER_RECENT_CHANGE_DAYS: wholeNumber(0, 366).default(30),
-  /** For this many days after its end, a judicial or administrative bar counts as recent. */
+  /** For this many days after its end a bar counts as recent. */
   SUPPLIER_RECENT_BAR_DAYS: wholeNumber(0, 3_660).default(365),
   /** Data older than this many days count as late. The date of the monthly register is the first day of its month. */
   SUPPLIER_MAX_DAILY_AGE_DAYS: wholeNumber(1, 366).default(3),

@@ -2,7 +2,10 @@ import { startRepeating } from '../pipelines/runtime/lifecycle.ts';
 import type { Logger } from '../pipelines/runtime/log.ts';
 import type { Pool } from '../pipelines/runtime/postgres.ts';
 
-/** Largest number of rows that one round removes from each table. It keeps each statement short. */
+/**
+ * Largest number of rows that one round removes from each table. It keeps each statement short. The next round removes
+ * more.
+ */
 const maxRowsPerTable = 1_000;
 
 const tables = [

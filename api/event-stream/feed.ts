@@ -25,8 +25,8 @@ export interface FeedLimits {
  * only when the reader has taken the previous text.
  *
  * Each round reads the account's last position before it reads events. When it has read all events up to that position,
- * the next round starts after the position, even if no event passed the filter. The feed ends when events have been removed before it
- * showed them. Then the client reconnects with its Last-Event-ID and gets an error.
+ * the next round starts after the position, even if no event passed the filter. The feed ends when events have been
+ * removed before it showed them. Then the client reconnects with its Last-Event-ID and gets an error.
  */
 export async function* feed(
   source: FeedSource,

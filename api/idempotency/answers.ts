@@ -137,7 +137,8 @@ function sha256(text: string): Buffer {
  * Reads the header Idempotency-Key. The IETF draft sends the key in quotes; a key without quotes is the same key.
  * @param values the header's values, one for each time that it was sent
  * @returns null when the header was not sent
- * @throws ApiProblem parametro_invalido when the key is empty, too long, not printable, without its closing quote, or sent twice
+ * @throws ApiProblem parametro_invalido when the key is empty, too long, not printable, sent twice, or when its closing
+ *   quote is missing
  */
 export function readIdempotencyKey(values: readonly string[] | undefined): string | null {
   if (values === undefined) return null;
