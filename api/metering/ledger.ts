@@ -32,8 +32,8 @@ export function unitsLeft({ limit, used, prepaid }: Use): number {
 
 /**
  * Settings of a transaction that only charges. The commit does not wait for the disk: a PostgreSQL that crashes forgets
- * at most its last second of charges, in the customers' favour. A client that vanishes in the middle of the transaction,
- * as a lost machine does, keeps the rows locked for at most 5 s.
+ * at most its last second of charges, in the customers' favour. If a client vanishes in the middle of the
+ * transaction, as a lost machine does, it keeps the rows locked for at most 5 s.
  */
 export const withoutDiskWait = `SET LOCAL synchronous_commit = off; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
 /** The same settings as part of a statement. A separate statement would cost every group one more round trip. */
