@@ -42,7 +42,7 @@ export function storeUnavailable(cause: unknown): ApiProblem {
   return problem;
 }
 
-/** Throws servicio_no_disponible for the error of a store; for `catch`. A problem is thrown as it is. */
+/** Used in `catch`: throws servicio_no_disponible for the error of a store, and an ApiProblem as it is. */
 export function throwUnavailable(error: unknown): never {
   throw error instanceof ApiProblem ? error : storeUnavailable(error);
 }
@@ -126,7 +126,7 @@ export function isUnavailable(error: unknown): boolean {
   return /timeout exceeded when trying to connect|connection terminated|did not answer within/i.test(error.message);
 }
 
-/** Rejects when the work takes longer than `timeoutMs`. The work itself goes on, so it may still have its effect. */
+/** Rejects when the work takes longer than `timeoutMs`. The work itself goes on, so a write may still happen. */
 export function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`the store did not answer within ${timeoutMs} ms`)), timeoutMs);

@@ -71,8 +71,8 @@ async function check({ ruc, givenDay, accountId, id }: Question, dependencies: A
 
 /**
  * Returns the RUC when it is a company's.
- * @throws ApiProblem ruc_formato, ruc_digito_verificador; for a natural person contrato_requerido when the caller has
- *   no contract, solo_empresas when he has one
+ * @throws ApiProblem ruc_formato or ruc_digito_verificador for a wrong RUC; for a natural person's RUC,
+ *   contrato_requerido when the caller has no contract and solo_empresas when he has a contract
  */
 function requireSupplier(context: ApiContext, text: string): string {
   const ruc = requireRuc(text);

@@ -50,7 +50,7 @@ export function notInRegister(ruc: string, { edition }: ServedRegister): ApiProb
 
 /**
  * Records that this answer about natural persons is given, also when no record was found. Call it before the answer is
- * sent: if the process dies in between, there is an audit row too many and never one too few.
+ * sent: if the process dies in between, the audit has rows for an answer that nobody got, but no answer lacks rows.
  * @throws ApiProblem servicio_no_disponible
  */
 export async function auditAnswer(

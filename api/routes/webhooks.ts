@@ -130,8 +130,8 @@ export async function requireWebhook(pool: Pool, context: ApiContext, id: string
 }
 
 /**
- * @throws ApiProblem recurso_no_encontrado when the text does not have the form of an id, because PostgreSQL might not
- *   even read such a text
+ * @throws ApiProblem recurso_no_encontrado when the text does not have the form of an id, because PostgreSQL might
+ *   refuse the text
  */
 export function requireId(text: string, what: string): string {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) throw notFound(what);

@@ -84,7 +84,7 @@ function isBarRegister(name: RegisterName): boolean {
 /** The record, the lists and the bars of a supplier, from one read. */
 export type FoundSupplier = CurrentRows & { record: FoundRecord };
 
-/** @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible */
+/** @throws ApiProblem servicio_no_disponible, or padron_no_disponible until the daily register is first loaded */
 export type FindSupplier = (ruc: string) => Promise<FoundSupplier>;
 
 export function makeFindSupplier(dependencies: FindRecordDependencies): FindSupplier {

@@ -4,8 +4,8 @@ import type { Pool } from '../../pipelines/runtime/postgres.ts';
 const keptYears = 5;
 
 /**
- * Stores a check, whose evidence is its exact answer, before the answer is sent. If the process dies in between, a check is stored that nobody got, but no
- * answer lacks its evidence.
+ * Stores the exact answer of a check before the answer is sent. If the process dies in between, an answer is stored
+ * that nobody got, but no answer is sent that was not stored.
  */
 export async function keepCheck(pool: Pool, accountId: number, id: string, answer: string): Promise<void> {
   await pool.query({
