@@ -124,7 +124,7 @@ export const readBody: ApiMiddleware = async (context, next) => {
   if (!['', 'identity'].includes(context.get('Content-Encoding')))
     throw new ApiProblem('tipo_no_admitido', 'El cuerpo debe enviarse sin comprimir, sin Content-Encoding.');
   return parse(context, () => {
-    // U+FFFD replaces bytes that are not UTF-8. They come from a program that did not declare its charset.
+    // U+FFFD replaces bytes that are not UTF-8. Such bytes come from a program that did not declare its charset.
     if (context.request.rawBody?.includes('\uFFFD'))
       throw new ApiProblem(
         'json_invalido',

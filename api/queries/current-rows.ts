@@ -26,7 +26,7 @@ interface CurrentRowsDependencies {
 
 /**
  * Reads a RUC's rows from all registers in one look-up, and returns the rows of the registers in `names`.
- * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
+ * @throws ApiProblem servicio_no_disponible, or padron_no_disponible until the daily register is first loaded
  */
 export function makeReadCurrentRows(
   { catalogue, taxpayers }: CurrentRowsDependencies,
@@ -75,7 +75,7 @@ export async function editionsOf(
 /**
  * Finds a taxpayer's record in all registers. The daily register alone decides whether the taxpayer exists; the other
  * registers only add fields to the record.
- * @throws ApiProblem padron_no_disponible while the daily register was never loaded, servicio_no_disponible
+ * @throws ApiProblem servicio_no_disponible, or padron_no_disponible until the daily register is first loaded
  */
 export type FindRecord = (ruc: string) => Promise<FoundRecord>;
 

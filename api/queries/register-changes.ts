@@ -39,7 +39,7 @@ const maxChanges = 250_000;
 
 /**
  * A look-up as of a day needs history only when the row has changed since that day, so few such look-ups come together.
- * They wait until the running query ends and then share one query, because a query itself costs as much as a dozen RUCs.
+ * They wait until the running query ends and then share one query, because a query costs as much as a dozen RUCs.
  */
 const pastGate = { waitMs: 20, inFlight: 1 };
 

@@ -47,7 +47,7 @@ async function answerOnce(
     throw new ApiProblem('idempotencia_otro_cuerpo', 'Esta Idempotency-Key ya se usó con otro cuerpo. Use otra clave.');
   if (begun.state === 'running') throw stillRunning();
   if (begun.state === 'answered') {
-    // The contract may have ended since the answer was stored. Then natural persons' records are refused.
+    // The contract may have ended since the answer was stored. Then requireContract refuses natural persons' records.
     if (begun.holdsPersons) {
       requireContract(caller);
       await auditAnswer(context, recordAnswers, plan.persons);
