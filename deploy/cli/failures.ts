@@ -26,13 +26,13 @@ interface ConnectionError {
   port?: number;
   /** kafkajs writes host:port here. */
   broker?: string;
-  /** Node tries every address of a name, and keeps one error for each. */
+  /** Node tries every address of a host name, and keeps one error for each address. */
   errors?: unknown[];
 }
 
 /**
- * Names the engine that does not answer, by its address when the error or its cause has an address. Returns null for
- * other errors.
+ * Returns a sentence about the engine that does not answer. The sentence has the engine's address if the error or its
+ * cause has one. Returns null for other errors.
  */
 function unreachableEngine(error: Error): string | null {
   const { code = '', address, hostname, port, broker, errors = [] } = error as ConnectionError;

@@ -13,7 +13,7 @@ import type { CommandContext, OutputOptions } from './context.ts';
 const schemaSettings = kafkaBlock.extend({ ARCHIVE_URL: archiveBlock.shape.ARCHIVE_URL });
 const migrationSettings = databaseBlock.extend(clickhouseBlock.shape).extend(schemaSettings.shape);
 
-/** Adds `padron migrate`, which makes everything that the processes expect to find, or brings it up to date. */
+/** Adds `padron migrate`, which makes the tables, schemas and topics of all processes, or brings them up to date. */
 export function addMigrateCommand(program: PadronCommand, context: CommandContext): void {
   program
     .command('migrate')

@@ -4,8 +4,8 @@ import type { CommandContext } from './context.ts';
 type AddCommands = (program: PadronCommand, context: CommandContext) => void;
 
 /**
- * The nouns of the command line. A noun's file is imported only when that noun is used, because the clients of Kafka
- * and Temporal take a second to load, and `accounts` never uses them.
+ * The first words of all commands, called nouns: `accounts` in `padron accounts create`. A noun's file is imported only
+ * when that noun is used. The clients of Kafka and Temporal take a second to load, and `accounts` never uses them.
  */
 const nouns: Readonly<Record<string, () => Promise<AddCommands>>> = {
   migrate: async () => (await import('./migrate.ts')).addMigrateCommand,

@@ -13,7 +13,7 @@ const context = new CommandContext({
 
 /** Exit code that a shell reports for a program whose reader closed the pipe, as `| head` does: 128 + SIGPIPE. */
 const exitPipeClosed = 141;
-// Any other error of standard output is a real failure, for example when it is a file and the disk is full.
+// A closed pipe (EPIPE) ends the command without a message. Any other error is a failure, for example a full disk.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(exitPipeClosed);
   process.stderr.write(`${explain(error)}\n`);

@@ -1,9 +1,9 @@
 /** Shortest time between two progress lines. */
 const everyMs = 1_000;
-/** A rate is shown only after this time, because a rate over a shorter time says nothing. */
+/** A rate is shown only after this time, because a rate over a shorter time is not reliable. */
 const ratedMs = 500;
 
-/** Turns counts of rows into lines for standard error: at most one a second, with rate and time left. */
+/** Turns row counts into progress lines for standard error, at most one a second, with the rate and the time left. */
 export class ProgressLine {
   readonly #note: (text: string) => void;
   #what = '';
@@ -17,7 +17,7 @@ export class ProgressLine {
 
   /**
    * Reports that `rows` of the `totalRows` of `what` are done. `totalRows` is 0 when it is not known. A new `what`
-   * restarts the clock.
+   * starts a new measurement of the rate.
    */
   report(what: string, rows: number, totalRows: number): void {
     const now = performance.now();

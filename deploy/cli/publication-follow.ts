@@ -21,7 +21,7 @@ const workflowTaskQueueType = 1;
 /** Exit code that a shell reports for a program that Ctrl-C ended: 128 + SIGINT. */
 const exitInterrupted = 130;
 
-/** What a function needs to follow a piece of work. `deadline` is in milliseconds since 1970. */
+/** What the functions below need to wait for a workflow. `deadline` is in milliseconds since 1970. */
 export interface Follow {
   pool: Pool;
   client: Client;
@@ -45,7 +45,10 @@ export async function connectTemporal(context: CommandContext): Promise<Client> 
   }
 }
 
-/** Prepares to wait for work. It notes when no worker runs, and on Ctrl-C that the work goes on without the command. */
+/**
+ * Prepares to wait for work. It prints a note when no worker runs. On Ctrl-C the command prints that the work goes on
+ * without it, and ends.
+ */
 export async function followOf(context: CommandContext, client: Client, timeoutSeconds: number): Promise<Follow> {
   const deadline = Date.now() + timeoutSeconds * 1000;
   const leave = () => {
@@ -63,7 +66,7 @@ export async function followOf(context: CommandContext, client: Client, timeoutS
   return { pool: context.pool(), client, note: (text) => context.note(text), deadline };
 }
 
-/** @throws CommandError when the time is over */
+/** @throws CommandError when the deadline has passed */
 export function checkDeadline(follow: Follow): void {
   if (Date.now() < follow.deadline) return;
   throw new CommandError(
@@ -72,12 +75,12 @@ export function checkDeadline(follow: Follow): void {
   );
 }
 
-/** Waits for a run of `fetch` and notes its progress. @throws CommandError when the fetch failed */
+/** Waits for a run of the workflow `fetch` and prints its progress. @throws CommandError when the fetch failed */
 export async function followFetch(follow: Follow, run: ScheduledRun): Promise<FetchResult> {
   const handle = follow.client.workflow.getHandle(run.workflowId, run.runId);
   const progress = new StepProgress(follow, run.workflowId);
-  // Ask for the result only when it exists. Otherwise a command that gives up would close the connection while the call
-  // still waits.
+  // `handle.result` is called only after the run has ended. If it were called now and the command then gave up, the
+  // connection would close while the call still waits.
   while ((await handle.describe()).status.name === 'RUNNING') {
     checkDeadline(follow);
     await progress.note();
@@ -100,7 +103,7 @@ function reasonOf(error: unknown): string {
   return workflowFailure.cause instanceof Error ? workflowFailure.cause.message : workflowFailure.message;
 }
 
-/** Waits until a publication is settled. Notes each state it passes and the progress of each step. */
+/** Waits until a publication is settled (see `isSettled`). Prints each of its states and the progress of each step. */
 export function followPublication(follow: Follow, id: number): Promise<Publication> {
   return followRecord(follow, `publication ${id}`, async () => {
     const publication = await findPublication(follow.pool, id);
@@ -109,7 +112,10 @@ export function followPublication(follow: Follow, id: number): Promise<Publicati
   });
 }
 
-/** Waits until an order to undo an edition is refused, or became an edition that is materialised and notified. */
+/**
+ * Waits until an order to undo an edition (a correction) is refused, or until the edition made from it is in ClickHouse
+ * and its events are notified.
+ */
 export function followCorrection(follow: Follow, id: number): Promise<Correction> {
   return followRecord(follow, `correction ${id}`, async () => {
     const correction = await findCorrection(follow.pool, id);
@@ -127,7 +133,7 @@ export function followCorrection(follow: Follow, id: number): Promise<Correction
 
 interface Seen<Row> {
   record: Row;
-  /** The state in words. It is noted whenever it has changed. */
+  /** The state in words. It is printed whenever it has changed. */
   stage: string;
   isSettled: boolean;
 }
@@ -168,7 +174,7 @@ export function stageOf({ state, state_reason, edition, avisada_at, materializad
   return `${state}, edition ${edition}${materializada_at === null ? '' : ' materialised'}`;
 }
 
-/** Reads a heartbeat of a download, a comparison or a production into Kafka, and makes a line from it. */
+/** Makes a progress line from the heartbeat of a download, of a comparison, or of writing an edition to Kafka. */
 export const heartbeatLine = z.union([
   z
     .object({ bytes: z.number(), declaredBytes: z.number().nullable() })
@@ -189,7 +195,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`;
 }
 
-/** Notes what a workflow's activities report in their heartbeats, once a second and only when the report changed. */
+/** Prints the heartbeats of a workflow's activities as lines, at most once a second and only when a line changed. */
 class StepProgress {
   readonly #follow: Follow;
   readonly #workflowId: string;

@@ -91,7 +91,8 @@ async function fetchNow(client: Client, register: RegisterName): Promise<RunOutc
 }
 
 /**
- * Starts a fetch and waits until its publication is settled. If nothing is new, it waits for the newest known one.
+ * Starts a fetch and waits until its publication is settled. When the site has nothing new, it waits for the newest
+ * publication that is known.
  * @throws CommandError when the fetch failed, waiting took too long, or the schedule is paused
  */
 async function fetchAndFollow(follow: Follow, register: RegisterName): Promise<RunOutcome> {

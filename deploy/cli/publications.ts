@@ -36,7 +36,7 @@ export function addPublicationsCommands(program: PadronCommand, context: Command
       const { register = null, state = null, limit } = options;
       const rows = await listPublications(context.pool(), { register, state, maxRows: limit });
       context.showRows(options, rows, publicationLine, 'No publications.');
-      // Explains why a downloaded publication of a paused register does not move on.
+      // Paused registers are named, because their downloaded publications do not move on.
       for (const { paused_at, register: name } of await readFreshness(context.pool())) {
         if (paused_at !== null && (register === null || register === name)) context.note(`${name} is paused.`);
       }
@@ -92,7 +92,7 @@ function addQuarantineCommands(publications: PadronCommand, context: CommandCont
       const client = await connectTemporal(context);
       const decision = { by: options.by, reason: options.reason ?? null, fechaDato: options.date ?? null };
       const approved = await decide(context, (database) => approvePublication(database, id, decision), adviceOf(id));
-      // If the process dies here, the worker's sweeper finds the approved publication and goes on with it.
+      // If the process dies here, the sweeper (workflows/publication/sweeper.ts) goes on with the approved publication.
       await wakePublish(client, approved.register);
       if (!options.wait) return context.show(options, approved, publicationLine(approved));
       const done = await followPublication(await followOf(context, client, options.timeout), id);
@@ -141,7 +141,7 @@ function addPauseCommands(publications: PadronCommand, context: CommandContext):
     .action(async (register: RegisterName, options: OutputOptions) => {
       const client = await connectTemporal(context);
       const isNew = await resumeRegister(context.pool(), register);
-      // If the process dies here, the worker's sweeper finds the publications that wait.
+      // If the process dies here, the sweeper (workflows/publication/sweeper.ts) finds the publications that wait.
       await wakePublish(client, register);
       await show(options, register, isNew ? `${register} makes editions again.` : `${register} was not paused.`);
     });

@@ -79,7 +79,7 @@ async function editionsOf(context: CommandContext, { register, from, to }: Repla
 }
 
 function checkOutput({ into, out, json }: ReplayOptions): void {
-  // The finished file is renamed to `out`. That would replace a device file, and it would fail for a directory.
+  // The finished file is renamed to `out`. The rename would replace a device file, and would fail for a directory.
   if (out !== undefined && statSync(out, { throwIfNoEntry: false })?.isFile() === false)
     throw new CommandError(`${out} is there and is no file.`, 'Give the name of the file to write after --out.');
   if (into === 'parquet' && out === undefined)

@@ -98,7 +98,8 @@ function differenceLine({ where, kind, id, edition }: ListedDifference): string 
 const requestTimeoutMs = 3_600_000;
 
 /**
- * `padron rebuild`: builds state, history and names in ClickHouse again from the archive, beside the serving tables.
+ * `padron rebuild`: makes state, history and names in ClickHouse again from the archive. It fills new tables beside
+ * those that answer look-ups, and exchanges them at the end.
  */
 export function addRebuildCommand(program: PadronCommand, context: CommandContext): void {
   program

@@ -35,7 +35,7 @@ const schema = endpointsSchema.partial().extend({
   PADRON_LOCAL_DIR: z.string().default(path.join(repositoryRoot, '.local')),
 });
 
-/** Addresses of engines that run elsewhere. An engine named here is used and not started. */
+/** Addresses of engines that run elsewhere. Such an engine is used and not started. */
 export type Addresses = Partial<Endpoints>;
 
 interface LocalConfig {
@@ -70,7 +70,7 @@ const credentialsSchema = z.object({
   encryptionKey: z.string().min(1),
 });
 
-/** These secrets are made at a folder's first start and kept with its data, which cannot be read without them. */
+/** Secrets of one stack's folder. They are made at its first start and kept, because they are needed to read its data. */
 export type Credentials = z.infer<typeof credentialsSchema>;
 
 export function readOrMakeCredentials(directory: string): Credentials {
@@ -108,13 +108,13 @@ export function removeEndpoints(file: string): void {
   rmSync(file, { force: true });
 }
 
-/** Paths of a stack below `.local` or another folder like it. */
+/** Paths below `.local`, or below the folder that another stack uses instead (see `demoDirectory`). */
 export function stackPaths(localDirectory: string) {
   return {
     /** Data, logs, ports and passwords of the engines. */
     data: path.join(localDirectory, 'data'),
     run: path.join(localDirectory, 'run'),
-    /** The addresses of what runs here. The file exists only while something runs. */
+    /** The addresses of the running engines and product. The file exists only while they run. */
     endpointsFile: path.join(localDirectory, 'run', 'endpoints.json'),
   };
 }
@@ -124,7 +124,7 @@ export function demoDirectory(localDirectory: string): string {
   return path.join(localDirectory, 'demo');
 }
 
-/** The file with the addresses of what runs here: the demo's file if only that one exists, else that of `npm start`. */
+/** The file with the running stack's addresses: the demo's file if only that one exists, else that of `npm start`. */
 export function runningEndpointsFile(localDirectory: string): string {
   const [started, demo] = [localDirectory, demoDirectory(localDirectory)].map((at) => stackPaths(at).endpointsFile);
   return !existsSync(started!) && existsSync(demo!) ? demo! : started!;

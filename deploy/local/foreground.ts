@@ -2,9 +2,12 @@ import pc from 'picocolors';
 
 /** What a command that runs until Ctrl-C can use. */
 export interface Foreground {
-  /** Adds a function to run at the end; the last one added runs first. Then `onStop` calls `checkStopped`. */
+  /** Adds a function to run at the end, before all functions added earlier. @throws as `checkStopped` does */
   onStop(stop: () => Promise<void> | void): void;
-  /** Call it between two steps of a long start. @throws an error that ends the start silently, after a signal */
+  /**
+   * Call it between two steps of a long start. After a signal it ends the start.
+   * @throws StopRequested, for which no message is printed
+   */
   checkStopped(): void;
   /** Ends the command with exit code 1. The reason is printed. */
   fail(reason: string): void;
@@ -14,7 +17,7 @@ export interface Foreground {
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const secondSignalExitCode = 130;
-const sameKeyPressMs = 1000; // npm passes Ctrl-C on to a process that already got it from the terminal
+const sameKeyPressMs = 1000; // one Ctrl-C may come twice: from the terminal, and passed on by npm
 
 class StopRequested extends Error {}
 

@@ -29,7 +29,7 @@ export function readJsonFile<T>(file: string, schema: ZodType<T>): T | undefined
 /** A process with its start time, because the system reuses the number of an ended process. */
 export interface ProcessIdentity {
   pid: number;
-  /** On Linux the boot id and clock tick of the start, elsewhere the start time of `ps`. Compare it only with `===`. */
+  /** On Linux the boot id and clock tick of the start, elsewhere the time from `ps`. Compare it only with `===`. */
   startedAt: string;
 }
 
@@ -85,8 +85,8 @@ function rowFromProc(pid: number): ProcessRow | undefined {
   } catch {
     return undefined;
   }
-  // The line is "pid (name) state parent …". The name may hold spaces and brackets, so the fields are counted from the
-  // last bracket.
+  // `stat` is the line "pid (name) state parent …". The name may hold spaces and brackets, so the fields are counted
+  // from the last bracket.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
   return { pid, parent: Number(fields[1]), startedAt: `${bootId}:${fields[19]}` };
@@ -123,7 +123,7 @@ export class LockHeldError extends Error {
 /**
  * Takes a lock file for this process and returns the function that releases it. The lock of a dead owner is taken over,
  * so nobody has to clean up after a crash.
- * @throws LockHeldError when its owner is alive
+ * @throws LockHeldError when the owner of the lock is alive
  */
 export function takeLock(file: string): () => void {
   const mine = JSON.stringify(identify(process.pid));
@@ -172,7 +172,10 @@ export async function waitForLock(file: string, timeoutMs: number, onWait: (owne
   }
 }
 
-/** Returns false when `to` exists. A link appears with its content; a file opened with 'wx' would be empty at first. */
+/**
+ * Links `to` to the file `from`, or returns false when `to` exists. A link has its content from the first moment, but a
+ * file opened with 'wx' would be empty at first.
+ */
 function linkIfAbsent(from: string, to: string): boolean {
   try {
     linkSync(from, to);

@@ -5,14 +5,14 @@ import type { Limits } from './limits.ts';
 import { failure } from './reply.ts';
 import { readStatement, type Statement } from './statement.ts';
 
-/** A statement, and the data of an INSERT: first the bytes of `head`, then those of the stream `rest`. */
+/** A statement. The data of an INSERT are the bytes of `head` followed by the bytes of the stream `rest`. */
 export type Incoming = { statement: Statement; head: Uint8Array; rest: Readable };
 
 /**
- * Reads the statement of a request. As on a ClickHouse server, the text in the address and the body together are one
- * query text. The data of an INSERT stay in the stream, because they may be far larger than memory.
- * @param query the text in the address
- * @throws QueryFailure 229 when the text without data is longer than maxQueryBytes, 89 for a compressed body
+ * Reads the statement of a request. As on a ClickHouse server, the query text begins in the URL and continues in the
+ * body. The data of an INSERT stay in the stream, because they may be far larger than memory.
+ * @param query the URL's part of the query text
+ * @throws QueryFailure 229 when the query text, without data, is longer than maxQueryBytes; 89 for a compressed body
  */
 export async function readIncoming(message: IncomingMessage, query: string, limits: Limits): Promise<Incoming> {
   const encoding = message.headers['content-encoding'] ?? 'identity';
@@ -39,7 +39,7 @@ function withData(
   return { statement, head: bytes.subarray(Buffer.byteLength(text.slice(0, statement.dataStart))), rest };
 }
 
-/** The address may hold only the beginning of the statement, so a text that cannot be parsed gives undefined. */
+/** Returns undefined when the text cannot be parsed, because the URL may hold only the beginning of the statement. */
 function attempt(text: string): Statement | undefined {
   try {
     return readStatement(text);
@@ -78,7 +78,10 @@ export async function* chunksOf(body: Readable, idleTimeoutMs: number): AsyncGen
   }
 }
 
-/** Reads the rest of a refused upload: a client whose connection is reset during the upload never reads the answer. */
+/**
+ * Reads and drops the rest of a refused upload. A client whose connection is reset during the upload never reads the
+ * answer.
+ */
 export async function readToNowhere(message: IncomingMessage, timeoutMs: number): Promise<void> {
   if (message.complete || message.destroyed) return;
   const ended = new Promise<void>((resolve) => {

@@ -92,9 +92,8 @@ function keyOf({ database, settings }: ConnectionKey): string {
 }
 
 /**
- * The native functions of the engine in chdb 3.4.0, which the package's index.js also calls. They are called directly,
- * because the package's Session runs parameterised queries one by one and hides the number of written rows, and its
- * `connection` leaks settings.
+ * The native functions of the engine in chdb 3.4.0. The package's own interfaces are not used: its Session
+ * runs parameterised queries one by one and hides the number of written rows, and its `chdb/connection` leaks settings.
  */
 export interface Native {
   /** A connection runs its queries one by one; connections run in parallel. A process can open only one data path. */
@@ -109,7 +108,8 @@ export interface Native {
     parameters?: Record<string, string>,
   ): Promise<NativeResult>;
   /**
-   * The only call that reports written rows. The data argument is always empty, because inline data is unsafe (README).
+   * The only call that reports how many rows were written. `data` is always empty, because the engine may run inline
+   * data as SQL (README).
    */
   InsertRawAsyncConnection(
     connection: Connection,

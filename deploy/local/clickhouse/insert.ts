@@ -15,7 +15,7 @@ import type { Statement } from './statement.ts';
  * Stores the data of an INSERT on disk and then inserts them, because the engine would cut inline data at the first
  * blank line and run the rest as SQL. If the process dies during the upload, nothing is inserted and the next start
  * removes the file. If it dies between the insert and the answer, the rows are there but the client does not know it.
- * The client inserts them again, and its tables must allow that (README).
+ * The client then inserts the same rows again, and its tables must allow that (README).
  */
 export async function insertData(
   engine: Engine,
@@ -70,7 +70,10 @@ async function storeBody({ spool, limits }: Engine, head: Uint8Array, body: Read
   }
 }
 
-/** Runs an INSERT … SELECT or an insert from a stored body; `sql` has no data. Errors do not quote its part `ours`. */
+/**
+ * Runs an INSERT … SELECT, or an INSERT that reads its data from a stored file. `ours` is the part of `sql` that this
+ * process has added. It is removed from the texts of errors.
+ */
 export async function insert(
   engine: Engine,
   request: QueryRequest,
@@ -88,7 +91,8 @@ export async function insert(
       if (parameters.size > 0) await engine.native.QueryAsyncConnection(connection, setStatement(parameters), 'Null');
       return engine.runs.during(request.queryId, signal, async ({ tag }) => {
         try {
-          // If the process dies here, all rows are stored or none. Of several engine blocks, perhaps only some are.
+          // If the process dies here, either all rows are stored or none, unless they fill several engine blocks. Then
+          // some blocks may be stored and others not.
           return await engine.native.InsertRawAsyncConnection(connection, `${tag}${sql}`, Buffer.alloc(0), false);
         } catch (error) {
           throw asFailure(error, [ours, tag]);

@@ -1,16 +1,19 @@
 import { z } from 'zod';
 
-/** Every limit of the process, with its unit. main.ts passes them down. */
+/** Every limit of the process. A name that ends in Bytes or Ms has that unit, any other limit is a number of things. */
 export type Limits = { readonly [name in keyof typeof defaultLimits]: number };
 
 export const defaultLimits = {
-  /** Length of one query text in the address or body, and of the address with all its parameters. */
+  /** Length of one query text in the URL or body, and of the URL with all its parameters. */
   maxQueryBytes: 1_048_576,
   /** Length of one insert body after decompression. */
   maxBodyBytes: 1_073_741_824,
   /** Length of a SELECT's result that is held in memory because the caller asked for wait_end_of_query. */
   maxHeldResultBytes: 268_435_456,
-  /** Largest number of queries of each kind at once. All four plus kills must stay below the 16 threads of libuv. */
+  /**
+   * Largest number of queries of each kind that run at once. Together these four limits must leave some of the 16
+   * threads of libuv free for kills.
+   */
   maxReads: 4,
   maxStreams: 4,
   maxWrites: 2,
@@ -19,8 +22,9 @@ export const defaultLimits = {
   maxWaiting: 2_000,
   maxWaitMs: 60_000,
   maxConcurrentUploads: 32,
-  /** An upload without new bytes, or a client that does not read its result, is given up after this time. */
+  /** An upload that brings no new bytes is given up after this time. */
   uploadIdleTimeoutMs: 60_000,
+  /** A result that its client does not read is given up after this time. */
   sendTimeoutMs: 60_000,
   keepAliveTimeoutMs: 10_000,
   /** Time for queries to end after SIGTERM. Then they are killed, and after the same time again the process ends. */

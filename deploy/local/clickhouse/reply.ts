@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 
-/** What the engine reported of a query. What it does not report of this kind of query counts as 0. */
+/** What the engine reported about a query. A number that it did not report counts as 0. */
 export type Summary = {
   rowsRead?: number;
   bytesRead?: number;
@@ -11,7 +11,7 @@ export type Summary = {
   elapsed?: number;
 };
 
-/** Time for the client to read a broken result up to its error, before the connection is cut. */
+/** Time for the client to read the error at the end of a broken result, before the connection is cut. */
 const breakOffAfterMs = 5_000;
 
 const contentTypes: Record<string, string> = {
@@ -53,7 +53,10 @@ export class Reply {
     this.#response.end(body);
   }
 
-  /** Sends the headers. Send the body with `write`. When it returns false, wait for `onDrain` before you write more. */
+  /**
+   * Sends the headers. `write` then sends the body piece by piece. When `write` returns false, wait for `onDrain` before
+   * the next piece.
+   */
   begin(format: string): void {
     this.#tag = randomBytes(8).toString('hex');
     this.#response.setHeader('X-ClickHouse-Exception-Tag', this.#tag);
@@ -74,9 +77,9 @@ export class Reply {
   }
 
   /**
-   * Answers with the query's error. If rows were sent already, the error follows them between tags, as on servers since
-   * 25.11. The chunked body then gets no last chunk, so that a client that does not know the tags also sees that the
-   * result is incomplete.
+   * Answers with the query's error. If rows were sent already, the error follows them between tags, as on ClickHouse
+   * servers since 25.11. The chunked body then gets no last chunk, so that a client that does not know the tags also
+   * sees that the result is incomplete.
    */
   fail(failure: QueryFailure): void {
     const text = `${failure.text} (version ${this.#version} (embedded))\n`;
@@ -172,7 +175,7 @@ const others = new Map([
   [439, 503],
 ]);
 
-/** The HTTP status of a ClickHouse server, as in its src/Server/HTTP/exceptionCodeToHTTPStatus.cpp. */
+/** The HTTP status for an error code, as in src/Server/HTTP/exceptionCodeToHTTPStatus.cpp of ClickHouse. */
 export function httpStatus(code: number): number {
   if (badRequest.has(code)) return 400;
   if (notFound.has(code)) return 404;

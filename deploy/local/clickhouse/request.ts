@@ -2,10 +2,10 @@ import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { failure } from './reply.ts';
 
-/** One request, read from its address and headers. */
+/** One request, read from its URL and headers. */
 export type QueryRequest = {
   queryId: string;
-  /** The query text in the address. The body continues it. */
+  /** The query text in the URL. The body continues it. */
   query: string;
   database: string;
   settings: Map<string, string>;
@@ -16,7 +16,7 @@ export type QueryRequest = {
 
 export type Account = { user: string; password: string };
 
-/** Parameters of the address that are not settings. */
+/** Parameters of the URL that are not ClickHouse settings. */
 const notSettings = new Set([
   'query',
   'query_id',
@@ -41,7 +41,10 @@ const notSettings = new Set([
   'compress',
 ]); // prettier-ignore
 
-/** @throws QueryFailure 36 for compress, decompress, role and session_id, 73 for a bad format name, 115 for a bad setting name */
+/**
+ * @throws QueryFailure 36 for the parameters compress, decompress, role and session_id; 73 for a bad format name; 115
+ *   for a bad setting name
+ */
 export function readRequest(message: IncomingMessage, search: URLSearchParams): QueryRequest {
   const settings = new Map<string, string>();
   const parameters: Record<string, string> = {};

@@ -10,7 +10,7 @@ import { failure } from './reply.ts';
 /** One query in the engine. The engine chooses its own ids; the caller's id is in `tag`, a comment before the query. */
 export type Run = { queryId: string; tag: string; killed: boolean };
 
-/** Keeps the queries that run in the engine by their caller's id, and can kill them. */
+/** The list of the queries that run in the engine. It refuses a second query with the same id, and can kill a query. */
 export class Runs {
   readonly #native: Native;
   readonly #connections: Connections;
@@ -44,7 +44,7 @@ export class Runs {
     if ([...this.#running].some((other) => other.queryId === queryId))
       throw failure(216, 'QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING', `Query with id = ${queryId} is already running`);
     this.#count += 1;
-    // Characters that could end the comment are replaced.
+    // Characters that could end the SQL comment in the tag are replaced.
     const safeId = queryId.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 200);
     const run = { queryId, tag: `/*query_id=${safeId};${this.#count}*/`, killed: false };
     const stop = () => {
@@ -118,7 +118,8 @@ export class Pipes {
 
 /**
  * Opens the reading end of a pipe. A second descriptor holds the pipe open, so that the engine's open and write never
- * block for ever and never fail. `release` closes it, and then the stream ends as soon as the engine closes its end.
+ * block for ever and never fail. `release` closes the second descriptor. After that the stream ends as soon as the
+ * engine closes the writing end.
  */
 export function openReader(pipe: string): { stream: net.Socket; release: () => void } {
   let held: number | undefined = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);

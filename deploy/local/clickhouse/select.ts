@@ -8,7 +8,8 @@ import { openReader, type Run } from './runs.ts';
 import type { Statement } from './statement.ts';
 
 /**
- * A query that fails before this many bytes gets a clean error. A server's buffer and the engine's pieces are as large.
+ * The beginning of a result is held back up to this size, so that a query that fails before it gets a clean error.
+ * A ClickHouse server's buffer and the engine's pieces have the same size.
  */
 const maxSmallBytes = 1_048_576;
 /** A small result is held back at most this long, because some formats write only a progress row now and then. */
@@ -16,7 +17,7 @@ const maxSmallMs = 1_000;
 
 /** Passes a result from its pipe to the caller without reading its content. */
 class Outgoing {
-  /** The error with which this process, and not the engine, gave the result up. */
+  /** The error to answer with when this process, and not the engine, has given up the result. */
   overflow: QueryFailure | undefined;
   readonly #reply: Reply;
   readonly #format: string;
@@ -61,7 +62,7 @@ class Outgoing {
     this.#stream?.resume();
   }
 
-  /** Waits until the pipe has ended and everything was passed on. @throws QueryFailure 210 when it does not end */
+  /** Waits until the pipe was read to its end. @throws QueryFailure 210 when the pipe brings nothing and does not end */
   async atEnd(stream: Socket): Promise<void> {
     if (stream.readableEnded || stream.destroyed) return;
     const { pipeEndTimeoutMs } = this.#limits;
@@ -85,7 +86,7 @@ class Outgoing {
 
   complete(summary: Summary): void {
     this.#rest();
-    // The query may end normally although this process has given its result up.
+    // The query may end normally although this process has given up its result.
     if (this.overflow !== undefined) this.#reply.fail(this.overflow);
     else if (this.#discarding) return;
     else if (this.#reply.begun) this.#reply.finish();

@@ -1,6 +1,6 @@
 import { failure } from './reply.ts';
 
-/** A query text by its kind, cut at the places where this process adds a clause. */
+/** A parsed query text. Its kind decides where this process adds a clause, and the text is cut there. */
 export type Statement =
   /** The query to run is `body`, our INTO OUTFILE and `tail`. `tail` begins with FORMAT if the text names a format. */
   | { kind: 'select'; body: string; format: string | undefined; tail: string }
@@ -33,7 +33,7 @@ export function readStatement(sql: string): Statement {
   const first = all[0];
   if (first === undefined) throw failure(62, 'SYNTAX_ERROR', 'Syntax error: Empty query');
   refuseFiles(all);
-  // The engine runs every query under an id of its own, and KILL QUERY … SYNC never returns in chDB.
+  // KILL QUERY could not work. The engine runs every query under an id of its own, and with SYNC chDB never answers it.
   if (isWord(first, 'KILL') && isWord(all[1], 'QUERY'))
     throw failure(48, 'NOT_IMPLEMENTED', 'KILL QUERY is not supported by the embedded server: close the connection');
   const text = sql.slice(0, end).trimEnd();
@@ -60,7 +60,7 @@ function several(token: Token, sql: string) {
   );
 }
 
-/** Call it after each token of an INSERT. It returns undefined until the token that ends the SQL part. */
+/** Call it after each token of an INSERT. It returns undefined until the token after which the data begin. */
 function insertWithData(sql: string, all: Token[]): Statement | undefined {
   const last = all.at(-1)!;
   const before = all.at(-2)!;
@@ -100,7 +100,7 @@ function formatClause(all: Token[]): number | undefined {
   return undefined;
 }
 
-/** True for a statement that changes the connection, so that its database and settings no longer fit its key. */
+/** True for a statement that leaves its connection changed, so that no other query may use that connection. */
 function changesConnection(all: Token[]): boolean {
   if (isWord(all[0], 'SET', 'USE', 'BEGIN', 'COMMIT', 'ROLLBACK')) return true;
   return isWord(all[0], 'CREATE', 'DROP') && all.slice(1, 5).some((token) => isWord(token, 'TEMPORARY'));

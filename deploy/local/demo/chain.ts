@@ -31,20 +31,20 @@ export interface Chain {
   receiver: Receiver;
   customer: Customer;
   token: string;
-  /** For each delivery on its arrival: whether its signature is valid, and whether a look-up showed the new state. */
+  /** Each delivery, with whether its signature is valid and whether a look-up on its arrival showed the new state. */
   received: Received[];
   /** The environment variables with which the command `padron` runs. */
   environment: Record<string, string>;
   /**
    * Shows the day on the official site, fetches all its registers at the same time, and waits until each publication is
-   * final, materialised and notified.
+   * settled (`isSettled` in deploy/cli/publication-follow.ts).
    */
   publishDay(day: PublishedDay, onLine?: (line: string) => void): Promise<PublicationRow[]>;
   stop(): Promise<void>;
 }
 
 interface ChainOptions {
-  /** Folder of the engines' data. It is emptied first. */
+  /** Folder of the engines' data and of the receiver's certificate. It is emptied first. */
   directory: string;
   log: (line: string) => void;
   /** Called between two steps of the start. It throws when the start must not go on. */

@@ -4,7 +4,7 @@ import type { Received } from './watched.ts';
 
 export interface Lookup {
   status: number;
-  /** The record, or the problem of a refused look-up. */
+  /** The record, or the problem (RFC 9457) that refuses the look-up. */
   body: { data?: Record<string, unknown>; meta?: Partial<AnswerOf<'consultarRuc'>['meta']>; detail?: string };
 }
 

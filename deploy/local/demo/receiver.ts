@@ -26,7 +26,7 @@ export interface Receiver {
   /** https://127.0.0.1:<port> */
   origin: string;
   port: number;
-  /** The certificate of who signed the receiver's certificate, for EGRESS_EXTRA_CA. */
+  /** The certificate whose key signed the receiver's certificate, for the setting EGRESS_EXTRA_CA. */
   caPem: string;
   notices: readonly Notice[];
   /** Adds a secret (`whsec_…`) that deliveries may be signed with. */
@@ -38,7 +38,7 @@ export interface Receiver {
 export type Answer = (notice: Notice, response: ServerResponse, request: IncomingMessage) => Promise<void> | void;
 
 interface ReceiverOptions {
-  /** The default is a certificate of its own, which nobody else has signed. */
+  /** By default the receiver makes a certificate and signs it itself. */
   certificate?: Certificate;
   answer?: Answer;
 }
@@ -126,11 +126,11 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** A certificate that only a process trusts which is configured to. */
+/** A certificate. Only processes that are configured to trust it do so. */
 export interface Certificate {
   certificatePem: string;
   keyPem: string;
-  /** The certificate of who signed it, for EGRESS_EXTRA_CA. */
+  /** The certificate whose key signed it, for the setting EGRESS_EXTRA_CA. */
   caPem: string;
 }
 

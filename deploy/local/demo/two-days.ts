@@ -34,7 +34,10 @@ const maxSeeds = 1_000;
 const hourMs = 3_600_000;
 const missing = 'NO DISPONIBLE';
 
-/** Fewer than 100 rows are new or changed: no gate stops so few, even in a small register (`minAffectedRows`). */
+/**
+ * Fewer than 100 rows are new or changed. Even in a small register no gate stops a publication for so few rows
+ * (`minAffectedRows` in workflows/publication/gate-settings.ts).
+ */
 const fewChanges = { inserted: 30, deleted: 30, updated: 65 };
 const changedInMonth = 50;
 
@@ -66,7 +69,7 @@ function rucsOf({ entered, left }: ReturnType<typeof membershipChanges>): { ente
   return { entered: entered.map(({ ruc }) => ruc), left: left.map(({ ruc }) => ruc) };
 }
 
-/** The time this many hours ago, in whole seconds because HTTP dates have no fractions. */
+/** The time `hoursAgo` hours before `now`, in whole seconds because HTTP dates have no fractions. */
 function at(now: number, hoursAgo: number): Date {
   return new Date(Math.floor((now - hoursAgo * hourMs) / 1000) * 1000);
 }

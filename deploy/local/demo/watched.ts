@@ -55,8 +55,8 @@ export interface Received {
 }
 
 /**
- * Lists what is wrong with the deliveries: an event is missing, not expected, or has two delivery ids, a signature is
- * not valid, or a look-up on arrival still showed the old state.
+ * Lists what is wrong with the deliveries. An event may be missing, not expected, or come under two delivery ids. A
+ * delivery's signature may be not valid, or the look-up on its arrival may have shown the old state.
  */
 export function faultsOf(watched: readonly Watched[], received: readonly Received[]): string[] {
   const wanted = watched.filter(({ expected }) => expected !== null);

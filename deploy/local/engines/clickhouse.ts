@@ -22,7 +22,7 @@ export const clickhouse: Engine = {
       name: 'clickhouse',
       command: process.execPath,
       args: ['--import', 'tsx', program, '--data', engineFolder(context, 'clickhouse'), '--port', port, ...login],
-      // libuv reads this variable when its first thread starts. Without it the process would start itself again.
+      // libuv reads this variable when its first thread starts. Without this value the process refuses to start.
       environment: { ...plainEnvironment(context.programs.searchPath), UV_THREADPOOL_SIZE: String(threadPoolSize) },
       workingDirectory: repositoryRoot,
       stopSignal: 'SIGTERM',

@@ -49,7 +49,7 @@ export function javaEnvironment(searchPath: string): Record<string, string> {
   return { ...plainEnvironment(searchPath), LC_ALL: 'C.UTF-8' };
 }
 
-/** True when an HTTP address answers with success within a second. */
+/** True when the HTTP address answers with success. @throws Error when no answer comes within a second */
 export async function answersOk(url: string): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(1000) });
   await response.arrayBuffer();

@@ -135,8 +135,8 @@ function initialise(context: EngineContext, initdb: string, account: Account, da
 }
 
 /**
- * Removes a pid file that a crash left. While another process has the number in that file, PostgreSQL refuses to start,
- * and in a fresh container that is likely. Call it after the processes that a crash left in this folder were ended.
+ * Removes a pid file that a crash left. PostgreSQL refuses to start while any process has the number in that file, and
+ * in a fresh container another process likely has it. Call this only after a crashed stack's processes were ended.
  */
 function removeStalePidFile(data: string): void {
   const file = path.join(data, 'postmaster.pid');
@@ -185,7 +185,7 @@ function postgresAccount(searchPath: string, program: string, directory: string)
     );
   }
   const plain = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  // access(2) checks the real user's rights. If that is not root, it counts capabilities only with no_setuid_fixup.
+  // access(2) checks the real user's rights. If he is not root, his capabilities count only with no_setuid_fixup.
   const passing = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
   const reaches = (file: string, kind: string) => spawnSync(setpriv, [...plain, '--', 'test', kind, file]).status === 0;
   const privileges = reaches(program, '-x') && reaches(directory, '-x') ? plain : [...plain, ...passing];

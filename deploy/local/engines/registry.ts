@@ -48,7 +48,7 @@ export const registry: Engine = {
   },
 };
 
-/** Every start unpacks a native library and does not remove it, so each start gets an empty temporary folder. */
+/** The registry unpacks a native library at every start and never removes it. So each start gets an empty folder. */
 function emptyFolder(context: EngineContext): string {
   const folder = path.join(engineFolder(context, 'registry'), 'temporary');
   rmSync(folder, { recursive: true, force: true });

@@ -5,12 +5,13 @@ import { isCompany } from '../../../../schemas/ruc.ts';
 import { hash, type Member, type Membership, membersOn, type Population } from './population.ts';
 
 /**
- * The files of the state-procurement body. They are histories, so a supplier may have several rows. The lines end in
- * CRLF, the encoding is Windows-1252, and nothing is quoted.
+ * The three files of barred suppliers that the state-procurement body publishes. They are histories, so a supplier may
+ * have several rows. The lines end in CRLF, the encoding is Windows-1252, and nothing is quoted.
  */
 export type BarKind = 'sancionados' | 'inhabilitaciones_judiciales' | 'inhabilitaciones_administrativas';
 
-// In 2022 `sancionados` had 8,661 rows of 6,219 suppliers. The two other files are short.
+// `share` and `most` limit the number of suppliers in a file. `part` is the fraction of the population at which they
+// begin. In 2022 `sancionados` had 8,661 rows of 6,219 suppliers. The two other files are short.
 const sizes: Record<BarKind, { most: number; share: number; part: number; salt: number }> = {
   sancionados: { most: 6_219, share: 0.01, part: 2 / 3, salt: 400 },
   inhabilitaciones_judiciales: { most: 60, share: 0.002, part: 1 / 5, salt: 410 },
@@ -38,7 +39,7 @@ interface Sanction {
   number: string;
 }
 
-/** The file's content on a day, which is its FECHA_CORTE. Each later day adds one supplier and one sanction. */
+/** The file's content on a day. FECHA_CORTE is `publishedAt`. Each later day adds one supplier and one sanction. */
 export function barText(kind: BarKind, population: Population, day: number, publishedAt: Date): Uint8Array {
   const cut = compact(publishedAt);
   const members = membersOn(suppliersOf(kind, population), day);

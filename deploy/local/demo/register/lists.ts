@@ -7,13 +7,16 @@ const header = listLayout.names.join('|');
 const longestName = 100;
 const dayMs = 86_400_000;
 
-/** The list of retention agents: some 7,200 companies in 2026, or 2 % of the taxpayers of a small register. */
+/** The list of retention agents: some 7,200 companies as in 2026, but in a small register only 2 % of the taxpayers. */
 export function agentsOf(population: Population): Membership {
   const count = Math.min(7_200, Math.floor(population.rows * 0.02));
   return { population, count, from: 0, entering: 5, leaving: 2, onePersonIn: null };
 }
 
-/** The list of good taxpayers: 50,711, a fifth of them natural persons, or 5 % of the taxpayers of a small register. */
+/**
+ * The list of good taxpayers. It has 50,711 members, but in a small register only 5 % of the taxpayers. A fifth of the
+ * members are natural persons.
+ */
 export function goodTaxpayersOf(population: Population): Membership {
   const count = Math.min(50_711, Math.floor(population.rows * 0.05));
   return { population, count, from: Math.floor(population.rows / 3), entering: 4, leaving: 3, onePersonIn: 27 };
@@ -22,8 +25,8 @@ export function goodTaxpayersOf(population: Population): Membership {
 export type ListKind = 'agentes_retencion' | 'buenos_contribuyentes';
 
 /**
- * One of SUNAT's lists as published, in Windows-1252. Each record has four cells that each end with a pipe, and ends in
- * a bare CR. Quotes belong to the names. Later members stand first, then the others in alphabetical order.
+ * One of SUNAT's lists as published, in Windows-1252. A record has four cells, each with a pipe at its end, and then a
+ * CR without LF. Quotes belong to the names. Members who entered after day 1 stand first, then the others by name.
  */
 export function listText(kind: ListKind, membership: Membership, day: number, publishedAt: Date): Uint8Array {
   const members = membersOn(membership, day);
@@ -60,18 +63,19 @@ function resolutionOf(kind: ListKind, luck: number, year: string): string {
   return luck % 3 === 0 ? `RS R.S. ${number}-${year}` : `RS R.S.${number}-${year}`;
 }
 
-// Like the official pages, these pages name the day of publication (dd/mm/yyyy) beside the file.
 const titles = {
   agentes_retencion: 'Padrón de Agentes de Retención del IGV',
   buenos_contribuyentes: 'Padrón de Buenos Contribuyentes',
 } as const;
 
+/** Like the official page, this page names the day of publication (dd/mm/yyyy) beside the file. */
 export function listPage(kind: keyof typeof titles, file: string, publishedAt: Date): string {
   return page(`<h2>${titles[kind]}</h2>
 <p>Actualizado al : ${written(publishedAt)}</p>
 <p><a href="${file}">${file}</a></p>`);
 }
 
+/** Like the official page, this page names the day of publication (dd/mm/yyyy) beside the file. */
 export function dailyRegisterPage(publishedAt: Date): string {
   return page(`<div class="titulo">Padrón Reducido del RUC <b>${written(publishedAt)}</b></div>
 <p><a href="padron_reducido_ruc.zip">padrón_reducido_RUC.zip</a></p>`);

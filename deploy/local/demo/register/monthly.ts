@@ -11,7 +11,7 @@ const writings = [
 ] as const;
 
 const missing = 'NO DISPONIBLE';
-// The real file has 13.3 million of the 18.34 million taxpayers.
+// The share of taxpayers that are in the file. The real file has 13.3 of the 18.34 million taxpayers.
 const coverage = 0.725;
 const rowsPerPiece = 8_192;
 
@@ -38,13 +38,14 @@ const billing = ['MANUAL', 'COMPUTARIZADO', 'MANUAL/COMPUTARIZADO', missing] as 
 const trade = ['SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'SIN ACTIVIDAD', 'IMPORTADOR/EXPORTADOR', 'IMPORTADOR'] as const;
 
 /**
- * One month of the open-data file, numbered from 1. Each later month changes about `changed` rows of the one before.
+ * One month of the open-data file. Months are numbered from 1, and each later month changes about `changed` rows of
+ * the month before it.
  */
 export interface Month {
   number: number;
-  /** As AAAAMM. */
+  /** Year and month as AAAAMM. */
   period: string;
-  /** The file covers the taxpayers of this day of the population. */
+  /** The day of the population (see `Population`) whose taxpayers the file covers. */
   day: number;
   changed: number;
 }
