@@ -35,7 +35,7 @@ const schema = endpointsSchema.partial().extend({
   PADRON_LOCAL_DIR: z.string().default(path.join(repositoryRoot, '.local')),
 });
 
-/** Addresses of engines that run elsewhere. Such an engine is used and not started. */
+/** Addresses of engines that run elsewhere. The engines at these addresses are used and not started. */
 export type Addresses = Partial<Endpoints>;
 
 interface LocalConfig {
@@ -70,7 +70,7 @@ const credentialsSchema = z.object({
   encryptionKey: z.string().min(1),
 });
 
-/** Secrets of one stack's folder. They are made at its first start and kept, because they are needed to read its data. */
+/** Secrets of a stack's folder, made at its first start. They are kept, because its data cannot be read without them. */
 export type Credentials = z.infer<typeof credentialsSchema>;
 
 export function readOrMakeCredentials(directory: string): Credentials {

@@ -1,6 +1,6 @@
 import pc from 'picocolors';
 
-/** What a command that runs until Ctrl-C can use. */
+/** The functions that `runInForeground` gives to a command that runs until Ctrl-C. */
 export interface Foreground {
   /** Adds a function to run at the end, before all functions added earlier. @throws as `checkStopped` does */
   onStop(stop: () => Promise<void> | void): void;

@@ -45,7 +45,7 @@ export class Connections {
   /**
    * Runs `work` on a connection with this database and these settings. The connection is closed after an error, because
    * the rest of its output would appear at the start of the next result. It is also closed when `changesIt` is true,
-   * because its settings then no longer fit its key.
+   * because `work` then changes the database or the settings that other queries expect of it.
    * @throws QueryFailure, with code 115 for an unknown setting or 81 for an unknown database
    */
   async use<T>(wanted: ConnectionKey, changesIt: boolean, work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -92,13 +92,14 @@ function keyOf({ database, settings }: ConnectionKey): string {
 }
 
 /**
- * The native functions of the engine in chdb 3.4.0. The package's own interfaces are not used: its Session
- * runs parameterised queries one by one and hides the number of written rows, and its `chdb/connection` leaks settings.
+ * The native functions of the engine in chdb 3.4.0. The package's index.js calls them too, but is not used here. Its
+ * Session runs parameterised queries one by one and hides the number of written rows, and `chdb/connection` leaks
+ * settings.
  */
 export interface Native {
-  /** A connection runs its queries one by one; connections run in parallel. A process can open only one data path. */
+  /** One connection runs its queries one by one; several run in parallel. A process can open only one data path. */
   CreateConnection(dataPath: string, settings?: string[]): Connection;
-  /** The engine aborts the process when a query still runs on the connection. */
+  /** Call it only when no query runs on the connection. Otherwise the engine aborts the process. */
   CloseConnection(connection: Connection): void;
   /** Runs a query on a libuv thread. The engine binds the parameters, which are in ClickHouse's text form. */
   QueryAsyncConnection(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Every limit of the process. A name that ends in Bytes or Ms has that unit, any other limit is a number of things. */
+/** Every limit of the process: bytes, milliseconds or a count, as its name says. main.ts passes them down. */
 export type Limits = { readonly [name in keyof typeof defaultLimits]: number };
 
 export const defaultLimits = {

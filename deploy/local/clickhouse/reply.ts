@@ -54,8 +54,8 @@ export class Reply {
   }
 
   /**
-   * Sends the headers. `write` then sends the body piece by piece. When `write` returns false, wait for `onDrain` before
-   * the next piece.
+   * Sends the headers. `write` then sends the body piece by piece. When `write` returns false, wait for `onDrain`
+   * before the next piece.
    */
   begin(format: string): void {
     this.#tag = randomBytes(8).toString('hex');

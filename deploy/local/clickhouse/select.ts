@@ -62,7 +62,7 @@ class Outgoing {
     this.#stream?.resume();
   }
 
-  /** Waits until the pipe was read to its end. @throws QueryFailure 210 when the pipe brings nothing and does not end */
+  /** Waits until the pipe was read to its end. @throws QueryFailure 210 when the pipe stays open and brings nothing */
   async atEnd(stream: Socket): Promise<void> {
     if (stream.readableEnded || stream.destroyed) return;
     const { pipeEndTimeoutMs } = this.#limits;

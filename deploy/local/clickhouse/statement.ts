@@ -33,7 +33,7 @@ export function readStatement(sql: string): Statement {
   const first = all[0];
   if (first === undefined) throw failure(62, 'SYNTAX_ERROR', 'Syntax error: Empty query');
   refuseFiles(all);
-  // KILL QUERY could not work. The engine runs every query under an id of its own, and with SYNC chDB never answers it.
+  // KILL QUERY cannot work here. The engine gives every query an id of its own, and KILL QUERY … SYNC never returns.
   if (isWord(first, 'KILL') && isWord(all[1], 'QUERY'))
     throw failure(48, 'NOT_IMPLEMENTED', 'KILL QUERY is not supported by the embedded server: close the connection');
   const text = sql.slice(0, end).trimEnd();

@@ -4,11 +4,11 @@ import type { Received } from './watched.ts';
 
 export interface Lookup {
   status: number;
-  /** The record, or the problem (RFC 9457) that refuses the look-up. */
+  /** The record, or the API's error document (RFC 9457) when the look-up was refused. */
   body: { data?: Record<string, unknown>; meta?: Partial<AnswerOf<'consultarRuc'>['meta']>; detail?: string };
 }
 
-/** The register of each field that does not come from the daily register. */
+/** The fields that come from one of the two lists, each with the register of that list. */
 const listOfField: Readonly<Record<string, 'agentes_retencion' | 'buenos_contribuyentes'>> = {
   es_agente_retencion: 'agentes_retencion',
   es_buen_contribuyente: 'buenos_contribuyentes',

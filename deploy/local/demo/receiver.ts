@@ -126,7 +126,7 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** A certificate. Only processes that are configured to trust it do so. */
+/** A certificate. A process must be configured to trust it. */
 export interface Certificate {
   certificatePem: string;
   keyPem: string;

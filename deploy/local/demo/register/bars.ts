@@ -39,7 +39,7 @@ interface Sanction {
   number: string;
 }
 
-/** The file's content on a day. FECHA_CORTE is `publishedAt`. Each later day adds one supplier and one sanction. */
+/** The file's content on a day. Column FECHA_CORTE has `publishedAt`. Each later day adds a supplier and a sanction. */
 export function barText(kind: BarKind, population: Population, day: number, publishedAt: Date): Uint8Array {
   const cut = compact(publishedAt);
   const members = membersOn(suppliersOf(kind, population), day);
