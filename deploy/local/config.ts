@@ -70,7 +70,7 @@ const credentialsSchema = z.object({
   encryptionKey: z.string().min(1),
 });
 
-/** Secrets of a stack's folder, made at its first start. They are kept, because its data cannot be read without them. */
+/** Secrets of a stack's folder, made at its first start and kept. Its data cannot be read without them. */
 export type Credentials = z.infer<typeof credentialsSchema>;
 
 export function readOrMakeCredentials(directory: string): Credentials {
