@@ -43,7 +43,7 @@ const shownLines = 20;
 
 /**
  * Runs the migrations, starts the three processes and resolves when they are ready. The api counts as ready when
- * /healthz answers. Its /readyz waits until the registers were loaded, and only the running product can load them.
+ * /healthz answers, because /readyz succeeds only after the running product has loaded the registers.
  */
 export async function startProduct(host: ProductHost, options: ProductOptions): Promise<Product> {
   const product = new Product(host, options, await portsOf(host));
@@ -55,7 +55,7 @@ async function portsOf(host: ProductHost): Promise<ChosenPorts> {
   const run = path.join(host.directory, 'run');
   mkdirSync(run, { recursive: true });
   mkdirSync(path.join(host.directory, 'logs'), { recursive: true });
-  if (host.ports) return { ports: host.ports, release: () => undefined }; // the stack chose them and gives them back
+  if (host.ports) return { ports: host.ports, release: () => undefined }; // the stack chose the ports and releases them
   return choosePorts(path.join(run, 'ports.json'));
 }
 
@@ -100,7 +100,7 @@ export class Product {
     return this.urls.api;
   }
 
-  /** The processes' addresses as `endpoints.json` has them. */
+  /** The addresses of the processes, under the names that they have in `endpoints.json`. */
   get endpoints() {
     const { api, consumers, worker } = this.urls;
     return { PADRON_API_URL: api, PADRON_CONSUMERS_URL: consumers, PADRON_WORKER_URL: worker };
@@ -119,7 +119,8 @@ export class Product {
   }
 
   /**
-   * The api's own words on why look-ups do not answer yet (registers that were never loaded). Null when they answer.
+   * Returns the api's reason why look-ups do not answer yet, for example registers that were never loaded. Returns null
+   * when look-ups answer.
    */
   async awaits(): Promise<string | null> {
     const response = await fetch(`${this.apiUrl}/readyz`, { signal: AbortSignal.timeout(answerTimeoutMs) });

@@ -109,7 +109,7 @@ interface StackOptions {
   log?: Log;
   /** Addresses of engines that run elsewhere and are not started. The default is the addresses in the environment. */
   addresses?: Addresses;
-  /** Called when an engine ends by itself. The others go on. */
+  /** Called when an engine ends by itself. The other engines go on, unless the stack is still starting. */
   onEngineEnd?(engine: EngineName, description: string): void;
 }
 
@@ -117,7 +117,7 @@ export interface Stack {
   /** The engines' addresses. The address of an engine that does not run is empty. */
   endpoints: Endpoints;
   directory: string;
-  /** The ports that were chosen for this folder, also those of the product's processes. */
+  /** The ports that were chosen in this folder for the engines and for the product's processes. */
   ports: Ports;
   /** Stops all engines in reverse order. An engine that does not end in time is killed, and the log names it. */
   stop(): Promise<void>;
@@ -130,7 +130,9 @@ export interface Stack {
 const stopTimeoutMs = 20_000;
 const readyTimeoutMs = 180_000; // a start takes seconds on an idle machine, and a minute when every core is busy
 
-/** Starts the engines in a folder and resolves when all are ready. If one fails, it stops the others and throws. */
+/**
+ * Starts the engines in a folder and resolves when all are ready. If one fails, the others are stopped and it throws.
+ */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const startedAt = Date.now();
   const log = options.log ?? (() => undefined);
@@ -160,7 +162,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       onUnexpectedEnd: (name, description) => {
         log(description);
         options.onEngineEnd?.(name as EngineName, description);
-        // Without this, the engines that need the ended one would wait for it until their own deadline.
+        // Without this line, engines that need the ended engine would wait for it until their own deadline.
         if (isStarting) void running.stopAll();
       },
     });
@@ -198,7 +200,7 @@ function takeStackLock(directory: string): () => void {
   }
 }
 
-/** Call it before emptying a folder. @throws Error that names the process of the stack that runs in it */
+/** Call this before you empty a folder. @throws Error if a stack runs in the folder; its message names the process */
 export function refuseRunning(directory: string): void {
   const owner = lockOwner(stackLockFile(directory));
   if (owner) throw alreadyRuns(directory, owner);

@@ -106,7 +106,7 @@ export class SupervisedProcess {
     throw new Error(this.describeEnd(`not ready after ${this.#options.readyTimeoutMs} ms`));
   }
 
-  /** Ends the process in order, or kills it after the deadline. Resolves to false if it had to be killed. */
+  /** Sends the stop signal, and kills the process after the deadline. Resolves to false if it had to be killed. */
   async stop(): Promise<boolean> {
     if (this.hasEnded || !this.#identity) return true;
     this.#endIsWanted = true;
@@ -115,7 +115,7 @@ export class SupervisedProcess {
     return stopped;
   }
 
-  /** Sends SIGKILL to the process and to everything it started, so that nothing can tidy up. */
+  /** Sends SIGKILL to the process and to everything it started, so none of them can tidy up. */
   async kill(): Promise<void> {
     this.#endIsWanted = true;
     if (!this.#identity) return;
@@ -137,7 +137,8 @@ function pidFileOf(runDirectory: string, name: string): string {
 }
 
 /**
- * Sends the signal and waits. Whatever still runs then of the process and of everything it started is killed.
+ * Sends the signal and waits at most `timeoutMs` until the process ends. Then it kills what still runs: the process
+ * itself and everything that it started.
  * @returns false when the process itself had to be killed
  */
 async function endInOrder(identity: ProcessIdentity, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
@@ -180,9 +181,9 @@ function lastLines(file: string): string {
 const orderlyEndMs = 5000;
 
 /**
- * Ends the processes that a crashed stack of this folder left behind. It finds them by their pid files, and compares
- * start times because the system may have given a number to another process. Call it only while holding the stack's
- * lock: without it a pid file could belong to a living stack.
+ * Ends the processes that a crashed stack of this folder left behind. It finds them by their pid files. It also
+ * compares start times, because the system may have given the same pid to another process. Call it only while holding
+ * the stack's lock: otherwise a pid file could belong to a stack that runs.
  */
 export async function endLeftovers(runDirectory: string, log: Log): Promise<void> {
   const files = readdirSync(runDirectory).filter((name) => name.endsWith('.pid'));

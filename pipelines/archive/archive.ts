@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { isRegisterName, type RegisterName } from '../../schemas/registers.ts';
 
-/** Publications and rejects are kept as evidence. Changes and overlays define a register's state. */
+/** Publications and lists of rejected lines are kept as evidence. Changes and overlays define a register's state. */
 const objectKinds = ['publications', 'changes', 'overlays', 'rejects'] as const;
 
 /** An object is named by the hash of its bytes, so one name can only ever hold one content. */
@@ -24,7 +24,7 @@ export interface Archive {
   put(name: ObjectName, file: string): Promise<'stored' | 'already_there'>;
   /** Size in bytes, or null when there is no such object. */
   size(name: ObjectName): Promise<number | null>;
-  /** Path of a local file with the object, which callers must not change. @throws ArchiveError `not_found` */
+  /** Path of a local file that holds the object. Callers must not change the file. @throws ArchiveError `not_found` */
   localFile(name: ObjectName): Promise<string>;
   /** The object's bytes. @throws ArchiveError `not_found` */
   read(name: ObjectName): Promise<Readable>;
@@ -36,11 +36,11 @@ export interface Archive {
   discardIncoming(olderThanMs: number): Promise<void>;
 }
 
-/** Keeps small texts beside the objects (the map from schema ids to schemas). A text's name is a folder and a file. */
+/** Keeps small texts beside the objects: the schema of each schema id. A text is named by a folder and a file. */
 export interface TextStore {
   /** Stores a text durably. If a text with this name is there already, it stays as it is. */
   put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'>;
-  /** Null when there is no such text. */
+  /** Returns null if there is no text with this name. */
   read(folder: string, file: string): Promise<string | null>;
   /** The files of a folder, in no order. A folder that does not exist has no files. */
   list(folder: string): Promise<string[]>;

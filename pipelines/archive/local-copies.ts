@@ -28,7 +28,7 @@ export class LocalCopies {
   }
 
   /**
-   * Returns the path of the object's copy. If there is none, `fetch` must write the object to the `path` that it gets.
+   * Returns the path of the object's copy. Without a copy, it calls `fetch`, which must write the object to `path`.
    * @throws ArchiveError `hash_mismatch` when the fetched bytes do not have this hash
    */
   async of(key: string, sha256: string, fetch: (path: string) => Promise<void>): Promise<string> {
@@ -83,7 +83,7 @@ export async function sha256OfFile(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** @throws ArchiveError `hash_mismatch`; its message calls the file `name` */
+/** @throws ArchiveError `hash_mismatch` if the file has another hash; the message calls the file by `name` */
 export async function checkHash(file: string, sha256: string, name = basename(file)): Promise<void> {
   const found = await sha256OfFile(file);
   if (found === sha256) return;

@@ -19,7 +19,9 @@ export async function openArchive(archiveUrl: string, workDir: string): Promise<
   return new S3Archive(openS3Bucket(archiveUrl), new LocalCopies(join(folder, 'copies')), join(folder, 'incoming'));
 }
 
-/** Opens the texts of the archive at ARCHIVE_URL. They are the schemas, each under its id in the schema registry. */
+/**
+ * Opens the text store of the archive at ARCHIVE_URL. It holds the schemas, each under its id in the schema registry.
+ */
 export async function openTexts(archiveUrl: string): Promise<TextStore> {
   if (archiveUrl.startsWith('file:')) return new FolderTexts(join(fileURLToPath(archiveUrl), 'schemas'));
   const { openS3Bucket, S3Texts } = await import('./s3.ts');

@@ -122,8 +122,8 @@ export class S3Texts implements TextStore {
   }
 
   async put(folder: string, file: string, text: string): Promise<'stored' | 'already_there'> {
-    // If two processes put a text at once, both write it. Both got the id from the same registry, so they write the
-    // same schema.
+    // If two processes put a text at once, both write it. This does no harm: both got the schema's id from the same
+    // registry, so they write the same schema.
     if ((await this.read(folder, file)) !== null) return 'already_there';
     const command = new PutObjectCommand({ ...this.#at(folder, file), Body: text });
     await guard('put', () => this.#bucket.client.send(command));
@@ -199,7 +199,7 @@ const refusals = new Set([400, 401, 403, 405, 411, 412, 501]);
 
 /**
  * Runs a call of the S3 client, which retries transient failures itself. Returns null if the object does not exist.
- * Every other error of `call` becomes one of the store, so callers check names before.
+ * Every other error of `call` is reported as a failure of the store, so `call` must not check names.
  * @throws ArchiveError `refused`, `unavailable`
  */
 async function guard<Result>(what: string, call: () => Promise<Result>): Promise<Result | null> {
