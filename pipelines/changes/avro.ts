@@ -1,9 +1,9 @@
 import { UndecodableRecord } from './errors.ts';
 
 /**
- * Reads Avro's binary encoding (specification 1.11) in place. It makes no objects, and strings only in `string`. Beyond
- * the end of the buffer every byte reads as 0, so a reader of damaged bytes gets no error there. It must compare `at`
- * with `end` after each record. Our schemas have no numbers above 2⁵³.
+ * Reads Avro's binary encoding (specification 1.11) in place, without making objects. Only `string` makes a string.
+ * Bytes beyond the end of the buffer read as 0 and cause no error, so callers must compare `at` with `end` after each
+ * record. Our schemas have no numbers above 2⁵³.
  */
 export class AvroCursor {
   bytes: Buffer = Buffer.alloc(0);
@@ -23,7 +23,7 @@ export class AvroCursor {
     if (byte < 0x80) return (byte >>> 1) ^ -(byte & 1);
     let low = byte & 0x7f;
     let scale = 128;
-    // Bit shifts work on 32 bits only, so each group of seven bits is multiplied. Eight groups hold 56 bits.
+    // Bit shifts work on 32 bits only, so each group of seven bits is multiplied by `scale`. Eight groups hold 56 bits.
     for (let groups = 1; groups < 8; groups += 1) {
       byte = bytes[this.at++]!;
       low += (byte & 0x7f) * scale;
@@ -90,11 +90,14 @@ export function sizeOfLong(value: number): number {
   return sizeOfVarint(value << 1);
 }
 
-/** Writes a number from 0 to 2³¹ like ClickHouse's lengths: seven bits a byte, no zigzag. Returns where it ends. */
+/**
+ * Writes a number from 0 to 2³¹ as ClickHouse writes lengths: seven bits a byte, no zigzag. Returns the position after
+ * the number.
+ */
 export function writeVarint(to: Uint8Array, at: number, value: number): number {
   let end = at;
   let rest = value;
-  // This loop shifts, because the remainder of a floating-point division takes as long as the rest of a record.
+  // This loop shifts bits, because `%` on floating-point numbers takes as long as all other work on a record.
   for (; rest >= 0x80; rest >>>= 7) to[end++] = (rest & 0x7f) | 0x80;
   to[end++] = rest;
   return end;

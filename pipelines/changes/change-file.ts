@@ -14,7 +14,7 @@ export interface HashSeed {
 export interface EditionFacts {
   register: RegisterName;
   edition: number;
-  /** Hash of the base's change file; '' for a first edition. */
+  /** Hash of the change file of the base, the edition before this one; '' for a first edition. */
   baseSha256: string;
   detectedAt: number;
   parserVersion: number;
@@ -26,7 +26,7 @@ export interface EditionFacts {
   corrects: number | null;
 }
 
-/** Facts about an edition of a large register. The seed is for the hashes of its rows. */
+/** Facts about an edition of a large register. `hashSeed` is the seed of the hashes of its rows. */
 export interface ChangeFileFacts extends EditionFacts {
   hashSeed: HashSeed;
 }
@@ -83,7 +83,7 @@ export interface ChangeBlock {
 export const containerMagic = 'Obj\u0001';
 const maxHeaderBytes = 256 * 1024;
 const syncBytes = 16;
-/** A block begins with two longs of at most ten bytes each. */
+/** A block begins with two longs of at most ten bytes each: its number of records and its length in bytes. */
 const blockHeadBytes = 20;
 
 /** Opens a change file or an overlay that ContainerWriter has written. @throws CompareError `change_file_damaged` */
@@ -136,7 +136,7 @@ export class ChangeFile {
     for await (const block of this.#rawBlocks(position)) yield { layout, ...block };
   }
 
-  /** Yields the records of each block as `decodeRecords` does. */
+  /** Yields the records of each block as plain values, decoded by the schema in the file. */
   async *decodedBlocks<T>(): AsyncGenerator<T[]> {
     const type = avro.Type.forSchema(this.schema as avro.Schema);
     for await (const { count, bytes } of this.#rawBlocks(this.#firstBlock)) {
@@ -175,8 +175,8 @@ export class ChangeFile {
 }
 
 /**
- * Yields one cursor for each record of a block in turn. It always is the same object, so a record is valid only until
- * the next one.
+ * Yields a cursor at each record of a block in turn. It is always the same object, so its fields describe a record only
+ * until the next record is read.
  * @throws CompareError `change_file_damaged`
  */
 export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
@@ -187,7 +187,8 @@ export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
 }
 
 /**
- * Yields all records of a container as plain values, decoded by the container's schema. Too slow for millions of rows.
+ * Yields all records of a container as plain values, decoded by the container's schema. This is too slow for millions
+ * of rows.
  * @throws CompareError `change_file_damaged`
  */
 export async function* decodeRecords<T>(path: string): AsyncGenerator<T> {

@@ -5,7 +5,9 @@ import { containerMagic } from './change-file.ts';
 
 /** The writer closes a block when its records have at least this many bytes. */
 const blockBytes = 256 * 1024;
-/** Limit of a record: two rows of 1,000 bytes (each byte takes up to three in UTF-8) and the numbers around them. */
+/**
+ * Most bytes of a record: two rows of 1,000 bytes (each byte takes up to three in UTF-8) and the numbers around them.
+ */
 const maxRecordBytes = 8 * 1024;
 
 export interface ContainerFile {
@@ -28,8 +30,8 @@ export class ContainerWriter {
   readonly #hash = createHash('sha256');
 
   /**
-   * `sync`: the 16 bytes after each block. Callers derive them from the file's content, so that equal runs give equal
-   * bytes.
+   * `sync`: the 16 bytes after each block. Callers derive them from facts about the edition, so that a repeated run
+   * writes the same bytes.
    */
   constructor(folder: string, attempt: string, schema: unknown, metadata: Record<string, string>, sync: Uint8Array) {
     this.#sync = sync;
@@ -41,7 +43,7 @@ export class ContainerWriter {
     this.#write(Buffer.concat([magic, encodeLong(Object.keys(all).length), ...pairs, encodeLong(0), sync]));
   }
 
-  /** Adds a record of any length that was not encoded into `buffer`. */
+  /** Adds a record that was encoded outside `buffer`. The record may have any length. */
   append(record: Uint8Array): void {
     if (record.length > this.buffer.length - this.at) this.#endBlock();
     if (record.length > this.buffer.length) {
@@ -53,7 +55,7 @@ export class ContainerWriter {
     this.endRecord();
   }
 
-  /** Callers call this after each record in `buffer`. Afterwards `buffer` has room for the next record. */
+  /** Call this after each record that was encoded into `buffer`. Afterwards `buffer` has room for the next record. */
   endRecord(): void {
     this.#count += 1;
     if (this.at >= blockBytes) this.#endBlock();

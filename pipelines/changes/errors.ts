@@ -10,15 +10,15 @@ const publicationFaults = [
 ] as const;
 /** Codes of errors in our own files and processes. */
 const ownFaults = [
-  /** The base's index or row store is not in WORK_DIR and must be rebuilt. */
+  /** The index or row store of the base (the edition to start from) is not in WORK_DIR and must be rebuilt. */
   'index_missing',
   /** The base's index or row store contradicts itself and must be rebuilt. */
   'index_damaged',
-  /** The base has another parser version or other columns, so a re-baseline is needed. */
+  /** The base has another parser version or other columns than this program, so a re-baseline is needed. */
   'parser_changed',
   /** A re-baseline cannot read the publication that the head was made from. The new publication is not at fault. */
   'previous_unreadable',
-  /** The edition cannot be undone, because it holds first rows or has other columns than the head. */
+  /** The edition cannot be undone, because it states rows for the first time or has other columns than the head. */
   'not_correctable',
   /** The row store is full, because its positions have 32 bits. A re-baseline begins a new row store. */
   'row_store_full',
@@ -49,8 +49,8 @@ export class CompareError extends Error {
 }
 
 /**
- * Runs `read` on the head's publication. That publication's errors become `previous_unreadable`, so that the new
- * publication is not blamed.
+ * Runs `read`, which reads the publication that the head was made from. If that publication is at fault, the error
+ * becomes `previous_unreadable`, so that the new publication is not blamed.
  */
 export async function readingPrevious<Result>(read: () => Promise<Result>): Promise<Result> {
   try {
@@ -66,8 +66,8 @@ export function isCompareErrorCode(code: unknown): code is CompareErrorCode {
 }
 
 /**
- * A record that our own code wrote cannot be decoded. This is a bug, so the record's partition stops. The error never
- * contains the record's bytes.
+ * A record that our own code wrote cannot be decoded. This is a bug, so consumers stop the record's Kafka partition.
+ * The error never contains the record's bytes.
  */
 export class UndecodableRecord extends Error {
   override name = 'UndecodableRecord';
@@ -83,7 +83,7 @@ export class UndecodableRecord extends Error {
     this.offset = offset;
   }
 
-  /** Returns the same error for the record at this offset. One reason may hold for many records. */
+  /** Returns a copy of this error for the record at this offset, because several records may share one error object. */
   at(offset: string): UndecodableRecord {
     return new UndecodableRecord(this.#reason, offset);
   }

@@ -81,7 +81,7 @@ export class ChangeCursor extends AvroCursor {
 export interface ChangeLayout {
   /** Number of cells of a row. */
   columns: number;
-  /** One function for each field that a later release added after `corrects`. It skips the field. */
+  /** One function for each field that a later release added after `corrects`. The function skips this field. */
   skipAdded: readonly Skip[];
 }
 
@@ -157,7 +157,7 @@ export class BlockCursor extends ChangeCursor {
   }
 }
 
-/** Where a row begins in memory. It begins with its RUC, and a good row ends at the pipe of its last cell. */
+/** Where a row begins in memory. The row begins with its RUC, and ends with the pipe after its last cell. */
 export interface RowAt {
   bytes: Uint8Array;
   start: number;

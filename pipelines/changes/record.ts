@@ -101,8 +101,9 @@ export interface ChangePeek {
 const peeking = new ChangeCursor();
 
 /**
- * Reads only the first fields. Most records need no more: a first edition is millions of baselines, and nine of ten
- * taxpayers are not companies. @throws UndecodableRecord
+ * Reads only the first fields. Most records need no more: a first edition is millions of baselines (records with op
+ * `r`), and nine of ten taxpayers are not companies.
+ * @throws UndecodableRecord
  */
 export function peekChange(value: Buffer): ChangePeek {
   peeking.reset(value, headerBytes, value.length);

@@ -8,9 +8,12 @@ import type { RecordSchemas } from '../stream/writer-schemas.ts';
 
 export interface ChangeMessage {
   offset: string;
-  /** A record in the register's current schema. If its rows have other columns, `columns` is set. */
+  /** A record in the register's current schema. Only its rows may have other columns; then `columns` is set. */
   value: Buffer;
-  /** Number of columns of the rows. It is set if another release wrote the record and RowColumns is `as_written`. */
+  /**
+   * Number of columns of the rows. It is set for a record of another release if RowColumns (writer-schemas.ts) is
+   * `as_written`.
+   */
   columns?: number;
   headers?: Readonly<Record<string, unknown>>;
 }
@@ -24,8 +27,8 @@ export interface ChangeBatch {
   lastOffset: string;
   messages: readonly ChangeMessage[];
   /**
-   * The loop sends heartbeats by itself. A handler that waits also calls this, to show that it is not stuck. It throws
-   * if the partition was taken away or the process stops, and the handler must not catch that error.
+   * The loop sends heartbeats by itself. A handler that waits also calls this, to show that it is not stuck. The call
+   * throws if the partition was taken away or the process stops, and the handler must not catch that error.
    */
   heartbeat(): Promise<void>;
   /** True if another consumer may have the partition by now. Then nothing of this batch is committed. */

@@ -24,13 +24,13 @@ export const wordColumns = ['word'] as const;
 
 /** The number of cells in SearchedCells. */
 const searchedCells = 4;
-/** Enough bytes for all cells of a row that are not texts. */
+/** Enough bytes for all cells of a row except its texts. */
 const fixedBytes = 32;
 export const longestLength = 255;
-/** Limit for the stored words that this process remembers. Words of many names come early and are remembered. */
+/** Most words that this process remembers as stored. Words that many names share come early and are remembered. */
 const maxKnownWords = 200_000;
 
-/** The cells of the daily register that a search compares or shows. In every release they are its first cells. */
+/** The cells of the daily register that a search compares or shows. In every release a row begins with them. */
 export interface SearchedCells {
   nombre: string;
   estado: string;
@@ -39,10 +39,10 @@ export interface SearchedCells {
 }
 
 /**
- * Makes the rows of `ranked_name` and `company_word` from changes of the daily register. Natural persons are recognised
- * by the first two digits of their RUC and skipped; their names are never read. The version of a row is its edition, as
- * in the state. If an edition changes a company's name or its place in the order of searches, the row with the old key
- * is marked as deleted. So any order of repeats and replays ends with the same rows.
+ * Makes the rows of the tables `ranked_name` and `company_word` from changes of the daily register. Natural persons are
+ * recognised by the first two digits of their RUC and skipped; their names are never read. The version of a row is its
+ * edition's number, as in the table of states. If an edition changes a company's name or its rank (`standingOf`), the
+ * row with the old name or rank is marked as deleted. So repeats and replays give the same rows in any order.
  */
 export class CompanyNames {
   readonly names = new RowBinaryWriter(256 * 1024);
@@ -84,9 +84,8 @@ export class CompanyNames {
   }
 
   /**
-   * Writes the company even if its name did not change. `before` is what today's parser reads, but the stored row may
-   * come from an earlier parser. So each company has a row from the last edition that wrote every row, or from a later
-   * edition.
+   * Writes the company even if its name did not change, because an earlier parser may have stored another name than
+   * `before`. So each company has a row from the last edition that wrote every row, or from a later edition.
    */
   #update(ruc: number, version: number, before: SearchedCells, after: SearchedCells): void {
     const name = foldName(after.nombre);

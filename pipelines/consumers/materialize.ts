@@ -10,8 +10,8 @@ export const servingTables = { state: 'taxpayer', history: 'register_change', na
 export const wordTable = 'company_word';
 
 /**
- * Makes the handler that keeps history, names and state up to date. It inserts history, then names, then state, and the
- * loop commits afterwards. The README of this folder says what is left if the process dies between these steps.
+ * Makes the handler that writes the tables of history, names and state. It inserts history, then names, then state, and
+ * the loop commits afterwards. The README of this folder says what is left if the process dies between these steps.
  */
 export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Registry): BatchHandler {
   const seconds = new Histogram({
@@ -42,7 +42,7 @@ export function makeMaterializeHandler(clickhouse: ClickHouseClient, metrics: Re
   };
 }
 
-/** Inserts the rows of a batch in the only order that readers and repeats can bear. */
+/** Inserts the rows of a batch in the order that does no harm if the process dies between two inserts. */
 export async function insertInOrder(
   { history, state }: TaxpayerRows,
   companies: CompanyNames,
