@@ -3,8 +3,9 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { LoopMetrics } from './batch.ts';
 
 /**
- * Knows which partitions this consumer holds. Its epoch grows whenever they may have changed. After a rebalance the
- * client goes on with batches that it fetched before, and a batch of an older epoch must not commit.
+ * Knows which partitions this consumer holds. Its epoch is a number that grows whenever these partitions may have
+ * changed. After a rebalance the client goes on with batches that it fetched before, and the batches of an older epoch
+ * must not be committed.
  */
 export class Membership {
   #epoch = 0;
@@ -48,14 +49,14 @@ export interface LagWatchOptions {
   /**
    * A partition with lag is stuck if it commits nothing and starts no batch for this time. While other partitions of
    * this process move, the limit is five times as long: a fetch takes the partitions in random order, and the first
-   * partition may fill it.
+   * partition may fill the whole fetch.
    */
   noProgressMs: number;
   /** Partitions of the topic that this process holds now. */
   assigned: (topic: string) => readonly number[];
   /** When a batch of the partition was last started or tried again; undefined means never. */
   lastActivity: (topic: string, partition: number) => number | undefined;
-  /** Whether the loop has stopped the partition on purpose. */
+  /** Whether the loop has stopped the partition at a record that cannot be decoded. */
   isStopped: (topic: string, partition: number) => boolean;
   onStuck: (topic: string, partition: number, lag: number) => void;
 }
@@ -88,7 +89,7 @@ export class LagWatch {
     try {
       for (const topic of this.#options.topics) await this.#measure(topic);
     } catch {
-      // If the broker does not answer, no partition can be called stuck, so all times start again.
+      // If the broker does not answer, no partition can be called stuck, so every partition's time starts again.
       this.#seen.clear();
     } finally {
       this.#busy = false;

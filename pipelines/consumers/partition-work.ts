@@ -18,7 +18,9 @@ type Outcome = 'handled' | 'left' | UndecodableRecord;
 
 type WorkOptions = LoopOptions & { limits: LoopLimits };
 
-/** Handles the batches of a loop: checks each batch, runs the handler (again while an engine is away), and commits. */
+/**
+ * Handles the batches of a loop: runs the handler, repeats it while an engine does not answer, and commits the batch.
+ */
 export class PartitionWork {
   readonly #options: WorkOptions;
   readonly #membership: Membership;
@@ -50,7 +52,8 @@ export class PartitionWork {
     return this.#failing.values().next().value ?? null;
   }
   /**
-   * Ends the waits between two tries, and waits in handlers, because their heartbeat throws. A running try may finish.
+   * Ends the waits between two tries. A handler that waits ends too, because its heartbeat throws. A running try may
+   * finish.
    */
   stop(): void {
     this.#ending.abort();
@@ -61,9 +64,9 @@ export class PartitionWork {
     const { topic, partition, messages } = payload.batch;
     const membership = this.#membership;
     if (messages.length === 0 || this.isStopped(topic, partition)) return;
-    // After a failed heartbeat the client still runs batches that it fetched before, and they must not be begun. The
-    // client joins the group again only after a protocol error. If a broken connection lost the heartbeat, the client
-    // gets no such error and would fetch the same batches for ever. So we throw one.
+    // After a failed heartbeat the client still passes batches that it fetched before, and these must not be begun. The
+    // client joins the group again only after a protocol error. A broken connection gives no such error, and then the
+    // client would fetch the same batches for ever. So we throw a protocol error here.
     if (!membership.joined()) throw new JoinAgain();
     const epoch = membership.epoch();
     let refused: unknown;
@@ -81,9 +84,8 @@ export class PartitionWork {
       await this.#work(payload, {
         heartbeat: async () => {
           if (this.#ending.signal.aborted) throw new LoopEnding();
-          // A handler that waits on purpose calls this heartbeat. The timer's heartbeats (above) do not show that a
-          // handler waits. The client fetches nothing until all handlers are done, so one waiting handler counts for
-          // all partitions.
+          // Only a handler that waits on purpose calls this function; the timer above sends its heartbeats without it.
+          // The client fetches nothing until all handlers are done, so one waiting handler counts for all partitions.
           this.#waitedAt = Date.now();
           return heartbeat();
         },
@@ -96,8 +98,8 @@ export class PartitionWork {
     } finally {
       clearInterval(timer);
     }
-    // A heartbeat was refused: the member was evicted, or the group rebalances. The client's own error, thrown again
-    // here, makes it join again.
+    // A heartbeat was refused: the member was evicted, or the group rebalances. The client joins the group again when
+    // its own error is thrown again here.
     if (refused !== undefined) throw refused;
   }
 
@@ -197,7 +199,7 @@ export class PartitionWork {
     );
   }
 
-  /** Returns the records in the current schema. If all have it, as nearly always, the list is returned unchanged. */
+  /** Returns the records in the current schema. If all of them have it, as nearly always, it returns the same list. */
   async #inCurrentSchema({ register, messages }: ChangeBatch): Promise<Messages> {
     const { schemas } = this.#options;
     let read: ChangeMessage[] | undefined;

@@ -97,8 +97,8 @@ export class RowBinaryWriter {
     this.reserve((cursor.end - cursor.at) * mostPerByte + cells * mostPerCell + mostAround);
     const target = this.#bytes;
     const source = cursor.bytes;
-    // The length stands before the text but is known only after it. Two bytes are kept free for the length, which is
-    // right for most rows (128 bytes to 16 kB).
+    // The length stands before the text but is known only after it. Two bytes are kept free for the length, because
+    // most rows (128 bytes to 16 kB) need two.
     const lengthAt = this.#at;
     let at = lengthAt + 2;
     target[at++] = 0x5b;

@@ -8,7 +8,7 @@ import { RowBinaryWriter } from './row-binary.ts';
 
 /** The number of each operation in ClickHouse's Enum8, in the order of `operations`. */
 export const opNumbers = [4, 1, 2, 3] as const;
-/** Enough bytes for all cells of a row that are not texts. */
+/** Enough bytes for all cells of a row except its texts. */
 const fixedBytes = 64;
 
 export const stateColumns = ['ruc', 'register', 'version', 'is_deleted', 'row'] as const;
@@ -25,7 +25,7 @@ export const historyColumns = [
 
 /** Makes ClickHouse rows directly from Avro bytes. Objects for each row would be most of the cost of a first load. */
 export class TaxpayerRows {
-  /** One row per record. */
+  /** One row for each record. `history` has no rows for baselines. */
   readonly state = new RowBinaryWriter(1024 * 1024);
   readonly history = new RowBinaryWriter(64 * 1024);
   readonly #cursor = new ChangeCursor();

@@ -12,8 +12,8 @@ const waitLimits = {
 
 /**
  * Makes a handler that handles a batch only when the lag of another group is small enough. A first edition is millions
- * of baselines. Look-ups need them materialised, while watch makes no events of them, so materialize gets the machine
- * first.
+ * of baselines. Look-ups need them in ClickHouse, but watch makes no events of them, so the group materialize gets the
+ * machine first.
  */
 export function waitForGroup(
   handle: BatchHandler,

@@ -20,7 +20,7 @@ import type { BatchHandler, ChangeBatch } from './batch.ts';
 
 /**
  * Makes the handler that turns changes of watched companies into events and deliveries. The keys of all rows it writes
- * are made from the change, so a repeated batch writes nothing and only sends the wake-ups again.
+ * are made from the change, so a repeated batch writes nothing and only wakes the webhooks again.
  */
 export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler {
   const ensuredDays = new Set<string>();
@@ -33,8 +33,8 @@ export function makeWatchHandler(dependencies: WatchDependencies): BatchHandler 
     const editions = await readEditions(dependencies.pool, register.name, numbers);
     for (const number of numbers) {
       const edition = editions.get(number);
-      // The catalogue gets an edition's row before the edition's first record is produced. The edition's date stands
-      // only in that row.
+      // The catalogue gets an edition's row before the edition's first record is produced, so a missing row is a bug.
+      // The handler needs the row for the edition's date.
       if (edition === undefined) throw new Error(`edition ${number} of ${register.name} is not in the catalogue`);
       if (edition.announced) continue;
       const changes = candidates.filter(({ change }) => change.edition === number);
@@ -80,7 +80,7 @@ interface WatchedChange {
 
 /**
  * Writes the events and deliveries of one edition's changes in one batch. If the edition corrects another edition, it
- * also takes back what that edition has not sent yet, even for companies that nobody watches any more.
+ * also cancels deliveries of that edition that were not sent yet, even for companies that nobody watches now.
  */
 async function announce(
   dependencies: WatchDependencies,
@@ -102,7 +102,8 @@ async function announce(
     if (batch.isStale()) return; // Another consumer has the partition and handles this batch.
   }
   const day = limaDay(edition.detectedAt);
-  // This statement has its own transaction, because others who need the same day wait for its end. It can be repeated.
+  // This statement has its own short transaction, because other transactions that need the same day wait for its end.
+  // It can be repeated.
   if (!ensuredDays.has(day)) await pool.query('SELECT ensure_event_day($1)', [day]);
   ensuredDays.add(day);
   const wrong =
@@ -111,8 +112,8 @@ async function announce(
     const written = await writeEvents(client, day, edition.detectedAt, events, wrong);
     return { written, idle: await raiseWork(client, written.webhookIds, day) };
   });
-  // If the process dies here, the batch is read again: it writes nothing and sends the wake-ups. The sweeper may send
-  // them earlier.
+  // If the process dies here, the batch is read again. It then writes nothing and sends the wake-ups. The
+  // worker's sweeper may have sent them earlier.
   await wakeIdle(dependencies, idle);
   report(dependencies, batch, edition, events.length, written, idle.length);
 }
@@ -136,7 +137,8 @@ async function eventsOfWatched(
 
 async function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): Promise<void> {
   await wake(idle).catch((error: unknown) => {
-    // The events and deliveries are stored, and the sweeper finds them. An error here would only delay the stream.
+    // The events and deliveries are stored, and the sweeper finds them. An error thrown here would only delay the
+    // stream.
     metrics.wakesLost.inc();
     log.warn({ err: error, webhooks: idle.length }, 'wake-ups lost; the sweeper will make up for them');
   });
@@ -194,8 +196,8 @@ function accountEvents(
 }
 
 /**
- * Waits until materialize has the change, at most `holdMs`, or until the batch is stale. A receiver's look-up should
- * show the new state.
+ * Waits until materialize has committed the change, so that a receiver's look-up shows the new state. It stops waiting
+ * after `holdMs`, or when the batch is stale.
  */
 async function waitUntilServed(
   { materialisedOffset, limits, metrics, log }: WatchDependencies,
