@@ -7,7 +7,9 @@ import { changeSchema, namedBytes, type OverlayReason, overlayReasons, overlaySc
 import { EmptyCells, encodeRow } from './large/rows.ts';
 import { attemptName, editionFileName } from './work-files.ts';
 
-/** Begins the change file of an edition. The large engine and the small one name its sync bytes differently. */
+/**
+ * Begins the change file of an edition. The sync bytes are made from `syncName`, which differs between the two engines.
+ */
 export function beginChanges(
   folder: string,
   facts: EditionFacts & { hashSeed?: HashSeed },

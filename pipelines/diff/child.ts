@@ -13,14 +13,14 @@ type Answer<R> =
   | { kind: 'error'; code?: string; message: string; stack?: string };
 
 /**
- * Look-ups read the index at random positions. With memory pages of 4 KB, they spend a third of their time on finding
- * pages. This variable makes glibc ask for large pages; other C libraries ignore it.
+ * `EditionIndex.lookUp` reads the index at random positions. With memory pages of 4 KB, it spends a third of its time
+ * on finding pages. This variable makes glibc ask for large pages; other C libraries ignore it.
  */
 const hugePages = { GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1' };
 
 /**
- * The limit of the heap fits the rows of a small register, which a re-baseline holds twice. An index of 18 million rows
- * lies outside the heap.
+ * The program that compares, corrects and rebuilds. Its heap limit is enough for the rows of a small register, which a
+ * re-baseline holds twice. The index of a large register (18 million rows) lies outside the heap.
  */
 export const differenceProgram: JobProgram = {
   url: new URL('./main.ts', import.meta.url),
@@ -28,7 +28,10 @@ export const differenceProgram: JobProgram = {
   env: { ...hugePages, ...process.env },
 };
 
-/** Runs a job in another process. @throws CompareError as the register's engine does, or `compare_crashed` */
+/**
+ * Runs a job in another process.
+ * @throws CompareError with the engine's code, or `compare_crashed` for any other failure
+ */
 export async function runInChild<Kind extends keyof Jobs>(
   kind: Kind,
   input: Jobs[Kind]['input'],

@@ -6,10 +6,10 @@ import type { Listing, RejectList } from './listings.ts';
 import type { CompareResult, KindCounts } from './types.ts';
 
 const otherIdKinds: readonly IdKind[] = ['codigo_extranjero', 'documento', 'ruc_no_valido'];
-/** Kinds of keys: a RUC's prefix, or the kind of another id. They are sorted, so that equal states give equal bytes. */
+/** Kinds of keys: a RUC's prefix, or the kind of another id. They are sorted, so that equal states give equal files. */
 const keyKinds: readonly string[] = [...rucPrefixes, ...otherIdKinds];
 
-/** Returns the number of the key's kind, for `Tally.count`. */
+/** Returns the index of the key's kind in `keyKinds`, for `Tally.count`. */
 export function keyKindOf(key: string): number {
   const idKind = idKindOf(key);
   return keyKinds.indexOf(idKind === 'ruc' ? key.slice(0, 2) : idKind);
@@ -25,8 +25,9 @@ export function rowsByKindOf(keys: Iterable<string>): Record<string, number> {
 }
 
 /**
- * Counts the rows of one edition by kind of key, because gates judge companies apart from natural persons. Two arrays
- * of plain numbers hold the counts, so that the count of every row of a first edition is fast.
+ * Counts the rows of one edition by kind of key, because the gates (workflows/publication/gates.ts) judge companies
+ * apart from natural persons. The counts are in arrays of plain numbers, so that counting is fast for the millions of
+ * rows of a first edition.
  */
 export class Tally {
   readonly #columns: readonly string[];

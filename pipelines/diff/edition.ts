@@ -29,8 +29,9 @@ export function comparedEdition({ register, edition, detectedAt, base, previous 
 }
 
 /**
- * Returns the facts of the edition that a correction makes. It parses nothing, so the parser version is the head's.
- * @throws CompareError `parser_changed`
+ * Returns the facts of the edition that a correction makes. A correction parses nothing, so its parser version is the
+ * head's.
+ * @throws CompareError `parser_changed` if the head has other columns than this program
  */
 export function correctingEdition(input: CorrectInput, head: StateFacts): EditionFacts {
   const { register, edition, detectedAt, corrects } = input;
@@ -57,7 +58,10 @@ export function requireSameParser(register: RegisterName, { parserVersion, colum
   throw new CompareError('parser_changed', 'The base was read by another parser or with other columns.');
 }
 
-/** Checks the change file that a correction undoes. @throws CompareError `change_file_damaged`, `not_correctable` */
+/**
+ * Checks the change file of the edition to be undone.
+ * @throws CompareError `change_file_damaged` if it is of another edition, `not_correctable` if it cannot be undone
+ */
 export function requireCorrectable(header: ChangeFileHeader, { register, corrects, columns }: EditionFacts): void {
   if (header.register !== register || header.edition !== corrects) {
     throw new CompareError('change_file_damaged', `The change file is not that of edition ${corrects}.`);
@@ -71,7 +75,8 @@ export function requireCorrectable(header: ChangeFileHeader, { register, correct
 }
 
 /**
- * Applies change files in order, from a full edition on. `fold` makes the next state from a file. Returns the last one.
+ * Applies change files in order, from a full edition on. `fold` makes the next state from a state and the next file.
+ * Returns the last state.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function foldChangeFiles<State extends StateFacts>(

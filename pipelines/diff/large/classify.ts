@@ -10,9 +10,9 @@ import type { Spill } from './spill.ts';
 const rowsPerBatch = 1024;
 
 export interface ClassifierDependencies {
-  /** Index of the base: a row that is equal there skips the merge. If it is null, every row goes to the merge. */
+  /** Index of the base. A row that is the same there skips the merge. Without a base, every row goes to the merge. */
   base: EditionIndex | null;
-  /** If all lines of a RUC are bad and this index has the RUC, its old row is kept. */
+  /** If all lines of a RUC are bad and this index has the RUC, the RUC keeps its old row. */
   known: EditionIndex | null;
   spill: Spill;
   rejects: RejectList;
@@ -22,14 +22,14 @@ export interface ClassifierDependencies {
 }
 
 /**
- * Makes the first pass over a publication. A row that is the same as in the base only sets the bit of its rank in
- * `seen`. Any other row goes to the spill, and the merge compares it.
+ * Makes the first pass over a publication. A row that is the same as in the base only sets a bit in `seen`, at its rank
+ * (explained at EditionIndex). Any other row goes to the spill, and the merge (merge.ts) compares it later.
  */
 export class Classifier {
   /** Number of data lines that were read so far. */
   lines = 0;
   emptyNames = 0;
-  /** One bit for each rank of the base. */
+  /** One bit for each rank of the base. It is set if the publication has the RUC in a good line. */
   readonly seen: Int32Array;
   /** One bit for each rank of `known`. It is set if the RUC had a bad line. */
   readonly seenBad: Int32Array;
@@ -47,7 +47,7 @@ export class Classifier {
     this.seenBad = bitsFor(dependencies.known);
   }
 
-  /** Classifies a page's rows. The first row of the first page is line 2 of the publication. */
+  /** Classifies a page's rows. The first row of the first page is line 2 of the publication, after the header. */
   add(page: Page): void {
     const { rows } = page;
     const { base } = this.#dependencies;
@@ -65,7 +65,9 @@ export class Classifier {
     }
   }
 
-  /** Lists each row with control bytes as it came, then replaces these bytes by spaces and hashes the row. */
+  /**
+   * Adds each row with control bytes unchanged to the rejects, then replaces these bytes by spaces and hashes the row.
+   */
   #repair({ bytes, view, rows }: Page): void {
     const { rejects, seed } = this.#dependencies;
     for (let at = 0; at < rows.repairables; at += 1) {
@@ -105,8 +107,8 @@ export class Classifier {
     const reason = problemOfLine(bytes, start, end, cells);
     if (reason === null) throw new Error(`line ${line} is a row for the slow reader and none for the fast one`);
     rejects.add(reason, line, bytes, start, end);
-    // The first ten digits identify a RUC even if its check digit is wrong. To keep a row without need is harmless, but
-    // to end a RUC that did not end is not.
+    // The first ten digits identify a RUC even if its check digit is wrong. Keeping the row of such a RUC needlessly
+    // does no harm, but deleting a RUC that still exists does.
     const key = keyAt(bytes, start, end);
     const rank = key === noKey ? -1 : (known?.rankOf(key) ?? -1);
     if (rank >= 0) this.seenBad[rank >>> 5]! |= 1 << (rank & 31);
@@ -118,9 +120,10 @@ function bitsFor(index: EditionIndex | null): Int32Array {
 }
 
 /**
- * Marks the ranks of a batch as seen and completes `differs`. A row without a rank goes to the merge. A repeat of a RUC
- * also goes to the merge, even if the row equals the base: the last line of a RUC counts, and the merge knows only the
- * lines in the spill. This loop stands alone and has no branches, for the same reason as `EditionIndex.lookUp`.
+ * Marks the ranks of a batch as seen, and sets `differs` also for rows that must go to the merge for another reason. A
+ * row without a rank is new. A repeat of a RUC must go even if the row equals the base: the last line of a RUC counts,
+ * and the merge knows only the lines in the spill. This loop stands alone and has no branches, for the same reason as
+ * `EditionIndex.lookUp`.
  */
 function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
   for (let row = 0; row < count; row += 1) {

@@ -27,7 +27,7 @@ interface CorrectionDependencies {
 
 /**
  * Goes through an edition's changes in RUC order and undoes each change whose result is still in the head. At the same
- * time it reads the head's overlay, because the new overlay gets the entries of all other RUCs from there.
+ * time it reads the head's overlay and copies the entries of all RUCs that it does not undo to the new overlay.
  */
 class Correction {
   readonly #dependencies: CorrectionDependencies;

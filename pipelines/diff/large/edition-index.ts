@@ -23,18 +23,18 @@ export const bytesPerEntry = 12;
 
 /**
  * The index of one edition in memory. For each RUC it has the hash of the row and the row's position in the row store.
- * The rank of a RUC is the number of smaller RUCs in the index. A bitmap over all possible RUCs, with ranks in it,
- * shows from one cache line whether a RUC is there and where its entry is. The index takes some 290 MB for 18.34
+ * The rank of a RUC is the number of smaller RUCs in the index. A bitmap over all possible RUCs has ranks between its
+ * words. So one cache line shows whether a RUC is there and where its entry is. The index takes some 290 MB for 18.34
  * million rows.
  */
 export class EditionIndex {
   readonly header: IndexHeader;
   /**
-   * Pairs of numbers: a word of 32 bits of the bitmap, and the rank of the word's first RUC. All ranges without rows
-   * share the first block of pairs.
+   * Pairs of numbers: a word of 32 bits of the bitmap, and the rank of the word's first RUC. All ranges of keys
+   * (buckets, see index-format.ts) without rows share the first block of pairs.
    */
   readonly table: Uint32Array;
-  /** The first pair of each range of keys. It is 0 for a range without rows and for `noKey`. */
+  /** The number of the first pair of each range of keys. It is 0 for a range without rows and for `noKey`. */
   readonly firstPair: Int32Array;
   /** The rank of the first row of each range of keys. The last element is the count of all rows. */
   readonly firstRank: Int32Array;
@@ -85,9 +85,9 @@ export class EditionIndex {
    * Writes the rank of each row in `[from, to)` to `ranks`, from index 0 on. The rank is -1 if the index does not have
    * the row's key. `noKey` counts as a key in a range without rows.
    *
-   * This loop and `compareHashes` mostly wait for memory, so they need many cache misses at once, with few instructions
-   * between them. There are no branches and no imported names (V8 checks an imported name at every use), and four rows
-   * share V8's checks of the arrays. The loop may read up to three rows past `to`; their results are not used.
+   * This loop and `compareHashes` mostly wait for memory, so their cache misses must overlap, with few instructions
+   * between them. So they have no branches and no imported names (V8 checks an imported name at every use), and four
+   * rows share V8's checks of the arrays. The loop may read up to three rows past `to`; their results are not used.
    */
   lookUp(batch: RowBatch, from: number, to: number, ranks: Int32Array): void {
     const { table, firstPair } = this;
@@ -116,7 +116,7 @@ export class EditionIndex {
     }
   }
 
-  /** Writes 0 to `differs` if the index has the row's hash for its key. The value for an absent key means nothing. */
+  /** Writes 0 to `differs` if the index has the row's hash for its key. If the key is absent, ignore the value. */
   compareHashes(batch: RowBatch, from: number, to: number, ranks: Int32Array, differs: Int32Array): void {
     const { entries } = this;
     const { hash1, hash2 } = batch;
@@ -135,7 +135,7 @@ export class EditionIndex {
     }
   }
 
-  /** Returns the keys of a range whose ranks are not marked in `seen`, in ascending order. */
+  /** Returns the keys of a bucket (a range of keys) whose ranks are not marked in `seen`, in ascending order. */
   unseenKeys(bucket: number, seen: Int32Array): number[] {
     const keys: number[] = [];
     if (allSeen(seen, this.firstRank[bucket]!, this.firstRank[bucket + 1]!)) return keys;

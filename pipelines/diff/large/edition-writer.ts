@@ -13,8 +13,8 @@ import { hashOfRow } from './scan.ts';
 const keysPerPrefix = 100_000_000;
 
 /**
- * Writes an edition's row segment and index. Callers give rows in RUC order. Comparison, correction and rebuild all
- * write them here, so a rebuilt index equals the original one bit for bit.
+ * Writes an edition's row segment and index. Callers give rows in RUC order. Comparison, correction and rebuild all use
+ * this class, so a rebuilt index equals the original one bit for bit.
  */
 export class StateWriter {
   readonly tally: Tally;
@@ -33,7 +33,7 @@ export class StateWriter {
     this.#builder = new IndexBuilder(workDir, attemptName(facts.register, 'index'), base);
   }
 
-  /** Bit c of `changed` is set if an update changed column c. */
+  /** Adds a row or replaces the row of its key. Bit c of `changed` is set if an update changed column c. */
   set(op: Operation, key: number, row: StoredRow, changed: number): void {
     const position = this.#segment.append(row);
     hashOfRow(row.view, row.start, row.end, this.#facts.hashSeed, this.#hash);
