@@ -14,11 +14,11 @@ const ownFaults = [
   'index_missing',
   /** The base's index or row store contradicts itself and must be rebuilt. */
   'index_damaged',
-  /** The base has another parser version or other columns than this program, so a re-baseline is needed. */
+  /** The base has another parser version or other columns: a re-baseline (a new edition with every row) is needed. */
   'parser_changed',
   /** A re-baseline cannot read the publication that the head was made from. The new publication is not at fault. */
   'previous_unreadable',
-  /** The edition cannot be undone, because it states rows for the first time or has other columns than the head. */
+  /** The edition cannot be undone, because it states every row or has other columns than the head. */
   'not_correctable',
   /** The row store is full, because its positions have 32 bits. A re-baseline begins a new row store. */
   'row_store_full',

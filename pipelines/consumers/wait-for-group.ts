@@ -3,7 +3,7 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { BatchHandler } from './batch.ts';
 
 const waitLimits = {
-  /** This group waits while the other group lags by more than this number of records. A daily edition has far fewer. */
+  /** This group waits while the other group lags by more than this number of records. A daily edition is far smaller. */
   maxLagRows: 500_000,
   pollMs: 500,
   /** This group goes on if the other group makes no progress for this time. */
@@ -12,8 +12,8 @@ const waitLimits = {
 
 /**
  * Makes a handler that handles a batch only when the lag of another group is small enough. A first edition is millions
- * of baselines. Look-ups need them in ClickHouse, but watch makes no events of them, so the group materialize gets the
- * machine first.
+ * of baselines (op `r`). Look-ups need them in ClickHouse, but watch makes no events of them. So the group materialize
+ * gets the machine first.
  */
 export function waitForGroup(
   handle: BatchHandler,
