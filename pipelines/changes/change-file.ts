@@ -187,8 +187,7 @@ export function* recordsOf(block: ChangeBlock): Generator<BlockCursor> {
 }
 
 /**
- * Yields all records of a container as plain values, decoded by the container's schema. This is too slow for millions
- * of rows.
+ * Yields all records of a container as plain values, decoded by the container's schema. Too slow for millions of rows.
  * @throws CompareError `change_file_damaged`
  */
 export async function* decodeRecords<T>(path: string): AsyncGenerator<T> {

@@ -18,9 +18,7 @@ type Outcome = 'handled' | 'left' | UndecodableRecord;
 
 type WorkOptions = LoopOptions & { limits: LoopLimits };
 
-/**
- * Handles the batches of a loop: runs the handler, repeats it while an engine does not answer, and commits the batch.
- */
+/** Handles a loop's batches: runs the handler, repeats it while ClickHouse or PostgreSQL fails, and commits. */
 export class PartitionWork {
   readonly #options: WorkOptions;
   readonly #membership: Membership;

@@ -3,7 +3,7 @@ import type { StreamOffsets } from '../stream/kafka.ts';
 import type { BatchHandler } from './batch.ts';
 
 const waitLimits = {
-  /** This group waits while the other group lags by more than this number of records. A daily edition is far smaller. */
+  /** This group waits while the other group lags by more than this number of records. A daily edition has far fewer. */
   maxLagRows: 500_000,
   pollMs: 500,
   /** This group goes on if the other group makes no progress for this time. */

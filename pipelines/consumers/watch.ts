@@ -112,8 +112,8 @@ async function announce(
     const written = await writeEvents(client, day, edition.detectedAt, events, wrong);
     return { written, idle: await raiseWork(client, written.webhookIds, day) };
   });
-  // If the process dies here, the batch is read again. It then writes nothing and sends the wake-ups. The
-  // worker's sweeper may have sent them earlier.
+  // If the process dies here, the batch is read again. It then writes nothing and sends the wake-ups. The worker's
+  // sweeper may have sent them earlier.
   await wakeIdle(dependencies, idle);
   report(dependencies, batch, edition, events.length, written, idle.length);
 }
@@ -137,8 +137,7 @@ async function eventsOfWatched(
 
 async function wakeIdle({ wake, log, metrics }: WatchDependencies, idle: readonly string[]): Promise<void> {
   await wake(idle).catch((error: unknown) => {
-    // The events and deliveries are stored, and the sweeper finds them. An error thrown here would only delay the
-    // stream.
+    // The events and deliveries are stored, and the sweeper finds them. An error would only delay the stream.
     metrics.wakesLost.inc();
     log.warn({ err: error, webhooks: idle.length }, 'wake-ups lost; the sweeper will make up for them');
   });

@@ -29,8 +29,7 @@ export function comparedEdition({ register, edition, detectedAt, base, previous 
 }
 
 /**
- * Returns the facts of the edition that a correction makes. A correction parses nothing, so its parser version is the
- * head's.
+ * Returns the facts of the edition that a correction makes. Nothing is parsed, so the parser version is the head's.
  * @throws CompareError `parser_changed` if the head has other columns than this program
  */
 export function correctingEdition(input: CorrectInput, head: StateFacts): EditionFacts {
@@ -75,8 +74,8 @@ export function requireCorrectable(header: ChangeFileHeader, { register, correct
 }
 
 /**
- * Applies change files in order, from a full edition on. `fold` makes the next state from a state and the next file.
- * Returns the last state.
+ * Applies change files in order, from a full edition on. `fold` makes a state from the state before it and a
+ * file. Returns the last state.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function foldChangeFiles<State extends StateFacts>(

@@ -120,9 +120,9 @@ function bitsFor(index: EditionIndex | null): Int32Array {
 }
 
 /**
- * Marks the ranks of a batch as seen, and sets `differs` also for rows that must go to the merge for another reason. A
- * row without a rank is new. A repeat of a RUC must go even if the row equals the base: the last line of a RUC counts,
- * and the merge knows only the lines in the spill. This loop stands alone and has no branches, for the same reason as
+ * Marks the ranks of a batch as seen. It also sets `differs` for rows without a rank and for repeats of a RUC, so that
+ * they go to the merge. A repeat must go there even if it equals the base: the last line of a RUC counts, and the merge
+ * knows only the lines in the spill. This loop stands alone and has no branches, for the same reason as
  * `EditionIndex.lookUp`.
  */
 function markSeen(seen: Int32Array, ranks: Int32Array, differs: Int32Array, repeats: Int32Array, count: number): void {
