@@ -13,7 +13,7 @@ export interface ObjectName {
 
 /**
  * Keeps raw publications and change files. Objects are put once and never changed; only raw publications are removed,
- * when their retention ends. An object is durable once `put` resolves. Only then may the catalogue name it.
+ * when their retention ends. An object is durable once `put` resolves. Only then may the catalogue (PostgreSQL) name it.
  */
 export interface Archive {
   /**
