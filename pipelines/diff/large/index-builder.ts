@@ -11,17 +11,18 @@ import {
   wordsPerBucket,
 } from './index-format.ts';
 
-/** The numbers of an edit: key, 1 to set the entry or 0 to remove it, and the entry (hash lanes 1 and 2, position). */
+/** An edit has five numbers: a key, 1 to set its entry or 0 to remove it, the entry's two hash lanes and position. */
 const numbersPerEdit = 5;
 
 /**
- * Writes an index from the base's index and the edits, one range of keys after the other. Callers give the edits in the
- * order of keys. Entries are in RUC order, so all unchanged entries between two edits are copied in one piece.
+ * Writes the index of a new edition: the base edition's index with the caller's edits (`set` and `remove`), which must
+ * come in the order of keys. It writes one range of keys after the other. The entries between two edits are unchanged,
+ * and they are copied in one piece.
  */
 export class IndexBuilder {
   readonly #base: EditionIndex | null;
   readonly #file: AttemptFile;
-  /** Number of rows in each range that is finished. The edits are those of the next range. */
+  /** Number of rows in each finished range of keys. `#edits` has the edits of the range after them. */
   readonly #buckets: number[] = [];
   #edits = new Int32Array(1024 * numbersPerEdit);
   #used = 0;

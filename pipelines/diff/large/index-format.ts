@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { keyLimit } from '../../registers/ruc-key.ts';
 
 /**
- * Keys are divided into ranges of 2¹⁹ keys, called buckets. Index, spill and merge work on one bucket at a time. So
- * they never sort a whole register, and they hold little of it at once.
+ * A key is the number of a RUC (`ruc-key.ts`). Keys are divided into ranges of 2¹⁹ keys, called buckets.
+ * `IndexBuilder`, `Spill` and `Merge` work on one bucket at a time. So they never sort a whole register, and they
+ * hold little of it at once.
  */
 export const bucketBits = 19;
 export const keysPerBucket = 1 << bucketBits;
 export const bucketCount = Math.ceil(keyLimit / keysPerBucket);
-/** `bucketCount` rounded up to a power of two, so that a mask keeps an index within it. */
+/** `bucketCount` rounded up to a power of two, so that a bit mask keeps every bucket number below it. */
 export const maxBuckets = 1024;
 export const wordsPerBucket = keysPerBucket >>> 5;
 

@@ -28,10 +28,10 @@ export async function eachBucket(
   }
 }
 
-/** Reads the spilled rows, one bucket at a time. For each RUC it gives only the last line. */
+/** Reads the rows that the first pass put into the spill, one bucket at a time. Only the last line of a RUC counts. */
 export class LastLines {
   readonly #spill: Spill;
-  /** Indexed by the low bits of a key: the number of the key's last spilled entry + 1, or 0 if it has no entry. */
+  /** Index: the low bits of a key. Value: 1 + the index of the key's last entry in `#spilled`, or 0 without an entry. */
   readonly #slots = new Int32Array(keysPerBucket);
   #keys = new Uint32Array(1024);
   #found = new Uint32Array(0);
@@ -42,8 +42,8 @@ export class LastLines {
   }
 
   /**
-   * Returns the distinct keys of a bucket in ascending order, valid until the next call. Calls `onRepeat` for each
-   * repeated line of a RUC.
+   * Returns the distinct keys of a bucket in ascending order, valid until the next call. Calls `onRepeat` for each line
+   * of a RUC after its first line.
    */
   take(bucket: number, onRepeat: (key: number, spilled: SpilledBucket, entry: number) => void): Uint32Array {
     this.#forget();
@@ -73,7 +73,7 @@ export class LastLines {
     return this.#slots[key & (keysPerBucket - 1)] !== 0;
   }
 
-  /** Points `into` to the row of a key, in the form in which the row store keeps it. Returns the row's line. */
+  /** Points `into` to the row of a key and converts the row with `makeCanonical`. Returns the row's line number. */
   read(key: number, into: StoredRow): number {
     const spilled = this.#spilled!;
     const entry = this.#slots[key & (keysPerBucket - 1)]! - 1;
@@ -96,8 +96,9 @@ export class LastLines {
 interface MergeDependencies {
   /** The rows of the base; null for a first edition. */
   base: BaseRows | null;
-  /** One bit for each rank of the base, set by the first pass (`Classifier`). */
+  /** One bit for each row of the base, set by the first pass (`Classifier`) when the publication has the row's RUC. */
   seen: Int32Array;
+  /** One bit for each row of the base, set by the first pass when a bad line names the row's RUC. */
   seenBad: Int32Array;
   spill: Spill;
   rejects: RejectList;
@@ -106,9 +107,9 @@ interface MergeDependencies {
 }
 
 /**
- * Makes the second pass, one bucket at a time and in RUC order. It compares the spilled rows with the base's rows cell
- * by cell. A RUC of the base that has no row in the publication ends, unless it had a bad line: then its old row is
- * kept.
+ * Makes the second pass of a comparison, one bucket at a time and in RUC order. It compares the rows in the spill with
+ * the base's rows cell by cell. It removes the base's row when the publication has no row of its RUC. But if a bad line
+ * names the RUC, the old row is kept.
  */
 export class Merge {
   readonly #dependencies: MergeDependencies;
@@ -133,7 +134,7 @@ export class Merge {
     while (next < gone.length) this.#end(gone[next++]!);
   }
 
-  /** Lists a repeated line of a RUC that the base does not have. The first pass has listed all other repeats. */
+  /** Lists a repeated line of a RUC that the base does not have. The first pass has listed those of the other RUCs. */
   #listRepeat(key: number, { bytes, starts, ends, lines }: SpilledBucket, entry: number): void {
     const { base, rejects } = this.#dependencies;
     if (base !== null && base.index.rankOf(key) >= 0) return;

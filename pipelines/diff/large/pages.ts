@@ -13,11 +13,11 @@ export interface Page {
   rows: RowBatch;
 }
 
-/** A line longer than this is cut. It is far longer than every accepted line, so it is refused anyway. */
+/** A line that lies across two pieces of text is cut to this length. A line of this length is refused anyway. */
 export const maxCarryBytes = 1 << 20;
-/** Room for one piece of text and the longest line that can stand before it. */
+/** Room for one piece of text and for the longest line that is carried over from the piece before it. */
 const maxTextBytes = chunkBytes + maxCarryBytes;
-/** Limit of rows in a page: twice what a piece of text has on average. A page of shorter lines ends early. */
+/** Most rows in a page: twice the average number in a piece of text. If the lines are very short, a page ends early. */
 const maxRows = 48 * 1024;
 const columnBytes = maxRows * 4;
 const pageBytes = maxTextBytes + slackBytes + 6 * columnBytes;
@@ -48,9 +48,9 @@ export function pageIn(memory: SharedArrayBuffer): Page {
 }
 
 /**
- * Reads a publication's text into pages that `freePage` gives. A caller may use a page until it gives the page back to
- * `freePage`. The header line is checked and left out, so the first row is line 2.
- * @throws CompareError `header_changed`, `empty`, and the errors of `chunks`
+ * Reads a publication's text into pages that `freePage` gives. `freePage` must not give a page again while its rows are
+ * still in use. The header line is checked and left out, so the first row is line 2.
+ * @throws CompareError `header_changed`; `empty` when there is not even a header; the errors of `chunks`
  */
 export async function* pagesOf(
   chunks: AsyncIterable<Buffer>,
@@ -63,7 +63,7 @@ export async function* pagesOf(
     while (region.from < region.limit) {
       page ??= emptied(await freePage());
       readInto(page, region, seed, format.cells);
-      // A region may be only the line that was cut between two pieces. It then shares the page of the next piece.
+      // A region may be only the line that lies across two pieces. The lines of the next piece then join its page.
       if (region.from === region.limit && page.textBytes < chunkBytes / 2 && page.rows.count < maxRows) continue;
       yield page;
       page = null;
@@ -116,8 +116,8 @@ function emptied(page: Page): Page {
 }
 
 /**
- * Moves a region's lines to the page until the page has no room for more rows. If the text is too long for the page, no
- * line is moved. The first region of a page is never too long.
+ * Moves a region's lines to the page until the page has no room for more rows. If the region's text is too long for the
+ * rest of the page, no line is moved. The first region of a page is never too long.
  */
 function readInto(page: Page, region: LineRegion, seed: HashSeed, cells: number): void {
   const text = region.bytes.subarray(region.from, region.limit);
@@ -136,7 +136,7 @@ function skipHeader(region: LineRegion, format: LargeFormat): void {
   region.from = region.bytes.indexOf(0x0a, end) + 1;
 }
 
-/** Whole lines in one piece of memory. `[from, limit)` ends with a line end; `slackBytes` more bytes can be read. */
+/** Whole lines: the range `[from, limit)` of `bytes`. `slackBytes` more bytes can be read after `limit`. */
 export interface LineRegion {
   bytes: Uint8Array;
   view: DataView;

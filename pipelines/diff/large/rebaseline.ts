@@ -22,7 +22,7 @@ interface RebaselineDependencies {
   module: LargeModule;
   limits: CompareLimits;
   facts: ChangeFileFacts;
-  /** The head's rows. They show which RUCs are known, and give the cells that no reading of a publication has. */
+  /** The head's rows. Their RUCs are the known ones. `#before` uses a row only if no other source has its RUC. */
   baseRows: BaseRows;
   /** The rows of the new publication, written by its first pass (`classifier`). */
   spill: Spill;
@@ -33,9 +33,11 @@ interface RebaselineDependencies {
 }
 
 /**
- * Makes the second pass of a re-baseline. Today's parser reads the head's publication again. The new publication is
- * compared with that reading and the head's overlay, so that a new parser alone makes no change. Every row is written.
- * @throws CompareError `previous_unreadable`; `change_file_damaged` (the overlay); the signal's reason when aborted
+ * Makes the second pass of a re-baseline, the first edition with a new parser version or new columns. Today's parser
+ * reads the head's publication again. The new publication is compared with that reading and the head's overlay, so that
+ * a new parser alone makes no change. Every row of the register is written to the change file.
+ * @throws CompareError `previous_unreadable` when the head's publication cannot be read; `change_file_damaged` when the
+ *   overlay is damaged; the signal's reason when aborted
  */
 export async function writeRebaseline(
   dependencies: RebaselineDependencies,
@@ -124,7 +126,8 @@ class Rebaseline {
   }
 
   /**
-   * Handles a known RUC that has a row: an update if one parser reads old and new row differently, else a repeated row.
+   * Handles a RUC that the head and the new publication have. If today's parser reads different cells in the old and
+   * the new publication, the row is written as an update, else as a repeated row (`r`).
    */
   #compare(key: number): void {
     const { comparer, writer } = this.#dependencies;
@@ -135,7 +138,8 @@ class Rebaseline {
       writer.overlay.write(after, 'empty_cell', line);
       writer.tally.keptCells += 1;
     }
-    // If neither the head's publication nor its overlay has the RUC, two parsers would be compared.
+    // If neither the head's publication nor its overlay has the RUC, the old row comes from another parser. Then a
+    // difference between the two rows proves no change.
     const isComparable = this.#previous.has(key) || this.#entries.has(rucOfKey(key));
     const changedInWorld = isComparable ? changed & this.#knownColumns : 0;
     if (changedInWorld === 0) writer.insert('r', key, after, line);
@@ -143,8 +147,8 @@ class Rebaseline {
   }
 
   /**
-   * Handles a row whose RUC is not in the state. If the head's publication has the RUC, only the parser is new and the
-   * row is not a change, unless a correction had removed the row.
+   * Handles a row whose RUC the head does not have. If the head's publication has the RUC, only the parser is new, and
+   * the row is not a change. But if a correction had removed the row from the head, its return is a change.
    */
   #appear(key: number): void {
     const line = this.#lines.read(key, this.#row);
@@ -164,8 +168,8 @@ class Rebaseline {
   }
 
   /**
-   * Returns a known row in today's columns. Each cell comes from the overlay, else from the head's publication, else
-   * from the head's own row.
+   * Returns a known row in today's columns. Each cell comes from the overlay, else from the head's publication. If
+   * neither has the RUC, the cells come from the head's own row.
    */
   #before(key: number): StoredRow {
     const ruc = rucOfKey(key);

@@ -12,10 +12,10 @@ import { countEmptyCells, EmptyCells, RowDecoder } from './rows.ts';
 import { largeModule } from './scan-thread.ts';
 
 /**
- * Makes the index and row store of the last given edition again. It applies change files in order, from a full edition
- * on. Each step writes the same bytes as the comparison or correction of its edition, and the files of the last two
- * editions stay. If the process dies, only the steps of this run are lost. A first edition of 18 million rows takes
- * some seconds, each later edition half a second.
+ * Makes the index and row store of the last given edition again. It applies the change files in order, beginning with a
+ * full edition, which has every row. Each change file gives the same bytes as the comparison or correction of its
+ * edition did, and only the files of the last two editions stay. If the process dies, only the work of this run is
+ * lost. A first edition of 18 million rows takes some seconds, each later edition half a second.
  * @throws CompareError `change_file_damaged`; the signal's reason when aborted
  */
 export async function rebuildIndex(
@@ -32,7 +32,7 @@ export async function rebuildIndex(
   return { edition: last.edition, indexName: `${register}.${last.changeFileSha256}`, rows: last.rows };
 }
 
-/** Applies the records of one edition, which are in RUC order, to index and row store. */
+/** Applies the records of one edition, which must be in RUC order, to the index and the row store. */
 async function fold(
   workDir: string,
   facts: ChangeFileFacts,
@@ -74,7 +74,7 @@ async function fold(
   }
 }
 
-/** The facts come from the file: an edition before a re-baseline has another parser version and maybe other columns. */
+/** Takes the facts from the file, because an older edition may have another parser version or other columns. */
 function factsOf(file: ChangeFile, register: RegisterName): ChangeFileFacts {
   const { metadata: _, hashSeed, ...header } = file.header;
   if (hashSeed === null) throw new CompareError('change_file_damaged', 'A change file does not name its hash seed.');

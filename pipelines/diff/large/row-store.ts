@@ -22,12 +22,15 @@ export class BaseRows {
     this.#store = new RowStore(folder, register, index.header.segments);
   }
 
-  /** Announces how many of the next `of` rows will be read. Many are read by the megabyte, few are read one by one. */
+  /** Announces that `rows` of the next `of` rows will be read. Many are read by the megabyte, few one by one. */
   expect(rows: number, of: number): void {
     this.#store.expect(rows * 20 > of ? 'many' : 'few');
   }
 
-  /** Returns the row of a rank, valid until the next call. @throws CompareError `index_damaged` */
+  /**
+   * Returns the row of `key`, which is at `rank` in the index. The row is valid until the next call.
+   * @throws CompareError `index_damaged`
+   */
   read(key: number, rank: number): StoredRow {
     const { entries, header } = this.index;
     const row = this.#store.read(entries[rank * 3 + 2]! >>> 0);
@@ -50,7 +53,7 @@ export class BaseRows {
   }
 }
 
-/** Positions have 32 bits. At 2.5 MB of changed rows a day, the store is full three years after a first load. */
+/** A position in the store has 32 bits. At 2.5 MB of changed rows a day, it is full three years after a first load. */
 const maxRowStoreBytes = 2 ** 32 - 1;
 
 /** One row of the store. It is `[start, end)` of `bytes`, without its line end, and valid until the next read. */
@@ -70,7 +73,7 @@ export function emptyRow(memoryBytes: number): StoredRow {
 const widestWindowBytes = 1 << 20;
 const narrowWindowBytes = maxLineBytes + 1;
 
-/** Reads rows from an edition's segments, joined end to end. A segment is an unchanging file of lines in RUC order. */
+/** Reads rows from an edition's segments, joined end to end. A segment is a file in RUC order that never changes. */
 class RowStore {
   readonly #segments: { from: number; bytes: number; file: number; name: string }[] = [];
   readonly #memory = new Uint8Array(widestWindowBytes + slackBytes);
@@ -143,7 +146,7 @@ export class SegmentWriter {
   readonly #file: AttemptFile;
   readonly #buffer = new Uint8Array(widestWindowBytes + slackBytes);
   readonly #view = new DataView(this.#buffer.buffer);
-  /** Position of the segment in the joined store. */
+  /** Position at which this segment begins when all segments are joined. */
   readonly #from: number;
   #used = 0;
 

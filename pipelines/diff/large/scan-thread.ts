@@ -39,9 +39,9 @@ const maxPages = 6;
 /**
  * Inflates, checks and reads a publication on a thread of its own, which starts in the constructor. The thread fills
  * pages and gets them back after use. The pages are shared memory and are not transferred: once a process has
- * transferred any memory, V8 checks at each access whether the memory is still there, and look-ups cost a fifth more.
- * Both threads wait for messages and never block. So `pages` throws an error if the reading thread dies, and an abort
- * is noticed. Callers must call `close`.
+ * transferred any memory, V8 checks at each access whether the memory is still there, and look-ups in the index take a
+ * fifth longer. Both threads wait for messages without blocking. So `pages` throws an error if the reading thread dies,
+ * and the caller's thread notices an abort. Callers must call `close`.
  */
 export class ScanThread {
   readonly #pages: Page[];
@@ -59,7 +59,7 @@ export class ScanThread {
     this.#thread.on('error', () => {});
   }
 
-  /** Yields the publication's pages in order, only once. A page is valid until the caller asks for the next one. */
+  /** Yields the publication's pages in order. Call it only once. A page is valid until the caller asks for the next. */
   async *pages(): AsyncGenerator<Page> {
     for await (const [message] of this.#messages) {
       if (message.kind === 'end') return;

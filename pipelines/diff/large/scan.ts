@@ -24,7 +24,7 @@ export type LineProblem =
 
 /**
  * Returns why a line is not a row of `cells` cells, or null if it is a row. `scanRows` applies the same rule in a
- * faster form. `end` excludes the line end. A line is not refused for control bytes, because they are read as spaces.
+ * faster form. `end` is the position of the line end. Control bytes are allowed, because they are read as spaces.
  */
 export function problemOfLine(bytes: Uint8Array, start: number, end: number, cells: number): LineProblem | null {
   if (end - start > maxLineBytes) return 'too_long';
@@ -78,7 +78,7 @@ export interface RowBatch {
   repairables: number;
 }
 
-/** Bytes that must be readable after the last line of `scanRows` and after the row of `hashOfRow`. */
+/** `scanRows` and `hashOfRow` may read this many bytes beyond their input, so the memory must go on after it. */
 export const slackBytes = 16;
 
 const multiplier1 = 0x9e3779b1 | 0;
@@ -93,9 +93,9 @@ const multiplier2 = 0x85ebca77 | 0;
  * accepts; a test compares the two. A row with control bytes is listed in `repairable`, and the caller hashes it after
  * it has replaced the control bytes.
  *
- * The hash has two lanes of 32 bits and covers the bytes after the RUC. Each step is a bijection of the word and of the
- * lane. So two rows of equal length that differ within only one aligned word never have the same hash. For other pairs
- * of rows the chance is 2⁻⁶⁴.
+ * The hash has two lanes of 32 bits and covers the bytes after the RUC. Each step mixes a word of four bytes into a
+ * lane, as a bijection of the word and of the lane. So two rows of equal length that differ in only one word never have
+ * the same hash. For other pairs of rows the chance of an equal hash is 2⁻⁶⁴.
  */
 export function scanRows(
   bytes: Uint8Array,
@@ -123,7 +123,8 @@ export function scanRows(
       let lane2 = seed2;
       let pipes = 0;
       let word = view.getInt32(at, true);
-      // Each byte below 0x20 sets its top bit here. Of the bits that are set, only the lowest one is exact and used.
+      // Each byte of `word` below 0x20 sets its top bit in `control`. The subtraction may borrow from higher bytes and
+      // set their bits wrongly, so only the lowest bit that is set is used.
       let control = (word - 0x20202020) & ~word & 0x80808080;
       while (control === 0) {
         const different = word ^ 0x7c7c7c7c;
