@@ -16,8 +16,8 @@ const maxEntries = 100_000;
 const maxRejectBytes = 2_000;
 
 /**
- * Writes a file for an operator: one JSON object per line for each entry, then one with the number of omitted entries.
- * The file gets its name only when it is whole. Returns null when there is nothing to list.
+ * Writes a file for an operator: each line is the JSON object of one entry. If entries were omitted, a last line has
+ * their number. The file gets its name only when it is whole. Returns null when there is nothing to list.
  */
 function writeListing(
   kind: 'rejects' | 'conflicts',
@@ -41,7 +41,7 @@ function* textsOf(entries: readonly object[], omitted: number): Generator<string
   if (omitted > 0) yield `${JSON.stringify({ omitted })}\n`;
 }
 
-/** Escapes control characters: they could control a terminal. `raw` has one character per byte of its line. */
+/** Escapes control characters, because they could control a terminal. `raw` has one character per byte of the line. */
 function toJson(entry: object): string {
   return JSON.stringify(entry).replace(
     /[\u007f-\u009f]/g,
@@ -52,8 +52,8 @@ function toJson(entry: object): string {
 export type RejectReason = LineProblem | ListedReason;
 
 /**
- * Lists lines that are not rows, lines that became rows by a repair, and repeated lines of a RUC (its last line
- * counts). Only operators may read the file. It holds rows of natural persons, so it never goes to a log.
+ * Lists lines that are not rows, lines that became rows by a repair, and repeated lines of a RUC, whose last line
+ * counts. Only operators may read the file. It holds rows of natural persons, so it never goes to a log.
  */
 export class RejectList {
   readonly counts: Partial<Record<RejectReason, number>> = {};
@@ -94,7 +94,7 @@ export class RejectList {
   }
 }
 
-/** A RUC that the corrected edition changed and that the correction leaves as it is. */
+/** A RUC that the undone edition changed and that the correction leaves as it is, because it changed again later. */
 export interface Conflict {
   /** Number of the edition that the correction undoes. */
   edition: number;

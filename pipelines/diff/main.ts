@@ -19,8 +19,8 @@ lines.on('line', async (line) => {
     const result = await run(jobSchema.parse(JSON.parse(line)));
     say({ kind: 'result', result, usage: usageSinceLast() });
   } catch (error) {
-    // The message of an unexpected error could quote a person's row. So the answer has only the lines of its stack that
-    // name places in the code.
+    // The message of an unexpected error could quote a person's row. So the answer has only those lines of the error's
+    // stack that name places in the code.
     const known = error instanceof CompareError;
     const message = known ? error.message : 'the comparison failed unexpectedly';
     const code = known ? error.code : (error as NodeJS.ErrnoException).code;

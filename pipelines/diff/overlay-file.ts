@@ -57,7 +57,7 @@ export class OverlayReader {
   }
 }
 
-/** Makes a row from these cells, in the form of the row store. */
+/** Makes a row of a large register from its RUC and its other cells, in the form that the row store has. */
 export function rowOfCells(ruc: string, cells: readonly string[]): StoredRow {
   const text = encodeWindows1252(`${[ruc, ...cells].join('|')}|`);
   const bytes = new Uint8Array(text.length + slackBytes);

@@ -8,7 +8,8 @@ import { openPlainText, openZipEntry, type PublicationLimits, type PublishedText
 
 /**
  * Opens a publication's text. A zip is never unpacked to the disk, so a harmful path in an entry's name has no effect.
- * @throws CompareError `zip_invalid`, `zip_entry`, `zip_size`, `zip_crc`, `text_invalid`, `empty`
+ * @throws CompareError `zip_invalid`, `zip_entry` or `zip_size` for a zip, and `zip_crc` while its text is read;
+ *   `text_invalid` or `empty` for a plain text
  */
 export async function openPublication(
   path: string,
@@ -21,8 +22,8 @@ export async function openPublication(
 }
 
 /**
- * Limits for the text of a small register. The largest real text has 4 MB and 51,000 lines, so a far larger one is
- * another file. Its rows would not fit into the heap of the comparing process, and that process would die at each try.
+ * Limits for the text of a small register. The largest real text has 4 MB and 51,000 lines, so a far larger text is not
+ * that of the register. Its rows would not fit into the heap of the comparing process, which would die at each try.
  */
 const maxSmallTextBytes = 16 * 2 ** 20;
 const maxSmallLines = 200_000;

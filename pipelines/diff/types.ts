@@ -48,7 +48,7 @@ const compareInput = z.object({
 });
 export type CompareInput = z.output<typeof compareInput>;
 
-/** Undoes an edition. A RUC that still has the edition's row gets its earlier row back. Other RUCs are conflicts. */
+/** Undoes an edition. A RUC that still has the edition's row gets its earlier row back, else it is a conflict. */
 const correctInput = z.object({
   ...nextEdition,
   base,
@@ -63,7 +63,7 @@ export type CorrectInput = z.output<typeof correctInput>;
 const rebuildInput = z.object({
   register,
   workDir: path,
-  /** The change files, oldest first. The first is edition 1 or the last re-baseline, which contains every row. */
+  /** The change files, oldest first. The first is that of edition 1 or of the last re-baseline, and has every row. */
   changeFiles: z.array(z.object({ edition, path, sha256: z.string() })).readonly(),
 });
 export type RebuildInput = z.output<typeof rebuildInput>;
@@ -81,7 +81,7 @@ export interface Jobs {
   rebuild: { input: RebuildInput; progress: RebuildProgress; result: Rebuilt };
 }
 
-/** Large registers have an engine with index and row store. Small registers have one that holds all rows in memory. */
+/** The engine of large registers works with an index and a row store, that of small registers in memory only. */
 export type DifferenceEngine = {
   [Kind in keyof Jobs]: (
     input: Jobs[Kind]['input'],
@@ -150,7 +150,7 @@ export interface CompareResult {
   inserted: number;
   updated: number;
   deleted: number;
-  /** Rows written as `r`: all rows of a first edition, or those of a re-baseline that are no event. */
+  /** Rows written as `r`: all rows of a first edition, or the rows of a re-baseline that are no change. */
   baseline: number;
   /** Known rows that stay because of a bad line. */
   kept: number;

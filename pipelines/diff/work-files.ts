@@ -8,15 +8,15 @@ import { AttemptFile } from '../runtime/durable-files.ts';
 export const maxAttemptAgeMs = 24 * 3_600_000;
 
 /**
- * WORK_DIR contains two kinds of working files, `<register>.<hash of the change file>.index` and `.rows`, which can be
- * rebuilt. Each attempt writes under its own temporary name. A file gets its final name only when its bytes are on the
- * disk, so a file with a final name is whole.
+ * Returns the final name of a working file. WORK_DIR contains two kinds of them, which can be rebuilt:
+ * `<register>.<hash of the change file>.index` and `.rows`. Each attempt writes under its own temporary name. A file
+ * gets its final name only when its bytes are on the disk, so a file with a final name is whole.
  */
 export function workFileName(register: RegisterName, changeFileSha256: string, kind: 'index' | 'rows'): string {
   return `${register}.${changeFileSha256}.${kind}`;
 }
 
-/** Returns a new temporary name. */
+/** Returns a new temporary name for a file that one attempt writes. */
 export function attemptName(register: RegisterName, kind: string): string {
   return `${register}.attempt-${randomUUID()}.${kind}`;
 }

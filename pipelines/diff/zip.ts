@@ -27,7 +27,7 @@ const readBytes = 1 << 20;
 const stored = 0;
 const deflated = 8;
 
-/** Opens the entry of a zip whose name matches. @throws CompareError, also when no entry or several entries match */
+/** Opens a zip's only entry whose name matches `name`. @throws CompareError, also when no entry or several match */
 export async function openZipEntry(path: string, name: RegExp, limits: PublicationLimits): Promise<PublishedText> {
   const zip = await openZip(path);
   try {
@@ -101,9 +101,9 @@ async function* readEntry(path: string, entry: Entry, start: number): AsyncGener
   const file = createReadStream(path, { start, end: start + entry.compressedSize - 1, highWaterMark: readBytes });
   let text: Readable = file;
   if (entry.compressionMethod === deflated) {
-    // The stream buffers only one piece ahead, because it would join several pieces by copying them. A thread of
-    // libuv's pool inflates that piece while the caller works on the piece before. An error of either stream destroys
-    // both and is thrown in the loop below. Leaving that loop early destroys both too.
+    // `inflate` buffers only one piece ahead, because it would copy several pieces together into one. A thread of
+    // libuv's pool inflates that piece while the caller works on the piece before. An error of `file` or `inflate`
+    // destroys both and is thrown in the loop below. Leaving that loop early destroys both too.
     const options: ZlibOptions & TransformOptions = {
       chunkSize: chunkBytes,
       readableHighWaterMark: chunkBytes,

@@ -3,7 +3,7 @@ import type { PoolClient, Queryable } from '../runtime/postgres.ts';
 import { DecisionError } from './decisions.ts';
 import { findEdition } from './editions.ts';
 
-/** A row of `correction`, named as in the database: an operator's order to undo an edition, and its outcome. */
+/** A row of the table `correction`, with its column names: an operator's order to undo an edition, and the outcome. */
 export interface Correction {
   id: number;
   register: RegisterName;
@@ -19,8 +19,9 @@ export interface Correction {
 }
 
 /**
- * Records an operator's order. It becomes the register's next edition when no other edition is in progress.
- * @throws DecisionError `edition_unknown`, `already_corrected`, `not_correctable`
+ * Records an operator's order to undo an edition. The order becomes the register's next edition when no other edition
+ * is in progress.
+ * @throws DecisionError `edition_unknown`; `already_corrected`; `not_correctable` for an edition that wrote every row
  */
 export async function requestCorrection(
   client: PoolClient,
@@ -34,7 +35,7 @@ export async function requestCorrection(
     const why = 'it wrote rows that nothing stood before, so there is nothing to go back to';
     throw new DecisionError('not_correctable', `edition ${number} of ${register} cannot be undone: ${why}`);
   }
-  // When two operators order this at once, the second INSERT waits for the first one's commit and does nothing.
+  // When two operators order this at once, the second INSERT waits for the commit of the first and then does nothing.
   const { rows } = await client.query<Correction>(
     `INSERT INTO correction (register, corrects, requested_by, reason) VALUES ($1, $2, $3, $4)
      ON CONFLICT (register, corrects) WHERE state <> 'rechazada' DO NOTHING RETURNING *`,
@@ -93,8 +94,8 @@ export async function refuseCorrection(database: Queryable, id: number, reason: 
 }
 
 /**
- * Whether a correction of these bytes still holds: it undid the edition that they became, no later correction undid
- * that correction, and the bytes did not become an edition again after it.
+ * Whether an operator has undone the edition that was made from the bytes `sha256`. This ends when a later correction
+ * undoes that correction, or when the bytes become an edition again.
  */
 export async function isReverted(database: Queryable, register: RegisterName, sha256: string): Promise<boolean> {
   const { rows } = await database.query<{ found: boolean }>(

@@ -30,9 +30,10 @@ interface Decision {
 }
 
 /**
- * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates are recorded
- * but no longer stop it. `fechaDato` dates a publication that came without a date.
- * @throws DecisionError
+ * Takes a publication out of quarantine. It is verified again and compared with today's head. The gates, which
+ * check the comparison's result, are recorded but no longer stop it. `fechaDato` dates a publication without a date.
+ * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine; `bytes_missing`;
+ *   `date_missing` when neither the publication nor the decision has a date
  */
 export async function approvePublication(
   client: PoolClient,
@@ -66,10 +67,10 @@ export async function rejectPublication(client: PoolClient, id: number, decision
 }
 
 /**
- * Requests that an edition be produced again because some of its rows did not arrive in the state. It deletes the
- * edition's end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows once. Only an
- * edition that waits to be materialised is allowed, because it has no later edition yet. A repeat does no harm.
- * @throws DecisionError `edition_unknown`, `state_forbids`
+ * Requests that an edition be produced to Kafka again, because some of its rows did not arrive in ClickHouse. It
+ * deletes the edition's end offsets, so that `editionsBeyond` counts the edition as lost. Readers count repeated rows
+ * once. The edition must wait to be materialised, because then there is no later edition yet. A repeat does no harm.
+ * @throws DecisionError `edition_unknown`; `state_forbids` when the edition is not published yet or is materialised
  */
 export async function publishAgain(client: PoolClient, register: RegisterName, number: number): Promise<Edition> {
   const edition = await findEdition(client, register, number);

@@ -31,7 +31,7 @@ export async function eachBucket(
 /** Reads the rows that the first pass put into the spill, one bucket at a time. Only the last line of a RUC counts. */
 export class LastLines {
   readonly #spill: Spill;
-  /** Index: the low bits of a key. Value: 1 + the index of the key's last entry in `#spilled`, or 0 without an entry. */
+  /** Index: the low bits of a key. Value: 1 + the index of the key's last entry in `#spilled`, or 0 if it has none. */
   readonly #slots = new Int32Array(keysPerBucket);
   #keys = new Uint32Array(1024);
   #found = new Uint32Array(0);

@@ -4,7 +4,7 @@ import { bucketBits, bucketCount } from './index-format.ts';
 import { slackBytes } from './scan.ts';
 
 const blockBytes = 64 * 1024;
-/** Most bytes of rows in one bucket. Real buckets are far smaller unless a file repeats itself. */
+/** Most bytes of rows in one bucket. Only a publication that repeats its rows many times can have more. */
 const maxBucketBytes = 512 * 2 ** 20;
 /** Bytes of an entry before its row: key (4), line number (4) and length of the row (2). The row has no line end. */
 const headerBytes = 10;
@@ -54,7 +54,8 @@ export class Spill {
     to.setUint32(target + 4, line, true);
     to.setUint16(target + 8, length, true);
     target += headerBytes;
-    // Copying four bytes at a time is faster than a call of `set`. Both memories have `slackBytes` at the end.
+    // Copying four bytes at a time is faster than a call of `set`. The last copy may go beyond the row, so both
+    // memories have `slackBytes` at the end.
     for (let from = start; from < end; from += 4, target += 4) to.setInt32(target, view.getInt32(from, true), true);
     this.#used[bucket] = at + headerBytes + length;
     this.#counts[bucket]! += 1;
@@ -64,7 +65,7 @@ export class Spill {
     return this.#counts[bucket]!;
   }
 
-  /** Rows of one bucket, valid until the next call. @throws CompareError `zip_size` for more than `maxBucketBytes` */
+  /** Rows of a bucket, valid until the next call. @throws CompareError `zip_size` when they exceed `maxBucketBytes` */
   read(bucket: number): SpilledBucket {
     const count = this.#counts[bucket]!;
     const blocks = this.#blocks[bucket]!;

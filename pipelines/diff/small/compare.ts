@@ -10,8 +10,8 @@ import { writeEdition } from './outputs.ts';
 import { inTodaysColumns, openBase, type SmallChange, type SmallState } from './state.ts';
 
 /**
- * Compares a publication with the register's head, or makes the register's first edition. The same input gives the same
- * bytes, and no file gets its final name before it is whole.
+ * Compares a publication with the register's head, or makes the register's first edition. The same input always gives
+ * files with the same bytes. No file gets its final name before it is whole.
  * @throws CompareError; the signal's reason when aborted
  */
 export async function compareSmall(

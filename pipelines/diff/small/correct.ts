@@ -8,9 +8,10 @@ import { changesIn, readOverlay, withChanges, writeEdition } from './outputs.ts'
 import { type Cells, type OverlayRow, openBase, type SmallChange, sameCells } from './state.ts';
 
 /**
- * Makes the edition that undoes an earlier edition. The same input gives the same bytes.
- * @throws CompareError `not_correctable`, `parser_changed`, `change_file_damaged`, `index_missing`, `index_damaged`;
- *   the signal's reason when aborted
+ * Makes the edition that undoes an earlier edition. The same input always gives files with the same bytes.
+ * @throws CompareError `not_correctable` when the earlier edition is full or has other columns than the head;
+ *   `parser_changed` when the head has other columns than this program; `index_missing` or `index_damaged` when the
+ *   head's state must be rebuilt; `change_file_damaged`; the signal's reason when aborted
  */
 export async function correctSmall(
   input: CorrectInput,
@@ -49,8 +50,9 @@ async function headOverlay(path: string | null, columns: readonly string[]): Pro
 }
 
 /**
- * Undoes an edition's changes, which are in the order of keys. A row that is in the head as the edition left it becomes
- * the earlier row again. Any other row stays and is a conflict, because undoing it would also undo a later change.
+ * Undoes an edition's changes, which are in the order of keys. If the head has a row exactly as the edition left it,
+ * the row from before the edition replaces it. Any other row stays and is listed as a conflict, because undoing it
+ * would also undo a later change.
  */
 function undo(
   head: ReadonlyMap<string, Cells>,
@@ -70,7 +72,7 @@ function undo(
   return changes;
 }
 
-/** The head's overlay with the correction's rows added, or put in place of the entries for the same keys. */
+/** The head's overlay with the correction's rows. They replace the head's entries for the same keys. */
 function correctedOverlay(head: readonly OverlayRow[], changes: readonly SmallChange[]): OverlayRow[] {
   const rows = new Map(head.map((row) => [row.key, row]));
   for (const { key, after } of changes) rows.set(key, { key, reason: 'correction', line: null, row: after });

@@ -9,20 +9,20 @@ import type { PublicationLimits } from '../zip.ts';
 import { readOverlay } from './outputs.ts';
 import { type Cells, inOrder, type OverlayRow, type SmallChange, sameCells } from './state.ts';
 
-/** The state after a publication. */
+/** The register's state after a publication, and how it differs from that publication. */
 export interface NextState {
   rows: Map<string, { cells: Cells; line: number | null }>;
   overlay: OverlayRow[];
-  /** Number of rows that stay because of a bad line. */
+  /** Number of known rows that stay as they are because of a bad line. */
   kept: number;
   /** Number of rows in which an empty cell kept its previous value. */
   keptCells: number;
 }
 
 /**
- * Makes the next state from a publication's rows and the known rows. A bad line that names a known key keeps that row
- * as it is. A kept row is listed and does no harm. Removing the row would send customers a false end, and a supplier
- * whose bar is in the unreadable line would seem to have no bar.
+ * Makes the next state from a publication's rows and the known rows. When a bad line names a known key, its known row
+ * stays as it is and is listed in the overlay. If the row were removed instead, customers would be notified that it
+ * ended. And a supplier whose bar from public contracts is in the bad line would seem to have no bar.
  */
 export function nextState(
   register: RegisterName,
@@ -30,7 +30,7 @@ export function nextState(
   text: SmallText,
 ): NextState {
   const columns: readonly Column[] = registers[register].columns;
-  // The lists of bars have several lines per supplier. A bad line then leaves its row incomplete.
+  // In the lists of bars, several lines make one supplier's row. If one of them is bad, the row is incomplete.
   const hasSeveralLines = registers[register].key === 'supplier';
   const bad = new Set(text.listed.map(({ key }) => key).filter((key) => key !== null));
   const next: NextState = { rows: new Map(), overlay: [], kept: 0, keptCells: 0 };
@@ -52,7 +52,7 @@ export function nextState(
   return next;
 }
 
-/** Returns `cells` with the previous value in each empty cell that keeps it, or `cells` itself when none does. */
+/** Fills empty cells from `before` in columns with `keepsPrevious`. Returns `cells` itself when it fills no cell. */
 function filled(cells: Cells, before: Cells, columns: readonly Column[]): Cells {
   const keeps = (cell: string, column: number) =>
     cell === '' && columns[column]!.keepsPrevious === true && before[column] !== '';
@@ -80,9 +80,10 @@ interface PreviousReading {
 }
 
 /**
- * Makes the changes of a re-baseline, which contain every row. A row is `u` only when today's parser reads two
- * different values in a column that the head had. It is `c` only when its key is really new, and otherwise `r`, which
- * is no event. `base` has the head's rows in today's columns. A row of it that the next state lacks is `d`.
+ * Makes the changes of a re-baseline, the first edition with a new parser version or new columns. They contain every
+ * row. A known row is `u` when today's parser reads different values in the old and the new publication, in a column
+ * that the head had. A row is `c` when neither the head nor its publication has the key, and `d` when the next state
+ * lacks the key. Every other row is `r` and makes no event. `base` has the head's rows in today's columns.
  */
 export function rebaseline(
   base: ReadonlyMap<string, Cells>,

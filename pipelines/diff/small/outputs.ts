@@ -60,7 +60,7 @@ function writeChanges(folder: string, facts: EditionFacts, changes: readonly Sma
   });
 }
 
-/** Returns null when there are no rows: the state then equals the publication. */
+/** Returns null when the overlay has no rows, which means that the state equals the publication. */
 function writeOverlay(folder: string, facts: EditionFacts, overlay: readonly OverlayRow[]): ContainerFile | null {
   if (overlay.length === 0) return null;
   const type = avro.Type.forSchema(overlaySchema(facts.register) as avro.Schema);
