@@ -30,8 +30,8 @@ interface Decision {
 }
 
 /**
- * Takes a publication out of quarantine. It is verified again and compared with today's head. The gates, which
- * check the comparison's result, are recorded but no longer stop it. `fechaDato` dates a publication without a date.
+ * Takes a publication out of quarantine. It is verified again and compared with today's head. Its gates
+ * (workflows/publication/gates.ts) are recorded but no longer stop it. `fechaDato` dates a publication without a date.
  * @throws DecisionError `publication_unknown`; `state_forbids` when it is not in quarantine; `bytes_missing`;
  *   `date_missing` when neither the publication nor the decision has a date
  */

@@ -71,7 +71,7 @@ export async function changeFilesFromLastFull(
   return rows;
 }
 
-/** The publication from which an edition was made. A correction has none, so it gets the last one before it. */
+/** The publication that an edition was made from. A correction has none: it gets that of the last edition before it. */
 export async function publicationUnder(
   database: Queryable,
   register: RegisterName,
@@ -100,7 +100,7 @@ export async function recentCounts(
   return rows.map((row) => row.counts);
 }
 
-/** Records that Kafka has every change. The publication or correction becomes `publicada`. A repeat changes nothing. */
+/** Records that Kafka has the whole edition. Its publication or correction becomes `publicada`. A repeat has no effect. */
 export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
   await client.query(
     'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
@@ -128,7 +128,7 @@ export async function recordMaterialised(database: Queryable, register: Register
   );
 }
 
-/** Records that every event of this edition is written. From then on, nobody is notified of this edition again. */
+/** Records that every event of this edition is written. From then on, this edition makes no further events. */
 export async function recordNotified(database: Queryable, register: RegisterName, number: number): Promise<void> {
   await database.query(
     `UPDATE edition SET avisada_at = now()
@@ -144,9 +144,9 @@ export interface EditionFacts {
   /** Date of the data, YYYY-MM-DD. A correction has the date of the head that it was made from. */
   fechaDato: string;
   corrects: number | null;
-  /** The columns of the cells, in order. Editions of a later release may have others. */
+  /** Columns of the edition's rows, in order. Editions of a later release may have other columns. */
   columns: readonly string[];
-  /** Whether this edition wrote every row of the register. The history lacks the unchanged rows of such an edition. */
+  /** Whether this edition wrote every row of the register. The history then lacks the rows that did not change. */
   isFull: boolean;
 }
 
@@ -165,7 +165,7 @@ export async function editionFacts(
   return rows;
 }
 
-/** Where an edition ends in one partition of its changes topic. */
+/** Where an edition ends in one partition of the register's Kafka topic of changes. */
 export interface EditionPartition {
   partition: number;
   /** Number of the edition's changes in this partition, each counted once. */
@@ -173,7 +173,7 @@ export interface EditionPartition {
   end_offset: number;
 }
 
-/** The edition's ends in order of partition. Empty until the edition has been produced. */
+/** Where the edition ends in each partition, in order of partition. Empty until the edition has been produced. */
 export async function editionPartitions(
   database: Queryable,
   register: RegisterName,
@@ -210,9 +210,10 @@ export async function recordEditionPartitions(
 }
 
 /**
- * Numbers of published editions that the log has lost, oldest first. They must be produced again in this order. An
- * edition is lost when a partition of the log ends before the edition's recorded end, or when its recorded ends were
- * deleted (`forgetEditionsFrom`).
+ * Numbers of published editions that the Kafka log has lost, oldest first. They must be produced again in this order.
+ * An edition is lost when a partition of the log ends before the edition's recorded end in it, or when the recorded
+ * ends were deleted (`forgetEditionsFrom`).
+ * @param logEnds the end offset of each partition of the log
  */
 export async function editionsBeyond(
   database: Queryable,
@@ -233,9 +234,9 @@ export async function editionsBeyond(
 }
 
 /**
- * Deletes the recorded ends of this edition and of all later ones, because a log that lost this edition lost them too.
- * Call it before the first of them is produced again. Producing makes the log longer, and then its end no longer shows
- * what is missing.
+ * Deletes the recorded ends of this edition and of all later editions, because a log that lost this edition lost the
+ * later ones too. Call it before any of these editions is produced again. Producing makes the log longer, and then its
+ * end no longer shows what is missing.
  */
 export async function forgetEditionsFrom(database: Queryable, register: RegisterName, edition: number): Promise<void> {
   await database.query('DELETE FROM edition_partition WHERE register = $1 AND edition >= $2', [register, edition]);

@@ -12,7 +12,7 @@ export interface FrozenDifference {
   detectedAt: Date;
   changeFileSha256: string;
   overlaySha256: string | null;
-  /** Parser version and columns of the change file. The release that freezes the edition may have others. */
+  /** Parser version and columns of the change file. A later release, with others, may freeze the edition. */
   parserVersion: number;
   columns: readonly string[];
   changes: number;
@@ -40,7 +40,8 @@ export function freezeEdition(
 ): Promise<FreezeResult> {
   return inTransaction(pool, async (client) => {
     const head = await readHead(client, register, true);
-    // The origin is read under the lock, because another attempt may have frozen it while this one waited.
+    // The publication or correction is read after the lock is taken, because another attempt may have frozen it
+    // meanwhile.
     const origin = await originOf(client, kind, id, head);
     if (origin?.edition != null) return { outcome: 'frozen', edition: origin.edition };
     if (origin?.state !== 'comparada') return { outcome: 'not_compared', edition: null };

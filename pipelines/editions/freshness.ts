@@ -6,16 +6,16 @@ import type { Head } from './heads.ts';
 import type { PublicationState } from './publications.ts';
 
 /**
- * Limits beyond which a register is late. Hours and days are those of the clock, not business days. A missing limit
- * does not apply.
+ * Limits beyond which a register is late. All hours and days count, also those of weekends and holidays. A missing
+ * limit does not apply.
  */
 interface LatenessLimits {
   maxProbeAgeHours: number;
-  /** Hours since the oldest unfinished work began. */
+  /** Most hours since the oldest unfinished work (`open_since`) began. */
   maxOpenHours: number;
-  /** Hours since the newest publication's own time. */
+  /** Most hours since the newest publication came out. */
   maxPublicationAgeHours?: number;
-  /** Days since the end of the data's month. */
+  /** Most days since the end of the data's month. */
   maxDaysAfterMonth?: number;
   maxDataAgeDays?: number;
 }
@@ -24,7 +24,7 @@ interface LatenessLimits {
 const list: LatenessLimits = { maxProbeAgeHours: 24, maxOpenHours: 6, maxDataAgeDays: 45 };
 
 export const latenessByRegister: Readonly<Record<RegisterName, LatenessLimits>> = {
-  // SUNAT publishes at about 02:40 and we probe until 08:30, so after 36 hours a whole morning brought nothing.
+  // SUNAT publishes at about 02:40 and we probe until 08:30. If 36 hours brought nothing, a whole morning was missed.
   padron_reducido: { maxProbeAgeHours: 24, maxOpenHours: 6, maxPublicationAgeHours: 36 },
   padron_mensual: { maxProbeAgeHours: 24, maxOpenHours: 6, maxDaysAfterMonth: 45 },
   agentes_retencion: list,
@@ -77,7 +77,7 @@ export interface RegisterFreshness
   rows: number | null;
   /** Number of the oldest edition that is still to be published, materialised or notified. */
   on_its_way: number | null;
-  /** Start of the oldest unfinished publication (unless the register is paused), correction or edition. */
+  /** When the oldest unfinished edition, correction or publication began. A pause leaves publications out. */
   open_since: Date | null;
   /** Number of publications that wait for an operator. */
   quarantined: number;
@@ -113,9 +113,9 @@ export async function readFreshness(database: Queryable, now: Date = new Date())
 
 /**
  * Call this when the site still has the bytes `sha256` and now dates them `fechaDato`. If they are the head's bytes,
- * the register's date moves forward, and so does the date of their publication, which look-ups read. No edition is
- * made, and the time of publication stays. Nothing moves for bytes that an operator has undone. Returns whether the
- * date moved.
+ * the register's date moves forward. The date of the publication with these bytes, which look-ups read, moves too. No
+ * edition is made, and the time of publication stays. Nothing moves if an operator has undone the edition made from
+ * these bytes. Returns whether the date moved.
  */
 export async function confirmDate(
   database: Queryable,

@@ -15,7 +15,7 @@ interface GateRecord {
   text: string;
 }
 
-/** A row of `publication`, named as in the database, with its edition's progress. Dates are text, times are Date. */
+/** A row of the table `publication`, with its column names, and its edition's progress. Dates are text, times Date. */
 export interface Publication {
   id: number;
   register: RegisterName;
@@ -89,8 +89,8 @@ export async function detectPublication(
   const rows = await lastVersions(client, register, knownVersions);
   const isThere = (row: VersionRow) => row.url === null || row.url === url;
   const isVersion = (row: VersionRow) => isThere(row) && sameVersion(row, version);
-  // A version that waits for its download is resumed when the site still has it. If it has no validators and the site
-  // sends no ETag, nothing distinguishes the two, and it is resumed too.
+  // The download of a waiting version is resumed when the site still has that version. It is also resumed when the
+  // version has no validators and the site sends no ETag, because then nothing shows that the site has another one.
   const waiting = rows.find(
     (row) =>
       row.state === 'detectada' &&
@@ -113,7 +113,7 @@ export async function detectPublication(
   return { id: inserted.rows[0]!.id, isNew: true, sha256: null };
 }
 
-/** Number of last versions that a probe recognises. A site goes back to a version a few days old at most. */
+/** A probe recognises only this many of the newest versions. A site goes back to a version a few days old at most. */
 const knownVersions = 60;
 
 type VersionRow = Validators & Pick<Publication, 'id' | 'state' | 'sha256' | 'url'>;
@@ -128,7 +128,7 @@ async function lastVersions(database: Queryable, register: RegisterName, count: 
 }
 
 export interface KnownVersion extends Pick<Publication, 'url' | 'sha256'> {
-  /** What a conditional probe sends. Null until the download, because the probe must find the version again. */
+  /** A conditional probe sends them. Null until the download, because the probe must first find the version again. */
   validators: Validators | null;
 }
 
@@ -217,7 +217,7 @@ export async function movePublication(
   return rowCount === 1;
 }
 
-/** Id of the next publication to become an edition: the oldest one (`published_at`) in progress and archived. */
+/** Id of the next publication to become an edition: the oldest (`published_at`) that is downloaded and in progress. */
 export async function nextPublication(database: Queryable, register: RegisterName): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM publication WHERE register = $1 AND state IN ('descargada', 'verificada', 'comparada')

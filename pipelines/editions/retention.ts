@@ -7,10 +7,10 @@ import { openStates } from './publications.ts';
 const maxRemovals = 50;
 
 /**
- * Removes publications that were downloaded more than `days` ago from the archive, and records it. It keeps the bytes
- * of the register's head, which verification and a re-baseline read, and publications in quarantine. It removes nothing
- * while a publication of the register is in progress. Resolves with the number of removed objects. Call it again until
- * that number is 0.
+ * Removes from the archive the bytes of publications that were downloaded more than `days` ago, and records this. It
+ * keeps the bytes of publications in quarantine and of the register's head, which verification and a re-baseline read.
+ * It removes nothing while a publication of the register is in progress. Resolves with the number of removed objects.
+ * Call it again until that number is 0.
  */
 export function removeOldPublications(
   pool: Pool,
@@ -19,7 +19,7 @@ export function removeOldPublications(
   days: number,
 ): Promise<number> {
   return inTransaction(pool, async (client) => {
-    // A fetch inserts its row under this lock before it archives bytes, so it cannot bring back the bytes removed here.
+    // A fetch inserts its row under this lock before it archives bytes. So no fetch can archive these bytes meanwhile.
     await client.query('SELECT 1 FROM register_head WHERE register = $1 FOR UPDATE', [register]);
     const hashes = await removable(client, register, days);
     for (const sha256 of hashes) await archive.remove({ register, kind: 'publications', sha256 });

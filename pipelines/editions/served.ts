@@ -17,14 +17,14 @@ export interface ServedEdition {
 /**
  * Returns the served edition of each register that has one. One statement reads them all, so that an answer about
  * several registers shows one moment. When the same bytes are published again, they become a publication in state
- * `repetida` but no edition. The edition then has the dates of the newest such publication. A correction has its head's
- * publication, so its dates move in the same way. When the source only confirms its bytes, `confirmDate` has already
- * moved the date of the publication itself.
+ * `repetida` but no edition. The edition then has the dates of the newest of these publications. A correction has the
+ * publication of the head that it was made from, so its dates move in the same way. When the source only confirms its
+ * bytes, `confirmDate` has already moved the date of the publication itself.
  *
- * With `day` (YYYY-MM-DD), it returns the editions as of that day: the highest number with a date on or before `day`,
- * with its last date up to `day`. A correction has its head's date, so it counts from that date on, and earlier days
- * keep their answers. Only the last confirmed date is stored. For a day between an edition's own date and that date,
- * the edition has its own date.
+ * With `day` (YYYY-MM-DD), it returns each register's edition as of that day: the highest number whose own date is not
+ * after `day`. The edition gets its last date that is not after `day`. A correction has the date of the head that it
+ * was made from. So it counts from that date on, and answers for earlier days stay the same. The database has only the
+ * last date that `confirmDate` wrote. If `day` is before that date, the edition has its own date.
  */
 export async function servedEditions(pool: Pool, day?: string): Promise<Map<RegisterName, ServedEdition>> {
   const latest = `SELECT latest.* FROM unnest($1::text[]) AS wanted (register) CROSS JOIN LATERAL (

@@ -26,7 +26,7 @@ export interface DownloadProgress {
   failures: number;
 }
 
-/** The note of a finished download. Its file is at the temporary path. */
+/** The note of a finished download (see part-file.ts). The downloaded bytes are in the `file` of `DownloadOptions`. */
 export type Downloaded = PartNote & { finished: NonNullable<PartNote['finished']> };
 
 interface DownloadOptions {
@@ -80,8 +80,8 @@ async function attempt(run: Run): Promise<Downloaded> {
   const { part, progress } = run;
   const note = await part.readNote();
   if (note?.finished != null && note.url === run.url) return { ...note, finished: note.finished };
-  // The process may have died after the last byte and before the note of it. The last byte is then requested again,
-  // because a request for an empty range is an error.
+  // The process may have died after it wrote the last byte and before it wrote the finished note. The last byte is then
+  // requested again, because a request for an empty range is an error.
   const whole = note?.declaredBytes ?? Number.MAX_SAFE_INTEGER;
   const have = note?.url === run.url ? Math.min(await part.size(), Math.max(0, whole - 1)) : 0;
   const version = note === null ? null : rangeValidator(note);
@@ -111,7 +111,7 @@ async function attempt(run: Run): Promise<Downloaded> {
   }
 }
 
-/** @param stallTimer gives the connection up; each byte restarts its time */
+/** @param stallTimer ends the connection when it runs out; each piece of the body restarts it */
 async function receive(
   run: Run,
   answer: GuardedAnswer,

@@ -21,11 +21,11 @@ export type Container = { kind: 'zip'; entry: RegExp } | { kind: 'plain' };
 
 /** Where the date of the data comes from. The time of publication is `Last-Modified` if the source sends it. */
 export type SourceDating =
-  /** The date is `Last-Modified` of the GET that gave the bytes, or the page's date when that is missing. */
+  /** The date is `Last-Modified` of the GET that gave the bytes, or the page's date when that header is missing. */
   | { from: 'last_modified'; orPage(html: string): SourceDate | null }
   /**
-   * The date is always the page's, because `Last-Modified` only says when a server copied the file. `read` returns a
-   * text that says why when the page has no date.
+   * The date is always the page's, because `Last-Modified` only says when a server copied the file. `read` returns the
+   * date, or a text that says why the page has none.
    */
   | { from: 'page'; read(html: string): SourceDate | string }
   /** The date is in the text. `read` gets its first 64 KB and returns YYYY-MM-DD, or null when they contain no date. */
@@ -85,7 +85,7 @@ export interface SmallText {
    */
   rows: Map<string, { cells: readonly string[]; line: number }>;
   lines: number;
-  /** Lines for operators. `key` is set when a rejected line still names a row. That row keeps its known value. */
+  /** Lines for operators. `key` is set when a rejected line still names a row. That row then stays as it was. */
   listed: readonly { line: number; reason: ListedReason; key: string | null; raw: Buffer }[];
 }
 

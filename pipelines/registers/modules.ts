@@ -30,7 +30,7 @@ function taxpayerList(
   };
 }
 
-/** One of the procurement agency's files of bars. The hexadecimal folder changes with the site's releases. */
+/** One of the procurement agency's files of barred suppliers. The hexadecimal folder changes with releases of the site. */
 function supplierBars(register: RegisterName, path: string, layouts: readonly BarLayout[]): RegisterModule {
   return {
     register,
@@ -63,7 +63,7 @@ export const registerModules: Readonly<Record<RegisterName, RegisterModule>> = {
     'inhabilitaciones/inhabilitaciones_judiciales.csv',
     [judicialLayout, judicialExportLayout],
   ),
-  // We have never seen this file, so it may have any known header. An operator gets a file with another header.
+  // We have never seen this file, so it may have any known header. A file with another header waits for an operator.
   inhabilitaciones_administrativas: supplierBars(
     'inhabilitaciones_administrativas',
     'inhabilitaciones/inhabilitaciones_administrativas.csv',

@@ -49,7 +49,7 @@ export function readHeader(line: Uint8Array): { delimiter: Delimiter } | { probl
 
 const period = /^\d{4}(0[1-9]|1[0-2])$/;
 
-/** The period (AAAAMM) in a whole row's last cell, else null. The first row that has one gives the file's period. */
+/** The period (AAAAMM) in the last cell of a complete row, else null. The first period found is that of the file. */
 export function periodOf(line: Uint8Array, delimiter: Delimiter): string | null {
   const cells = latin1(line).split(delimiter);
   const last = cells.at(-1)!;
@@ -123,7 +123,8 @@ class MonthlyText {
       else this.#readHeader(lines.subarray(0, endWithoutReturn(lines, 0, from - 1)));
     }
     if (this.#header === null || 'problem' in this.#header) return lines;
-    // A rejected line may grow by one byte (`copyRejected`), but only if it has at least sixteen bytes.
+    // A rejected line may grow by one byte (`copyRejected`), but only if it has at least sixteen bytes. So a sixteenth
+    // more is enough.
     const out = Buffer.allocUnsafeSlow(lines.length + (lines.length >> 4));
     lines.copy(out, 0, 0, from);
     return out.subarray(0, this.#rewriteRows(lines, from, out, from));
@@ -133,8 +134,8 @@ class MonthlyText {
     this.#header = readHeader(line);
     if ('problem' in this.#header) return;
     const meanings = this.#meanings;
-    // The first byte above 0x7f decides the encoding of the file. If it is Windows-1252, no byte needs decoding after
-    // that.
+    // At first, every byte above 0x7f must be decoded. The first of them decides the encoding of the file, and in a
+    // Windows-1252 file no later byte is decoded.
     meanings.fill(Meaning.decode, 0x80);
     meanings[pipe] = Meaning.reject;
     meanings[lineFeed] = Meaning.endLine;
@@ -185,15 +186,15 @@ class MonthlyText {
 
   /**
    * Returns the length in bytes of the UTF-8 character at `at`, or 0 when the byte is Windows-1252. The first byte
-   * above 0x7f decides for the file, because in Windows-1252 the byte after an accented letter cannot continue a UTF-8
-   * character. An invalid byte in a UTF-8 file is read as Windows-1252. That loses least, both when this byte is the
-   * exception and when the character that decided was the exception.
+   * above 0x7f decides the encoding of the file, because in Windows-1252 the byte after an accented letter cannot
+   * continue a UTF-8 character. In a UTF-8 file, a byte that is not UTF-8 is still read as Windows-1252. That loses
+   * least: either only this byte is wrong, or the first character was, and the file is Windows-1252.
    */
   #lengthOfCharacter(bytes: Buffer, start: number, at: number): number {
     const length = characterLength(bytes, at);
     if (!this.#encodingKnown) {
-      // A line longer than `maxLineBytes` never decides. If it passes in pieces it is not examined at all, and the
-      // result must be the same in both cases.
+      // A line longer than `maxLineBytes` never decides the encoding. If it comes in several chunks, `rewriteLines`
+      // passes it on unexamined. The result must be the same if it comes in one chunk.
       if (bytes.indexOf(lineFeed, at) - start > maxLineBytes) return 0;
       this.#encodingKnown = true;
       if (length === 0) this.#meanings.fill(Meaning.keep, 0x80);
