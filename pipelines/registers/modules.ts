@@ -30,7 +30,7 @@ function taxpayerList(
   };
 }
 
-/** One of the procurement agency's files of barred suppliers. The hexadecimal folder changes with releases of the site. */
+/** One of the procurement agency's files of barred suppliers. The hexadecimal folder changes with site releases. */
 function supplierBars(register: RegisterName, path: string, layouts: readonly BarLayout[]): RegisterModule {
   return {
     register,
