@@ -100,7 +100,7 @@ export async function recentCounts(
   return rows.map((row) => row.counts);
 }
 
-/** Records that Kafka has the whole edition. Its publication or correction is now `publicada`. A repeat has no effect. */
+/** Records that Kafka has all changes. Its publication or correction becomes `publicada`. A repeat changes nothing. */
 export async function recordPublished(client: PoolClient, register: RegisterName, number: number): Promise<void> {
   await client.query(
     'UPDATE edition SET publicada_at = COALESCE(publicada_at, now()) WHERE register = $1 AND number = $2',
