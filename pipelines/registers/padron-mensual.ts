@@ -4,7 +4,7 @@ import { cellsPerRow, periodOf, readHeader, rewriteLines } from './padron-mensua
 export const padronMensualFormat: LargeFormat = {
   size: 'large',
   cells: cellsPerRow,
-  // `0` is not an empty marker: zero workers is a value.
+  // `0` does not mark an empty cell: in the number of workers it is a value.
   emptyMarkers: ['', '-', 'NO DISPONIBLE'],
   problemOfHeader(line) {
     const header = readHeader(line);
@@ -13,7 +13,7 @@ export const padronMensualFormat: LargeFormat = {
   canonical: rewriteLines,
 };
 
-/** The first day of the month in PERIODO_PUBLICACION, from the first whole row that has a period. */
+/** Returns the first day of the month in PERIODO_PUBLICACION of the first complete row that has a valid month there. */
 function dateOfText(start: Buffer): string | null {
   const lines = start.toString('latin1').split(/\r?\n/).slice(0, -1);
   const [first, ...rows] = lines.map((line) => Buffer.from(line, 'latin1'));

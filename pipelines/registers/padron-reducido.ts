@@ -20,8 +20,8 @@ const padronReducidoFormat: LargeFormat = {
 };
 
 /**
- * Returns null when the first line is the known header, else what is wrong. That text never quotes the line, because
- * without a header the line is a person's row.
+ * Returns null when the first line is the known header, else what is wrong with it. The answer never quotes the line,
+ * because the first line of a file without a header is a person's row.
  */
 export function problemOfHeader(line: Uint8Array): string | null {
   const expected = encodeWindows1252(header);
@@ -53,8 +53,8 @@ const writtenDate = /\b\d{2}\/\d{2}\/\d{4}\b/;
 
 /**
  * The date in the landing page's heading (dd/mm/yyyy inside div.titulo), used only when the download had no
- * `Last-Modified`. Null when there is no date or its day does not exist. The time of publication is the start of that
- * day in Lima.
+ * `Last-Modified`. Null when the heading has no date or a day that does not exist. The time of publication is the start
+ * of the day in Lima.
  */
 export function dateFromLandingPage(html: string): SourceDate | null {
   for (const [, inside] of html.matchAll(heading)) {

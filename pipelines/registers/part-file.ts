@@ -5,12 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { writeWholeFile } from '../runtime/durable-files.ts';
 
-/**
- * A download in progress has two files on disk: its bytes under a temporary name, and a note of the version that the
- * site declared. With the note, a later process can resume the download. The note stays until the catalogue names the
- * publication. If the process dies between the archive and the catalogue, the next one finds the finished note and
- * downloads nothing twice.
- */
+/** What the site declared about the version of the file that is being downloaded. */
 const noteSchema = z.object({
   url: z.string(),
   etag: z.string().nullable(),
@@ -22,6 +17,12 @@ const noteSchema = z.object({
 });
 export type PartNote = z.output<typeof noteSchema>;
 
+/**
+ * A download in progress has two files on disk: its bytes under a temporary name, and a note of the version that the
+ * site declared. With the note, a later process can resume the download. The note stays until the catalogue names the
+ * publication. If the process dies after the file is archived and before the catalogue names it, the next process finds
+ * the finished note and does not download the file again.
+ */
 export class PartFile {
   readonly path: string;
   readonly #notePath: string;
@@ -50,7 +51,7 @@ export class PartFile {
     return (await stat(this.path).catch(() => null))?.size ?? 0;
   }
 
-  /** Opens the file to continue at `from`. Cuts off the bytes after it and returns the hash of the bytes before. */
+  /** Opens the file to write on from byte `from`. Cuts off all bytes from there on, and hashes the bytes before. */
   async openAt(from: number): Promise<{ handle: FileHandle; hash: Hash }> {
     const handle = await open(this.path, from === 0 ? 'w' : 'r+');
     const hash = createHash('sha256');

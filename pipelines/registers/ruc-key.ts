@@ -1,9 +1,9 @@
 import { checkDigit, rucPrefixes } from '../../schemas/ruc.ts';
 
 /**
- * A RUC's key is the index of its prefix × 10⁸ + the eight digits after the prefix. The check digit can be computed
- * from them. Keys have the order of the RUCs and are below `keyLimit`, so a bitmap with one bit per possible RUC takes
- * 62.5 MB.
+ * A RUC's key is (the index of its prefix in `rucPrefixes`) × 10⁸ + the eight digits after the prefix. It leaves out the
+ * check digit, which can be computed from the other ten. Keys have the order of the RUCs and are below `keyLimit`, so a
+ * bitmap with one bit per possible RUC takes 62.5 MB.
  */
 export const keyLimit = rucPrefixes.length * 100_000_000;
 export const noKey = 0xffffffff;
@@ -14,7 +14,7 @@ export const keyOfPrefix = Int32Array.from({ length: 100 }, (_, prefix) => {
   return index < 0 ? -1 : index * 100_000_000;
 });
 
-/** Maps a weighted digit sum (at most 369) to its check digit. */
+/** Maps the weighted sum of a RUC's first ten digits (at most 369) to the check digit. */
 export const checkDigitOfSum = Uint8Array.from({ length: 370 }, (_, sum) => (11 - (sum % 11)) % 10);
 
 export function rucOfKey(key: number): string {
@@ -22,7 +22,7 @@ export function rucOfKey(key: number): string {
   return ten + checkDigit(ten);
 }
 
-/** The key of the eleven digits at `start`, or `noKey` if they name no taxpayer. The check digit is not checked. */
+/** The key of the RUC at `start`, or `noKey` if no RUC can begin there. The eleventh digit is not checked. */
 export function keyAt(bytes: Uint8Array, start: number, end: number): number {
   if (end - start < 11) return noKey;
   let digits = 0;

@@ -8,7 +8,7 @@ import { registerModules } from './modules.ts';
 export type Sources = Readonly<Record<RegisterName, RegisterSource>>;
 
 type UrlSettings = { [Name in RegisterName as `SOURCE_${Uppercase<Name>}_URL`]: string };
-/** Only registers whose source has a page have this setting. */
+/** Only registers whose date may be read from a web page (`pageUrl` in module.ts) have this setting. */
 type PageSettings = { [Name in RegisterName as `SOURCE_${Uppercase<Name>}_PAGE_URL`]?: string };
 export type SourceSettings = UrlSettings & PageSettings & { SOURCE_USER_AGENT: string };
 
@@ -16,10 +16,10 @@ const urlSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}
 const pageSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}_PAGE_URL` as keyof PageSettings;
 const address = (official: string) => z.url({ protocol: /^https?$/ }).default(official);
 
-/** Some official sites refuse (403, 418) a user agent unless it begins like a browser's. This one also names us. */
+/** Some official sites refuse (403, 418) a user agent unless it begins like a browser's. */
 const defaultUserAgent = 'Mozilla/5.0 (compatible; Padron/1.0)';
 
-/** SOURCE_<REGISTER>_URL (`{AAAAMM}` stands for a month), and SOURCE_<REGISTER>_PAGE_URL for a register with a page. */
+/** SOURCE_<REGISTER>_URL (`{AAAAMM}` stands for a month), and SOURCE_<REGISTER>_PAGE_URL if the source has a page. */
 export const sourceBlock = z.object({
   ...(Object.fromEntries(
     Object.values(registerModules).flatMap(({ register, source }) => [
@@ -47,8 +47,8 @@ const monthMark = '{AAAAMM}';
 const monthsBack = 3;
 
 /**
- * Addresses where the newest version may be, newest first: only `url` when it names no month, else the addresses of
- * this month (in Lima) and of the `monthsBack` months before.
+ * Returns the addresses where a file's newest version may be, newest first. A `url` without `{AAAAMM}` is the only one.
+ * Otherwise there is one address for this month (in Lima) and one for each of the `monthsBack` months before.
  */
 export function addressesOf(url: string, now: Date): string[] {
   if (!isByMonth(url)) return [url];

@@ -10,7 +10,7 @@ export interface Validators {
 
 type SourceErrorCode = 'source_unavailable' | 'source_refused' | 'declared_too_large' | 'disk_full' | 'cancelled';
 
-/** The official site or the connection to it failed. `retryable` says whether the same request may succeed later. */
+/** The error of a request or download that failed. `retryable` says whether the same request may succeed later. */
 export class SourceError extends Error {
   override name = 'SourceError';
   readonly code: SourceErrorCode;
@@ -29,12 +29,13 @@ export interface SiteAccess {
   userAgent: string;
 }
 
-/** One redirect from http to https and one to a mirror are usual. */
+/** A site usually redirects at most twice: from http to https, and to a mirror. */
 const maxRedirects = 3;
 
 /**
- * Sends a request and follows a few redirects, each checked by the egress guard.
- * @throws SourceError `source_unavailable` when there is no answer, `source_refused` when the guard refuses the address
+ * Sends a request and follows at most `maxRedirects` redirects. The egress guard (runtime/egress) checks each address.
+ * @throws SourceError `source_unavailable` when there is no answer or one redirect too many, `source_refused` when the
+ * guard refuses an address, `cancelled` when the signal has aborted
  */
 export async function askSite(
   access: SiteAccess,
@@ -57,7 +58,7 @@ async function ask(access: SiteAccess, request: Parameters<typeof guardedRequest
   try {
     return await guardedRequest(access.dispatcher, access.policy, {
       ...request,
-      // The bytes are hashed and resumed as the site stores them, so no content coding is accepted.
+      // No compressed answer is accepted, because a download is hashed and resumed by the bytes that the site stores.
       headers: { 'accept-encoding': 'identity', 'user-agent': access.userAgent, ...request.headers },
     });
   } catch (error) {
@@ -82,7 +83,7 @@ export function validatorsOf(headers: GuardedAnswer['headers']): Validators {
   return { etag: headers.etag ?? null, lastModified: headers['last-modified'] ?? null };
 }
 
-/** Compares the entity tags if both have one, else the times. Returns false if either time is missing. */
+/** Compares the ETags if both answers have one, else the Last-Modified times. False if either time is missing. */
 export function sameVersion(one: Validators, other: Validators): boolean {
   if (one.etag !== null && other.etag !== null) return one.etag === other.etag;
   return one.lastModified !== null && one.lastModified === other.lastModified;
@@ -95,7 +96,7 @@ export function drop(answer: GuardedAnswer): void {
 export type ProbeResult =
   | { found: 'unchanged' }
   | { found: 'version'; validators: Validators; isPage: boolean }
-  /** 404 or 410: nothing is published there. */
+  /** The site answered 404 or 410: it publishes nothing at this address. */
   | { found: 'absent' };
 
 /**
@@ -127,8 +128,8 @@ export async function probeSite(
 }
 
 /**
- * Returns a small page of the site as text, or null when there is none (404, 410). The bytes are read as Latin-1,
- * because the words we look for are the same in UTF-8.
+ * Returns a small page of the site as text, or null when the site answers 404 or 410. The bytes are read as Latin-1,
+ * because the words that we look for have no accents, so their bytes are the same in UTF-8.
  * @throws SourceError retryable, when the site gives another error status or no answer
  */
 export async function readPage(

@@ -6,7 +6,7 @@ import { knownHeader } from './header.ts';
 import type { ListedReason, SmallFormat, SmallText } from './module.ts';
 import { cellsOf, linesOf } from './windows-1252.ts';
 
-/** A known header of a file of bars, and how to read a row under it. */
+/** A known header of a file that lists barred suppliers, and how to read a row of such a file. */
 export interface BarLayout {
   names: readonly string[];
   /** Position of the cell with the supplier's id. */
@@ -16,7 +16,7 @@ export interface BarLayout {
   sanctionOf(cells: readonly string[]): Sanction;
 }
 
-/** The procurement tribunal's bars, with the numbers and the text of the infraction. */
+/** The file of suppliers barred by the procurement tribunal, with the numbers and the text of the infraction. */
 export const tribunalLayout: BarLayout = {
   names:
     'FECHA_CORTE|RUC|NOMBRE_RAZONODENOMINACIONSOCIAL|FECHA_INICIO|FECHA_FIN|NUMERO_RESOLUCION|ID_MOTIVO_INFRACCION|DE_MOTIVO_INFRACCION'.split(
@@ -49,7 +49,7 @@ export const judicialLayout: BarLayout = {
     judicial(nombre!, desde!, hasta!, resolucion!, organo!),
 };
 
-/** Another export of the judges' bars. Its cell `Periodo` repeats the two dates in words, so it is dropped. */
+/** Another export of the suppliers barred by judges. Its cell `Periodo` is dropped: it repeats both dates in words. */
 export const judicialExportLayout: BarLayout = {
   names:
     'RUC/DNI|RazonSocial/Nombre|NumeroResolucion|OrganoJurisdiccional|Periodo|FechaInicioInhabilitacion|FechaFinInhabilitacion'.split(
@@ -84,10 +84,10 @@ export function cutDate(start: Buffer, now: Date): string | null {
 const maxIdBytes = 40;
 
 /**
- * The procurement agency's files of bars (CONOSCE) have a header line, then one line per sanction. Pipes separate
- * cells, lines end with CR LF, the encoding is Windows-1252, and there is no quoting. The files list sanctions in force
- * and past ones. All sanctions of a supplier become one row. Its cell `sanciones` lists them sorted, so that the order
- * of lines in the file does not matter.
+ * The procurement agency's files of barred suppliers (CONOSCE) have a header line, then one line per sanction. Pipes
+ * separate cells, lines end with CR LF, the encoding is Windows-1252, and there is no quoting. The files list sanctions
+ * in force and past sanctions. All sanctions of a supplier become one row. Its cell `sanciones` lists them sorted, so
+ * that the order of lines in the file does not matter.
  */
 export function supplierBarsFormat(layouts: readonly BarLayout[]): SmallFormat {
   return { size: 'small', read: (text) => readBars(text, layouts) };
@@ -96,7 +96,7 @@ export function supplierBarsFormat(layouts: readonly BarLayout[]): SmallFormat {
 interface Supplier {
   /** Line number of the supplier's last sanction. */
   line: number;
-  /** Sanctions by their JSON, so that a repeated line counts once. */
+  /** The sanctions, each under its JSON text, so that a repeated line counts once. */
   sanctions: Map<string, Sanction>;
 }
 

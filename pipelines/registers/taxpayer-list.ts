@@ -38,7 +38,7 @@ function readTaxpayerList(text: Buffer): SmallText {
   return { rows, lines: read, listed };
 }
 
-/** Why a line is not a row, with the reasons of the daily register's reject file. Null when the line is a row. */
+/** Why a line is rejected, in the words of the daily register's reject file. Null when the line is a valid row. */
 function problemOfLine(cells: readonly string[]): ListedReason | null {
   const check = checkRuc(cells[0]!);
   if (!check.ok)
@@ -46,19 +46,22 @@ function problemOfLine(cells: readonly string[]): ListedReason | null {
   return cells.length === listLayout.names.length && cells.at(-1) === '' ? null : 'cell_count';
 }
 
-/** The RUC that a bad line names, even with a wrong check digit. Its row stays and is not reported as removed. */
+/**
+ * The RUC that a rejected line names, with the right check digit. Its row in the last edition stays as it is, so it
+ * is not reported as removed.
+ */
 function namedRuc(text: string): string | null {
   const ten = text.slice(0, 10);
   if (!/^\d{11}$/.test(text) || !(rucPrefixes as readonly string[]).includes(text.slice(0, 2))) return null;
   return `${ten}${checkDigit(ten)}`;
 }
 
-/** YYYY-MM-DD (may be after the publication), '' when there is no date, else the text as written. */
+/** Returns YYYY-MM-DD (may be after the publication), '' when the cell has no date, or the text if it is no day. */
 function startDay(text: string): string {
   return isNoDate(text) ? '' : (writtenDay(text) ?? text);
 }
 
-/** For each list, words that only its own page uses. They have no accents, because a page may be in either encoding. */
+/** For each list, words that only its own page uses. They have no accents, because the encoding of a page is not known. */
 const ownWords = {
   agentes_retencion: /agentes? de retenci/,
   buenos_contribuyentes: /buenos? contribuyentes?/,

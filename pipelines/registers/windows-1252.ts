@@ -1,6 +1,6 @@
 /**
  * Code points of the bytes 0x80 to 0x9f. The WHATWG decoder of Windows-1252 is not used, because it turns the five
- * undefined bytes into invisible control characters. U+FFFD shows a person that something was unreadable.
+ * undefined bytes into invisible control characters. Here they become U+FFFD, which a person sees as unreadable.
  */
 const upperHalf = [
   0x20ac, 0xfffd, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0xfffd,
@@ -13,12 +13,12 @@ export const unreadableByte = 0x81;
 
 export const codePointOf = Uint16Array.from({ length: 256 }, (_, byte) => upperHalf[byte - 0x80] ?? byte);
 
-/** Maps a byte to 1 when it is undefined and is not `unreadableByte`, else to 0. */
+/** Maps each of the four undefined bytes other than `unreadableByte` to 1, and every other byte to 0. */
 export const isStrayByte = Uint8Array.from({ length: 256 }, (_, byte) =>
   codePointOf[byte] === 0xfffd && byte !== unreadableByte ? 1 : 0,
 );
 
-/** UTF-8 form of each byte: `utf8Length[byte]` bytes, from `utf8Bytes[3 × byte]` on. */
+/** Each byte's character in UTF-8: `utf8Length[byte]` bytes that begin at `utf8Bytes[3 × byte]`. */
 export const utf8Length = new Uint8Array(256);
 export const utf8Bytes = new Uint8Array(256 * 3);
 const byteOf = new Map<number, number>();

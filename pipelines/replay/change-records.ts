@@ -47,7 +47,7 @@ export class ChangeRecords extends BlockCursor {
     }
   }
 
-  /** Returns a cursor at the cells at `position` (`beforeAt` or `afterAt`). Each call moves the same cursor. */
+  /** Moves this object's one cursor to the row that begins at `position` (`beforeAt` or `afterAt`) and returns it. */
   cellsAt(position: number): AvroCursor {
     this.#cells.reset(this.bytes, position, this.at);
     return this.#cells;
@@ -93,7 +93,7 @@ export class ChangeRecords extends BlockCursor {
       this.order = ruc;
       this.stateKey = ruc;
     }
-    // A key that occurs twice is refused too, because a fold could take either of its two rows.
+    // A key that occurs twice is refused too, because `fold` (fold.ts) could take either of its two rows.
     if (previous !== -1 && !(previous < this.order)) throw damaged(this.#edition, 'is not in the order of its keys');
   }
 }
