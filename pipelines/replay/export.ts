@@ -181,9 +181,9 @@ class OpenFileWriter extends ByteWriter {
 
 /**
  * Sends these editions into the register's changes topic once more, oldest first. Each record gets the header `replay`.
- * All editions are checked before the first is sent. If the process dies half way, some records are in the topic twice,
- * and readers take them as one.
- * @throws ReplayError `edition_not_notified`; StreamError
+ * Nothing is sent before the events of all these editions are written. If the process dies half way, a repeat sends some
+ * records once more, and readers take equal records as one.
+ * @throws ReplayError `edition_not_notified` when events of an edition are not written yet; StreamError
  */
 export async function replayIntoKafka(
   dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,

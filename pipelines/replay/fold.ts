@@ -61,7 +61,7 @@ export async function fold(
   }
 }
 
-/** A heap of change files by their current records: the smallest key first, and for equal keys the newest edition. */
+/** A heap of change files in the order of their current records: smallest key first, then the newest edition first. */
 class RecordHeap {
   readonly #files: ChangeRecords[] = [];
 
@@ -133,7 +133,7 @@ async function toNextBlock(file: ChangeRecords): Promise<boolean> {
   return (await file.nextBlock()) && file.step();
 }
 
-/** An insert ends with the block of the change file at which one of these two limits is reached. */
+/** An insert takes whole blocks of the change file until it reaches one of these two limits. */
 const maxInsertRows = 50_000;
 const maxInsertBytes = 32 * 1024 * 1024;
 
@@ -145,11 +145,11 @@ interface Message {
 
 /**
  * Inserts an edition's change file into the tables of history, names and state, as the consumers insert records from
- * Kafka. A repeat changes nothing, because each row replaces its equal. A file that an older release wrote gives the
+ * Kafka. A repeat changes nothing, because each row replaces an equal row. A file that an older release wrote gives the
  * same rows as it gave then, also when its columns differ from today's. Words are never removed from their table, so a
  * rebuild needs no second table of words.
- * @param withNames false for editions before the last full one: another parser read their names, and nothing would ever
- * mark those names as deleted
+ * @param withNames false for editions before the last one that wrote every row: another parser read their names, and
+ * nothing would ever mark those names as deleted
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(

@@ -26,7 +26,7 @@ lines.once('line', async (line) => {
 
 lines.once('close', () => aborted.abort(new Error('the parent is gone')));
 
-/** An engine's own message may quote a row, so the answer has only the error's code, its kind and its stack lines. */
+/** Any message but a ReplayError's may quote a row, so only that error's code, class and stack lines are sent. */
 function answerFor(error: unknown): { code: string; message: string; retryable: boolean } {
   if (error instanceof ReplayError) return { code: error.code, message: error.message, retryable: error.retryable };
   const { code, type, name, retryable } = error as Record<'code' | 'type' | 'name' | 'retryable', unknown>;

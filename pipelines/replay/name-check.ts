@@ -47,7 +47,8 @@ export class NameCheck {
   /** Call this after the last row of the state. */
   async end(): Promise<void> {
     await this.#ranges.end();
-    // A search by the ending of a lost word, or with a typing error in it, misses the company.
+    // Find companies with a word that the table of words lacks. A search by that word's ending would miss the company, and
+    // so would a search with a typing error in the word.
     const lost = await this.#query<{ ruc: string }>(
       `SELECT DISTINCT ruc FROM (
          SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier}
@@ -78,7 +79,7 @@ export class NameCheck {
   }
 }
 
-/** The text that `nameText` makes in ClickHouse, or null when this name has no row. Cells contain no line ends. */
+/** The text to hash, as `nameText` makes it in ClickHouse. Null when the name has no letters or digits, so no row. */
 function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
   const { base, form, enie } = foldName(nombre);
   if (base === '') return null;
@@ -91,10 +92,10 @@ function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: Searched
 const nameText = `concatWithSeparator('\\n', toString(ruc), name, form, words, enie, toString(standing), toString(length),
   estado, condicion, ubigeo)`;
 
-/** The table's sort key: a name at a place in the order of results. Of a company's places, only one is live. */
+/** The table's sort key: a company's place in the order of results. Its rows at all places but one are deleted. */
 const place = 'standing, length, ruc, name';
 
-/** Selects the newest row of each place, if it is live. Except for `version`, it sorts in the table's own order. */
+/** Selects each place's newest row unless it is deleted. Except for `version`, it sorts in the table's own order. */
 const liveNames = `SELECT * FROM (${newestOf(place, nameText, 'version >= {since:UInt64}')}) WHERE deleted = 0`;
 
 /** Selects one row per company. A company that is live at two places counts as contradictory. */

@@ -24,7 +24,7 @@ export class ExpectedOverlay {
   readonly #taken = new Set<number>();
   readonly #wrong: number[] = [];
 
-  /** @throws ReplayError `overlay_too_large`, `change_file_damaged`; CompareError when the file itself is damaged */
+  /** @throws ReplayError `overlay_too_large`, `change_file_damaged` (another register's file); CompareError (damaged) */
   static async read(path: string | null, register: RegisterName, hash: RowHash) {
     const overlay = new ExpectedOverlay();
     if (path === null) return overlay;

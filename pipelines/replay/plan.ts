@@ -31,7 +31,7 @@ export async function planVerification(dependencies: PlanDependencies, register:
   return { kind: 'ready', input: await inputAt(dependencies, register, head.edition) };
 }
 
-/** Makes the input of a verification at this edition. It must be the head, but it need not be materialised. */
+/** Makes the input of a verification at this edition. The edition must be the head, but ClickHouse may lack rows. */
 export async function inputAt(
   dependencies: PlanDependencies,
   register: RegisterName,
@@ -102,7 +102,7 @@ async function changeFilesOf(
   return files;
 }
 
-/** Returns the last edition that wrote every row; edition 1 always did. The state contains no older rows. */
+/** Returns the last edition that wrote every row; edition 1 always did. The state has no rows of earlier editions. */
 export function lastFullOf(files: readonly EditionFile[]): number {
   return files.findLast(({ baseline }) => baseline > 0)?.edition ?? 1;
 }

@@ -13,8 +13,8 @@ import type { Meter, PublicationInput, VerifyInput } from './types.ts';
 const scratchPrefix = 'verify-';
 
 /**
- * Compares the state with its publication. The register's own engine compares the publication with the head once more,
- * and every difference that it finds must be in the overlay with the state's row. A comparison removes old files from
+ * Compares the state with its publication. The engine in pipelines/diff compares the publication with the head once more,
+ * and the overlay must hold every difference that it finds, with the state's row. A comparison removes old files from
  * its folder, and could remove files that the next edition is about to read. So it works in a scratch folder, on links
  * to the head's working files. If the process dies, a later run removes the scratch folder.
  */
@@ -74,7 +74,7 @@ async function compareOrRebuild(input: VerifyInput, compareInput: CompareInput, 
   }
 }
 
-/** Makes a scratch folder of links. A working file with its final name is complete and never changes. */
+/** Makes a scratch folder with links to finished working files, which never change. Removes old scratch folders. */
 async function linkedWorkDir(workDir: string, register: string): Promise<string> {
   await mkdir(workDir, { recursive: true });
   const names = await readdir(workDir);

@@ -51,7 +51,7 @@ export async function rebuild(
       await fillShadow(dependencies, shadow, inputs, report, signal);
       const rebuilt = await verifyShadow(inputs, report, signal);
       report({ phase: 'exchange', register: null, edition: null, rows: 0, totalRows: 0 });
-      // Copy what consumers wrote for a later edition. Without this, look-ups would miss it after the exchange.
+      // Copy what consumers wrote for a later edition. Without this, look-ups would miss those rows after the exchange.
       await shadow.carryOver(folded, servingTables, shadowTables);
       await shadow.exchange();
       await shadow.awaitInserts();
@@ -81,13 +81,13 @@ async function fillShadow(
   for (const { register, changeFiles, lastFull } of inputs) {
     const totalRows = changesIn(changeFiles);
     let rows = 0;
+    // Editions before `lastFull`, the last that wrote every row, are loaded too. Otherwise a replay of the topic would
+    // bring back rows that disappeared before that edition.
     for (const file of changeFiles) {
       const reportMore = (more: number) => {
         rows += more;
         report({ phase: 'load', register, edition: file.edition, rows, totalRows });
       };
-      // Editions before the last full one are loaded too. Otherwise a replay of the topic would bring back rows that
-      // disappeared before the last full edition.
       const withNames = file.edition >= lastFull;
       await loadEdition(dependencies.clickhouse, shadowTables, register, file, withNames, reportMore, signal);
     }
@@ -118,8 +118,8 @@ async function verifyShadow(
 }
 
 /**
- * Makes the inputs of a rebuild. A head that is published but not materialised is rebuilt too, while consumers write
- * the same rows. If the state will never have the catalogue's number of rows, nothing else helps.
+ * Makes the inputs of a rebuild. A head that is published but not yet complete in ClickHouse is rebuilt too, while
+ * consumers write the same rows. Only a rebuild helps when the state would never get the catalogue's number of rows.
  */
 async function inputsOf(dependencies: RebuildDependencies, wanted: readonly RegisterName[]): Promise<VerifyInput[]> {
   const inputs: VerifyInput[] = [];
@@ -136,7 +136,7 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
   return inputs;
 }
 
-/** The last edition of each register in the shadow. A copied register has what is materialised when the copy begins. */
+/** Returns the last edition of each register in the shadow tables. For a copied register it is the last complete one. */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(
     'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register',

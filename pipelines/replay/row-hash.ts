@@ -9,8 +9,8 @@ const { h32Raw } = await xxhash();
 /**
  * Two 32-bit hashes of a row that ClickHouse can compute as well: xxHash32 and CRC32. Two rows of one key are compared
  * by both hashes. Two sets of rows are compared by their number and the sums of both hashes, which ignore the order.
- * One altered row stays unseen with probability 2⁻⁶⁴, and so do several rows of a range. This finds damage, not
- * forgery.
+ * The probability that one altered row stays unseen is 2⁻⁶⁴, and the same holds for several altered rows of a
+ * range. The hashes find damage, not forgery.
  */
 export class RowHash {
   xx = 0;
@@ -46,7 +46,7 @@ export class RowHash {
     this.#hash(this.#bytes, 0, at);
   }
 
-  /** Hashes a row of the index of names, or an overlay's row, which gets the same hash as from `ofCells`. */
+  /** Hashes a row that is given as text: of the index of names, or of an overlay (then with the hash of `ofCells`). */
   ofText(text: string): string {
     const bytes = Buffer.from(text, 'utf8');
     this.#hash(bytes, 0, bytes.length);

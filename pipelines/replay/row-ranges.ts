@@ -4,7 +4,7 @@ import { type Fingerprint, FingerprintSum } from './row-hash.ts';
 import { everyKey, type KeyRange, type StoredRow } from './stored.ts';
 import { type CheckReport, type DifferenceKind, type ListedDifference, ReplayError } from './types.ts';
 
-/** The hashes of the archive's rows in a range, in order of key. They are overwritten after `compare` has ended. */
+/** Hashes of the archive's rows in a range, in order of key. `RowRanges` overwrites them once `compare` has ended. */
 export interface RangeRows {
   range: KeyRange;
   rows: number;
@@ -36,7 +36,7 @@ export class RowRanges {
     this.#idle = makeBuffers(maxRangeRows);
   }
 
-  /** Adds a row. Keys must rise. When a range is full, the returned promise waits for the comparison before it. */
+  /** Adds a row. Keys must rise. When a range is full, the promise waits for the comparison of the range before. */
   add(key: number, xx: number, crc: number): Promise<void> | undefined {
     const filled = this.#rows === this.#maxRows ? this.#close(String(this.#filling.keys[this.#rows - 1])) : undefined;
     if (filled === undefined) this.#put(key, xx, crc);
@@ -107,7 +107,7 @@ export function makeRanges(register: RegisterName, ...options: ConstructorParame
 /** Largest number of differences that are listed. All differences are counted. */
 const maxListed = 100;
 
-/** Counts the differences of one check and lists the first ones for an operator. It masks natural persons. */
+/** Counts the differences of one check and lists the first ones for an operator. It masks persons' ids. */
 export class Differences {
   readonly report: CheckReport = { rows: 0, missing: 0, extra: 0, differs: 0 };
   readonly #where: ListedDifference['where'];

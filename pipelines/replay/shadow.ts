@@ -44,8 +44,8 @@ export class Shadow {
   }
 
   /**
-   * Cleans up after a run that died. Rows of later editions that only its tables may hold are first copied into the
-   * serving tables. Returns false when nothing was left.
+   * Cleans up after a rebuild that died. First it copies rows of later editions into the serving tables, because perhaps
+   * only the shadow tables hold them. Returns false when no table was left.
    */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);
@@ -55,7 +55,7 @@ export class Shadow {
     return true;
   }
 
-  /** Makes the plan before the first shadow table, so a later run that finds a table knows what it holds. */
+  /** Makes the plan's table first, so that a later run that finds a shadow table knows which editions it holds. */
   async create(folded: FoldedEditions): Promise<void> {
     await this.#run(`CREATE TABLE ${planTable} (register UInt8, edition UInt64) ENGINE = MergeTree ORDER BY register
       SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`);
@@ -96,7 +96,7 @@ export class Shadow {
 
   /**
    * Exchanges the tables in the order in which consumers write. Every table is whole after each statement, and readers
-   * confirm by the state what they find in the others.
+   * check by the state what they find in history and names.
    */
   async exchange(): Promise<void> {
     for (const { kind } of pairs) await this.#run(`EXCHANGE TABLES ${shadowTables[kind]} AND ${servingTables[kind]}`);

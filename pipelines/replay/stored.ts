@@ -36,7 +36,7 @@ const verifySettings = {
 
 /**
  * Settings for a query over a whole table: ClickHouse reads granule by granule and holds only the current key in
- * memory. On the state's small granules this takes some twenty times as long as aggregating a range in memory.
+ * memory. The state has small granules, where this takes some twenty times as long as aggregating a range in memory.
  */
 export const inTableOrder = { ...verifySettings, optimize_aggregation_in_order: 1 } as const;
 

@@ -10,7 +10,7 @@ const editionFileSchema = z.object({
   sha256: z.string(),
   /** Number of records in the file according to the catalogue. */
   changes: count,
-  /** Number of baselines among the records. Above 0, every row was written: a first edition or a re-baseline. */
+  /** Number of baseline records. If above 0, the edition wrote every row: it is a first edition or a re-baseline. */
   baseline: count,
 });
 export type EditionFile = z.infer<typeof editionFileSchema>;
@@ -57,7 +57,7 @@ export interface VerifyProgress {
   rowsPerSecond: number;
 }
 
-/** `missing`: ClickHouse lacks the row. `extra`: only ClickHouse has it. `differs`: it has another row or version. */
+/** `missing`: ClickHouse lacks the row. `extra`: only ClickHouse has it. `differs`: both have it, unequal. */
 export type DifferenceKind = 'missing' | 'extra' | 'differs';
 
 export interface ListedDifference {
@@ -138,7 +138,7 @@ export class Meter {
     this.#report = report;
   }
 
-  /** Begins a phase that reads these change files; no files when the number of rows is not known before. */
+  /** Begins a phase that reads these change files. Pass none when the number of rows is not known beforehand. */
   begin(phase: VerifyProgress['phase'], files: readonly EditionFile[]): void {
     this.#phase = phase;
     this.#totalRows = changesIn(files);

@@ -29,7 +29,7 @@ const mostRangeRows = 200_000;
 /**
  * Compares state, names and history in ClickHouse with the change files, and the state with its publication and
  * overlay. It repairs nothing, and its memory does not grow with the register.
- * @throws ReplayError when the archive itself cannot be read; an engine's own error; the signal's reason
+ * @throws ReplayError when the archive itself cannot be read; ClickHouse's own error; the signal's reason when it aborts
  */
 export async function verify(
   input: VerifyInput,
@@ -143,7 +143,7 @@ async function checkState(
 export type VerifyOutcome = { kind: 'verified'; report: VerifyReport } | Exclude<VerifyPlan, { kind: 'ready' }>;
 
 /**
- * Verifies a register's serving tables at its head. If the head moved meanwhile, the outcome is `on_its_way` and
+ * Verifies a register's serving tables at its head. If the head changed meanwhile, the outcome is `on_its_way` and
  * differences do not count, because the new edition replaces rows before they are read.
  * @throws ReplayError, ArchiveError; the signal's reason
  */

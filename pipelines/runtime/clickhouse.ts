@@ -12,7 +12,7 @@ export type { ClickHouseClient };
 
 /**
  * Settings of every insert. Two of these defaults changed between releases in 2026, so none is left to the server. An
- * acknowledged insert is durable by fsync_after_insert and fsync_part_directory of the tables (schemas/clickhouse).
+ * acknowledged insert is durable, because the tables set fsync_after_insert and fsync_part_directory.
  */
 export const insertSettings = {
   async_insert: 0,
@@ -57,7 +57,7 @@ const silentSpan: ClickHouseSpan = { setAttributes() {}, setStatus() {}, recordE
  */
 const clickhouseTracer: ClickHouseTracer = {
   startActiveSpan(name, options, work) {
-    // The client's stream span covers the reading of an answer, which ends later than this call.
+    // The client's span `….stream` covers the reading of an answer, which ends later than this call. It is not made.
     if (trace.getActiveSpan() === undefined || name.endsWith('.stream')) return work(silentSpan);
     const done = inSpan(name, { kind: SpanKind.CLIENT, attributes: options.attributes ?? {} }, async (span) =>
       work({ ...silentSpan, setAttributes: (attributes) => void span.setAttributes(attributes) }),

@@ -13,7 +13,7 @@ export const wholeNumber = (least: number, most: number) => z.coerce.number().in
 export const processBlock = z.object({
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
   HTTP_HOST: z.string().default('127.0.0.1'),
-  /** Port of the server for health and metrics, which in the api also serves the public routes. 0 takes a free port. */
+  /** Port of the server for health and metrics, in the api also for the public routes. 0 means any free port. */
   HTTP_PORT: wholeNumber(0, 65_535).default(0),
   /** How long a stop may take before the process ends anyway. */
   STOP_DEADLINE_MS: wholeNumber(1_000, 600_000).default(20_000),
@@ -89,12 +89,12 @@ export const tracingBlock = z.object({
   /** Base address of a collector for OTLP over HTTP. `/v1/traces` is added to it. Without it there are no traces. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   OTEL_EXPORTER_OTLP_PROTOCOL: z.enum(['http/protobuf', 'http/json']).default('http/protobuf'),
-  /** HTTP headers of every export: `name=value,…`, values percent-encoded. A secret, if the collector needs a key. */
+  /** HTTP headers of every export: `name=value,…`, values percent-encoded. They may hold a secret key. */
   OTEL_EXPORTER_OTLP_HEADERS: z
     .string()
     .regex(/^\s*[^\s=,]+\s*=[^,]*(,\s*[^\s=,]+\s*=[^,]*)*$/, 'name=value, separated by commas')
     .optional(),
-  /** Which traces are kept. `parentbased_…` follows a caller's traceparent; the others ignore it. */
+  /** Which traces are kept. `parentbased_…` obeys a caller's `traceparent` header; the others ignore it. */
   OTEL_TRACES_SAMPLER: z
     .enum([
       'always_on',

@@ -97,7 +97,7 @@ export class AttemptFile {
     }
   }
 
-  /** Makes the file durable under its own name and returns its path. */
+  /** Renames the complete file to `name`, makes it durable, and returns its path. */
   finish(name: string): string {
     const path = join(this.#folder, name);
     this.#close();

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
 export interface Health {
-  /** Returns null when alive; otherwise what is wrong, and the supervisor restarts the process. */
+  /** Returns null when alive, otherwise what is wrong. A process that is not alive is restarted by its supervisor. */
   alive: () => string | null;
   /** Returns null when ready for work; otherwise what the process waits for. */
   ready: () => Promise<string | null> | string | null;
@@ -58,7 +58,7 @@ export async function serveHealth(
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Makes a process's registry of metrics. It is passed down; there is no global one. Names start with `padron_`. */
+/** Makes a process's registry of metrics. It is passed as an argument; there is no global one. Our names start with `padron_`. */
 export function makeMetrics(process: string): Registry {
   const metrics = new Registry();
   metrics.setDefaultLabels({ process });

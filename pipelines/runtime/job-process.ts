@@ -23,7 +23,7 @@ export interface JobMessage {
 export interface JobEnd {
   /** Null when the program ended without an answer. */
   answer: JobMessage | null;
-  /** The signal that ended the program, or its exit code. Empty when a kept process goes on running. */
+  /** The signal that ended the program, or its exit code. Empty when a `KeptProcess` goes on running. */
   end: string;
   errorText: string;
 }
@@ -42,8 +42,8 @@ export function inOwnProcess(program: JobProgram): RunJob {
 }
 
 /**
- * Keeps one process for many jobs, because starting one and loading its code costs more than a small job. It starts
- * with the first job and ends after `idleMs` without a job. Jobs run one after another, so the memory is that of one.
+ * Keeps one process for many jobs, because starting it and loading its code costs more than a small job. It starts
+ * with the first job and ends after `idleMs` without a job. Jobs run one at a time, so it needs one job's memory.
  */
 export class KeptProcess {
   readonly #program: JobProgram;

@@ -12,14 +12,14 @@ export const mailBlock = z.object({
 });
 
 export interface Mail {
-  /** An id of letters, digits and dashes. Every attempt has the same, so that a repeated mail is recognised. */
+  /** An id of letters, digits and dashes. Every attempt sends the same id, so that a repeated mail is recognised. */
   id: string;
   to: string;
   subject: string;
   text: string;
 }
 
-/** The error of a failed mail. Its message holds a class and the server's number, but no address or server's text. */
+/** The error of a failed mail. Its message holds an error class and the server's reply code, but no address. */
 export class MailError extends Error {
   override name = 'MailError';
   readonly code: 'mail_refused' | 'mail_failed';

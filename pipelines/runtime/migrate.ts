@@ -55,7 +55,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
   const url = new URL(clickhouseUrl);
   const program = createRequire(import.meta.url).resolve('clickhouse-migrations/lib/cli.js');
   // The library runs in a process of its own, because it ends its process when a statement fails. It gets the password
-  // by the environment, because a command line is visible to everyone on the machine.
+  // in the environment, because a command line is visible to everyone on the machine.
   const run = promisify(execFile)(process.execPath, [program, 'migrate'], {
     timeout: migrationTimeoutMs,
     env: {
@@ -74,7 +74,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
   });
 }
 
-/** Checks the connection, because the library reports a lost one in twenty lines. @throws the connection's own error */
+/** Checks the connection, because the library's report of a lost one has twenty lines. @throws the connection's own error */
 async function requireAnswer(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
   const answer = await client.ping();

@@ -6,8 +6,8 @@ import type { Pool } from './postgres.ts';
 const retryMs = 1_000;
 
 /**
- * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. When it breaks, it is made again.
- * Meanwhile notifications are lost, so each is only a hint: every listener must also find its work without one.
+ * Receives PostgreSQL notifications (LISTEN) over one connection of the pool. A broken connection is made again.
+ * Notifications are lost meanwhile, so every listener must also find its work without them.
  */
 export class Notifications {
   readonly #pool: Pool;

@@ -5,7 +5,7 @@ export type { Pool, PoolClient };
 /** A pool or one connection, for functions that run one statement inside or outside a transaction. */
 export type Queryable = Pick<Pool | PoolClient, 'query'>;
 
-// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text (YYYY-MM-DD), not a local midnight.
+// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text: a Date would be a local midnight.
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('a bigint of the database does not fit a safe integer');
@@ -64,13 +64,13 @@ export async function inTransaction<Result>(
   }
 }
 
-/** Whether the client gave up a statement. Its outcome is then unknown, and its connection cannot be used again. */
+/** Whether the client stopped waiting for a statement. Its outcome is unknown, and its connection must be closed. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /**
- * Locks the account's row until the transaction ends, so that only one call at a time counts a limit and uses it. FOR
+ * Locks the account's row until the transaction ends, so that only one call at a time checks a limit and uses it. FOR
  * UPDATE would also block writers of rows that only point to the account, such as events.
  */
 export async function lockAccount(client: PoolClient, accountId: number): Promise<void> {

@@ -76,7 +76,7 @@ function refusal(protocol: string, host: string, port: number, policy: EgressPol
   return null;
 }
 
-/** Makes the look-up that node:net calls for names. With address racing it wants all addresses, otherwise one. */
+/** Makes the look-up that node:net calls for a name. node:net asks for one address, or for all if it tries several. */
 export function guardedLookup(policy: EgressPolicy, resolve: ResolveName): LookupFunction {
   return (host, options, callback) => {
     resolve(host.replace(/\.$/, '')).then(
@@ -85,7 +85,7 @@ export function guardedLookup(policy: EgressPolicy, resolve: ResolveName): Looku
           .map((address) => ({ address, family: isIP(address) }))
           .filter(({ family }) => !options.family || family === Number(String(options.family).replace('IPv', '')));
         if (addresses.length === 0) return callback(new EgressRefused('name_not_resolved'), '', 4);
-        // A name with one forbidden address is refused, because racing might pick that address.
+        // A name with one forbidden address is refused, because the connection might use that address.
         if (!found.every((address) => isAddressAllowed(address, policy))) {
           return callback(new EgressRefused('address_not_allowed'), '', 4);
         }

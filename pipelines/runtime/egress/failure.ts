@@ -44,7 +44,7 @@ const untrusted = new Set([
 /** Finds the class of an error of undici, node:net, node:tls or node:dns. Unknown errors count as lost connections. */
 export function networkFailure(error: unknown): NetworkFailure {
   if (error instanceof EgressRefused) return error.problem;
-  // Address racing reports an error for each address. A refusal by our own check is taken, otherwise the first error.
+  // If node:net tried several addresses, there is an error for each. Our own refusal is taken, else the first error.
   if (error instanceof AggregateError && error.errors.length > 0) {
     return networkFailure(error.errors.find((each) => each instanceof EgressRefused) ?? error.errors[0]);
   }

@@ -7,7 +7,7 @@ export interface EgressPolicy {
   allowPrivateTargets: boolean;
   /** PEM text of certificate authorities to trust besides the usual ones. */
   extraCaPem?: string;
-  /** Allowed ports where private targets are forbidden, by default 443 and 8443. `allowHttp` always allows port 80. */
+  /** Allowed ports, by default 443 and 8443. `allowHttp` adds port 80; `allowPrivateTargets` allows every port. */
   allowedPorts?: readonly number[];
   /** Our own public base URLs. A target at one of their hosts is refused, because it would make a delivery loop. */
   ownBaseUrls?: readonly string[];
@@ -16,7 +16,7 @@ export interface EgressPolicy {
 }
 
 export interface EgressLimits {
-  /** Limit of DNS, TCP and TLS together. */
+  /** Limit of the time for DNS, TCP and TLS together. */
   connectTimeoutMs: number;
   /** Limit of the time from the written request to the end of the answer's headers. */
   headersTimeoutMs: number;
@@ -50,8 +50,8 @@ type AddressKind = 'public' | 'private' | 'forbidden';
 /**
  * Returns the kind of an address. A list of bad addresses is never complete, so this lists the good ones: IPv4 outside
  * every special range, and IPv6 inside 2000::/3 and outside every special range. An IPv4-mapped address has the kind of
- * its IPv4 address. One with NAT64's well-known prefix is public if its IPv4 address is. Other embeddings are
- * forbidden.
+ * its IPv4 address. One with NAT64's well-known prefix is public if its IPv4 address is. Other addresses
+ * that embed an IPv4 address are forbidden.
  */
 function addressKind(text: string): AddressKind {
   // Only link-local addresses have a zone id (fe80::1%eth0), and they are forbidden.

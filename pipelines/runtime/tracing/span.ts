@@ -24,7 +24,7 @@ export function inSpan<Result>(
   work: (span: Span) => Promise<Result>,
   parent: Context = context.active(),
 ): Promise<Result> {
-  // Each call gets the tracer anew: a kept one would go on sending to a stopped provider, and tests stop several.
+  // Each call gets a new tracer. A stored tracer would go on sending to a stopped provider, and tests stop several.
   return trace.getTracer('padron').startActiveSpan(name, options, parent, async (span) => {
     try {
       return await work(span);
