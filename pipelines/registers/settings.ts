@@ -16,7 +16,7 @@ const urlSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}
 const pageSetting = (register: RegisterName) => `SOURCE_${register.toUpperCase()}_PAGE_URL` as keyof PageSettings;
 const address = (official: string) => z.url({ protocol: /^https?$/ }).default(official);
 
-/** Some official sites refuse (403, 418) a user agent unless it begins like a browser's. */
+/** Some official sites refuse (403, 418) a user agent unless it begins like a browser's. This one also names us. */
 const defaultUserAgent = 'Mozilla/5.0 (compatible; Padron/1.0)';
 
 /** SOURCE_<REGISTER>_URL (`{AAAAMM}` stands for a month), and SOURCE_<REGISTER>_PAGE_URL if the source has a page. */

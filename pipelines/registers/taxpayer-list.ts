@@ -61,7 +61,7 @@ function startDay(text: string): string {
   return isNoDate(text) ? '' : (writtenDay(text) ?? text);
 }
 
-/** For each list, words that only its own page uses. They have no accents, because the encoding of a page is not known. */
+/** For each list, words that only its own page uses. They have no accents, because a page's encoding is unknown. */
 const ownWords = {
   agentes_retencion: /agentes? de retenci/,
   buenos_contribuyentes: /buenos? contribuyentes?/,

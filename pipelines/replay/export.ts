@@ -181,8 +181,8 @@ class OpenFileWriter extends ByteWriter {
 
 /**
  * Sends these editions into the register's changes topic once more, oldest first. Each record gets the header `replay`.
- * Nothing is sent before the events of all these editions are written. If the process dies half way, a repeat sends some
- * records once more, and readers take equal records as one.
+ * Nothing is sent before the events of all these editions are written. If the process dies half way, a repeat sends
+ * some records once more, and readers take equal records as one.
  * @throws ReplayError `edition_not_notified` when events of an edition are not written yet; StreamError
  */
 export async function replayIntoKafka(

@@ -8,7 +8,8 @@ import type { EditionFile, Meter, VerifyInput } from './types.ts';
 
 /**
  * Compares the changes in ClickHouse with the records of the change files, edition by edition. Baseline records
- * (the rows of a file that holds every row) are not compared, because the history does not contain them. One query reads the whole history, and each file is read once.
+ * (the rows of a file that holds every row) are not compared, because the history does not contain them. One
+ * query reads the whole history, and each file is read once.
  * Only the files of editions that differ are read again, to list their rows.
  */
 export async function checkHistory(

@@ -47,8 +47,8 @@ export class NameCheck {
   /** Call this after the last row of the state. */
   async end(): Promise<void> {
     await this.#ranges.end();
-    // Find companies with a word that the table of words lacks. A search by that word's ending would miss the company, and
-    // so would a search with a typing error in the word.
+    // Find companies with a word that the table of words lacks. A search by that word's ending would miss the company,
+    // and so would a search with a typing error in the word.
     const lost = await this.#query<{ ruc: string }>(
       `SELECT DISTINCT ruc FROM (
          SELECT ruc, arrayJoin(splitByChar(' ', words)) AS word FROM {table:Identifier}
@@ -79,7 +79,7 @@ export class NameCheck {
   }
 }
 
-/** The text to hash, as `nameText` makes it in ClickHouse. Null when the name has no letters or digits, so no row. */
+/** The text to hash, as `nameText` makes it in ClickHouse. Null when the company has no row. */
 function nameTextOf(ruc: number, { nombre, estado, condicion, ubigeo }: SearchedCells): string | null {
   const { base, form, enie } = foldName(nombre);
   if (base === '') return null;

@@ -24,7 +24,10 @@ export class ExpectedOverlay {
   readonly #taken = new Set<number>();
   readonly #wrong: number[] = [];
 
-  /** @throws ReplayError `overlay_too_large`, `change_file_damaged` (another register's file); CompareError (damaged) */
+  /**
+   * @throws ReplayError `overlay_too_large`, or `change_file_damaged` when the file is of another register; CompareError
+   * when the file itself is damaged
+   */
   static async read(path: string | null, register: RegisterName, hash: RowHash) {
     const overlay = new ExpectedOverlay();
     if (path === null) return overlay;

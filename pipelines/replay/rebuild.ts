@@ -136,7 +136,7 @@ async function inputsOf(dependencies: RebuildDependencies, wanted: readonly Regi
   return inputs;
 }
 
-/** Returns the last edition of each register in the shadow tables. For a copied register it is the last complete one. */
+/** Returns the last edition of each register in the shadow tables. For a copied one it is the last complete edition. */
 async function foldedEditions(pool: Pool, inputs: readonly VerifyInput[]): Promise<FoldedEditions> {
   const { rows } = await pool.query<{ register: RegisterName; number: number }>(
     'SELECT register, max(number) AS number FROM edition WHERE materializada_at IS NOT NULL GROUP BY register',

@@ -44,8 +44,8 @@ export class Shadow {
   }
 
   /**
-   * Cleans up after a rebuild that died. First it copies rows of later editions into the serving tables, because perhaps
-   * only the shadow tables hold them. Returns false when no table was left.
+   * Cleans up after a rebuild that died. First it copies rows of later editions into the serving tables, because
+   * perhaps only the shadow tables hold them. Returns false when no table was left.
    */
   async recover(): Promise<boolean> {
     const left = await this.#existing([planTable, ...Object.values(shadowTables)]);

@@ -29,7 +29,7 @@ const mostRangeRows = 200_000;
 /**
  * Compares state, names and history in ClickHouse with the change files, and the state with its publication and
  * overlay. It repairs nothing, and its memory does not grow with the register.
- * @throws ReplayError when the archive itself cannot be read; ClickHouse's own error; the signal's reason when it aborts
+ * @throws ReplayError when the archive cannot be read; ClickHouse's own error; the signal's reason when it aborts
  */
 export async function verify(
   input: VerifyInput,

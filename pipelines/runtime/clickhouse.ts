@@ -12,7 +12,7 @@ export type { ClickHouseClient };
 
 /**
  * Settings of every insert. Two of these defaults changed between releases in 2026, so none is left to the server. An
- * acknowledged insert is durable, because the tables set fsync_after_insert and fsync_part_directory.
+ * acknowledged insert is durable, because the tables set fsync_after_insert and fsync_part_directory (schemas).
  */
 export const insertSettings = {
   async_insert: 0,

@@ -7,7 +7,8 @@ interface Component {
 
 /**
  * Stops a process's components in reverse order of their start, within a deadline. Signals, failures and bugs all end
- * the process here. Each component adds its stop as soon as it runs, so a start that fails half way stops what had started.
+ * the process here. Each component adds its stop as soon as it runs, so a start that fails half way stops
+ * what had started.
  */
 export class Lifecycle {
   readonly #components: Component[] = [];

@@ -31,8 +31,8 @@ function lineFormat(process: string, level: string): LoggerOptions {
 }
 
 /**
- * Returns what may be logged about an error: its name, code, message and stack. Databases quote rows and parameters in an
- * error's other properties. ClickHouse quotes them in the message too, so only the name, code and type of its errors
+ * Returns what may be logged about an error: its name, code, message and stack. Databases quote rows and parameters in
+ * an error's other properties. ClickHouse quotes them in the message too, so only the name, code and type of its errors
  * are logged. JSON.parse quotes its input in the message, so only the name and place of its errors are logged.
  */
 export function describeError(error: unknown): Record<string, unknown> {

@@ -19,7 +19,7 @@ export interface Mail {
   text: string;
 }
 
-/** The error of a failed mail. Its message holds an error class and the server's reply code, but no address. */
+/** The error of a failed mail. Its message holds its class and the server's reply code, no address or server's text. */
 export class MailError extends Error {
   override name = 'MailError';
   readonly code: 'mail_refused' | 'mail_failed';

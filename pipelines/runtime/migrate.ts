@@ -74,7 +74,7 @@ async function applyFiles(clickhouseUrl: string): Promise<void> {
   });
 }
 
-/** Checks the connection, because the library's report of a lost one has twenty lines. @throws the connection's own error */
+/** Checks the connection, because the library reports a loss in twenty lines. @throws the connection's own error */
 async function requireAnswer(clickhouseUrl: string): Promise<void> {
   const client = makeClickhouse(clickhouseUrl, 'padron-migrate', { requestTimeoutMs: pingTimeoutMs, connections: 1 });
   const answer = await client.ping();

@@ -5,7 +5,8 @@ export type { Pool, PoolClient };
 /** A pool or one connection, for functions that run one statement inside or outside a transaction. */
 export type Queryable = Pick<Pool | PoolClient, 'query'>;
 
-// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text: a Date would be a local midnight.
+// bigint columns hold ids, counts and offsets far below 2^53. Dates stay text (YYYY-MM-DD), because a Date object
+// would be a local midnight.
 types.setTypeParser(types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('a bigint of the database does not fit a safe integer');
@@ -64,7 +65,7 @@ export async function inTransaction<Result>(
   }
 }
 
-/** Whether the client stopped waiting for a statement. Its outcome is unknown, and its connection must be closed. */
+/** Whether the client stopped waiting for a statement. Its outcome is unknown, its connection not reusable. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
