@@ -25,8 +25,8 @@ export class ExpectedOverlay {
   readonly #wrong: number[] = [];
 
   /**
-   * @throws ReplayError `overlay_too_large`, or `change_file_damaged` when the file is of another register; CompareError
-   * when the file itself is damaged
+   * @throws ReplayError `overlay_too_large`, or `change_file_damaged` when the file is of another register;
+   * CompareError when the file itself is damaged
    */
   static async read(path: string | null, register: RegisterName, hash: RowHash) {
     const overlay = new ExpectedOverlay();
