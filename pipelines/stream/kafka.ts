@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kafka, Message, PartitionerArgs, Producer } from 'kafkajs';
 
-/** Reads a topic's offsets without a consumer; results are in order of partition. Offsets stay far below 2^53. */
+/**
+ * Reads a topic's offsets without consuming it. Each result lists one number per partition, in order of partition. A
+ * number is enough, because offsets stay far below 2^53.
+ */
 export interface StreamOffsets {
   /** The offset after the last record of each partition. */
   ends(topic: string): Promise<readonly number[]>;
-  /** The next offset of each partition that the group would read; 0 when the group has committed nothing there. */
+  /** The offset that the group would read next in each partition; 0 where the group has committed nothing. */
   committed(group: string, topic: string): Promise<readonly number[]>;
   close(): Promise<void>;
 }
@@ -43,8 +46,9 @@ const settlePollMs = 200;
 const isTransient = (error: unknown) => transientErrors.has(String((error as { type?: unknown }).type));
 
 /**
- * Repeats a call while the broker has no coordinator or leader yet. A broker has none for some seconds after its start,
- * or when a group or a topic is new. The client does not repeat these calls itself.
+ * Repeats a call that fails because a group has no coordinator yet or a partition has no leader yet. That is so for
+ * some seconds after a broker's start, and when a group or a topic is new. The Kafka client does not repeat these calls
+ * itself.
  */
 export async function untilSettled<Result>(
   call: () => Promise<Result>,
@@ -89,9 +93,10 @@ export class KafkaChunkSender {
   }
 
   /**
-   * Resolves when all in-sync replicas have the records. The caller must not change a prepared chunk before that.
-   * @throws StreamError when it is unknown whether the broker has them. The caller must send them again, and readers
-   * may then see them twice.
+   * Resolves when all in-sync replicas have the records. Until then the caller must not change the buffers of the
+   * messages.
+   * @throws StreamError `send_failed` if it is unknown whether the broker has the records. The caller must send them
+   * again, and readers may then see them twice.
    */
   async send(topic: string, messages: Message[]): Promise<void> {
     try {
@@ -128,8 +133,9 @@ export class KafkaChunkSender {
 }
 
 /**
- * Header of a record that was produced before and is sent again. The consumers of state and history take it like any
- * other, because its key and version are the same. The consumer `watch` ignores it, so that nobody is notified twice.
+ * The name of the Kafka header that marks a record as sent once more. Consumers that write state and history process it
+ * like any other record, because its key and version are unchanged. The consumer `watch` ignores it, so that nobody is
+ * notified twice.
  */
 export const replayHeader = 'replay';
 

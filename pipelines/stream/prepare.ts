@@ -25,7 +25,10 @@ export interface SchemaIds {
 
 type IdsByRegister = Record<RegisterName, SchemaIds>;
 
-/** Makes the register's row, schemas and topics, as a deployment's step after the migrations. It can be repeated. */
+/**
+ * Creates the register's row in register_head, its schemas and its topics. A deployment runs this after the migrations.
+ * A repeat changes nothing.
+ */
 export async function prepareStream(dependencies: StreamDependencies, register: RegisterName): Promise<SchemaIds> {
   const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const archive = new SchemaArchive(archiveUrl);
@@ -68,7 +71,7 @@ async function forEachRegister(work: (register: RegisterName) => Promise<SchemaI
 }
 
 /**
- * Checks a register's stream when a process starts. It refuses topics with other settings, a registry that disagrees
+ * Checks a register's stream when a process starts. It refuses topics with wrong settings, a registry that disagrees
  * with the archive, columns that disagree with the stored rows, and schemas that are not registered.
  * @throws StreamError
  */
@@ -96,8 +99,8 @@ async function checkSchemas(
 }
 
 /**
- * Checks that this release's column positions fit the rows that every release has stored. Later releases count too,
- * because an older release may be started again.
+ * Checks that this release finds each cell of a stored row at the position of its column, whichever release stored the
+ * row. Rows of later releases count too, because an older release may be started again.
  * @throws StreamError `columns_moved`
  */
 export function checkColumns(

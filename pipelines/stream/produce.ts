@@ -39,7 +39,7 @@ interface ProduceInput {
   changeFile: string;
   /** The last report of an earlier run that did not finish. Without it the run begins with the first block. */
   acknowledged?: Acknowledged;
-  /** Whether Kafka lost this edition (see `editionsToRepublish`), so that it is produced once more. */
+  /** True if the edition is produced once more, because Kafka lost it (see `editionsToRepublish`). */
   again?: boolean;
   /** Runs the producer job. By default it runs in a process of its own. */
   run?: RunJob;
@@ -48,7 +48,7 @@ interface ProduceInput {
 /** How many blocks of the change file Kafka acknowledged in a run. */
 export interface Acknowledged {
   acknowledgedBlocks: number;
-  /** The end offset of each partition when Kafka had these blocks. */
+  /** The end offset of each partition, read after Kafka had acknowledged these blocks. */
   logEnds: readonly number[];
 }
 
@@ -63,7 +63,7 @@ export interface ProduceOutcome extends ProducerDone {
  * Sends a frozen edition's change file to Kafka in a child process. Then it records where the edition ends in each
  * partition, writes the edition's record into the editions topic, and marks the edition `publicada`. Every step can be
  * repeated, because readers take repeated records as one.
- * @throws StreamError; an aborted signal's reason
+ * @throws StreamError, or the signal's reason if the signal is aborted
  */
 export async function produceEdition(
   dependencies: ProduceDependencies,
@@ -74,14 +74,16 @@ export async function produceEdition(
   const { pool, offsets, prefix, log } = dependencies;
   const { register, edition } = input;
   const row = await knownEdition(pool, register, edition);
-  // If the process dies after this, these editions have no recorded end. `editionsToRepublish` finds them all again.
+  // This deletes the recorded ends of the edition and of all later ones. If the process dies after this,
+  // `editionsToRepublish` finds them all again.
   if (input.again) await forgetEditionsFrom(pool, register, edition);
   const { topic } = changesOutput(prefix, register);
   const acknowledgedBlocks = await stillThere(offsets, topic, input.acknowledged);
   const reports = withLogEnds(offsets, topic, report);
   const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
   const done = await sending.finally(reports.end);
-  // If the process dies before the offsets are recorded, all is sent again. No reader waits for this edition yet.
+  // If the process dies before the ends are recorded, a repeat sends the edition again. Until then `groupPassed` is
+  // false for this edition, so nobody relies on its end.
   const ends = await offsets.ends(topic);
   const recorded = ends.map((end, partition) => ({
     partition,
@@ -98,7 +100,8 @@ export async function produceEdition(
 
 /**
  * Returns the number of blocks that need not be sent again. A broker that lost power may have lost acknowledged
- * records, so blocks count only while the log reaches as far as it did. Otherwise their rows would be missing for ever.
+ * records, and their rows would be missing for ever. So the acknowledged blocks count only if every partition still
+ * reaches the end offset that it had then.
  */
 async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: Acknowledged): Promise<number> {
   if (acknowledged === undefined) return 0;
@@ -107,7 +110,10 @@ async function stillThere(offsets: StreamOffsets, topic: string, acknowledged?: 
   return logEnds.every((end, partition) => (ends[partition] ?? 0) >= end) ? acknowledgedBlocks : 0;
 }
 
-/** Adds to each report the partitions' ends, read after its blocks were acknowledged. Reports nothing after `end`. */
+/**
+ * Adds the partitions' end offsets to each report. They are read after the report's blocks were acknowledged. After a
+ * call of `end` nothing is reported.
+ */
 function withLogEnds(offsets: StreamOffsets, topic: string, report: (progress: ProduceProgress) => void) {
   let ended = false;
   return {
@@ -166,7 +172,10 @@ async function schemaIdOfFile(registry: SchemaRegistry, output: Output, changeFi
   return registry.idOf(output.subject, file.header.metadata['avro.schema'] ?? '');
 }
 
-/** Writes the record that marks this edition as complete. Its key is the number, so that readers recognise a repeat. */
+/**
+ * Writes the record that marks this edition as complete. Its key is the edition's number, so that readers recognise a
+ * repeated record.
+ */
 async function sendEditionRecord(
   dependencies: ProduceDependencies,
   row: Edition,
@@ -198,7 +207,7 @@ async function sendEditionRecord(
 /**
  * Sends an edition's change file into its changes topic once more, with the header `replay` on each record. It changes
  * nothing in the catalogue. If the process dies half way, some records are there twice, and readers take them as one.
- * The consumer `watch` must have written all events of the edition, because it ignores the repeated records.
+ * Call it only after the consumer `watch` has written all events of the edition, because `watch` ignores these records.
  */
 export async function replayEdition(
   dependencies: Pick<ProduceDependencies, 'pool' | 'brokers' | 'registry' | 'prefix' | 'log'>,

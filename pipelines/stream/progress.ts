@@ -42,8 +42,8 @@ export async function editionsToRepublish(
 /**
  * Whether ClickHouse has the complete state of this edition. The group `materialize` must have committed past the
  * edition's end in every partition, and the number of rows with the edition's version must equal the number of changes
- * in the catalogue. Both hold for corrections too. Call this before a later edition is produced, because a later
- * edition gives rows its own version.
+ * in the catalogue. A correction is checked in the same way. Call this before a later edition is produced, because a
+ * later edition gives rows its own version.
  * @throws StreamError `materialised_count_differs` if there are too few or too many rows; waiting does not repair this
  */
 export async function checkMaterialised(
@@ -63,7 +63,10 @@ export async function checkMaterialised(
   );
 }
 
-/** Counts the distinct keys at a version in the table's own order, so that only one key is in memory at a time. */
+/**
+ * Counts the distinct keys whose rows have this version. It reads them in the table's own order, so that only one key
+ * is in memory at a time.
+ */
 export async function countAtVersion(
   clickhouse: ClickHouseClient,
   register: RegisterName,

@@ -2,8 +2,9 @@ import type { TracingConfiguration } from '../config.ts';
 import type { Logger } from '../log.ts';
 
 /**
- * Sends the spans of this process to the collector, if the configuration names one. Only then the SDK is loaded.
- * Returns the function that stops this. Call it last: it sends the spans that still wait, for a bounded time.
+ * Sends this process's trace spans to the collector that the configuration names. If it names none, the tracing SDK is
+ * not even loaded.
+ * @returns a function that stops the sending. Call it last: it sends the spans that still wait, for a bounded time.
  */
 export async function startTracing(
   process: string,

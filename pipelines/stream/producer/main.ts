@@ -147,7 +147,10 @@ async function sendOne(sender: KafkaChunkSender, job: ProducerJob, chunk: Prepar
   }
 }
 
-/** Two chunks take turns: one is filled while the caller sends the other. */
+/**
+ * Fills chunks with the blocks that are not acknowledged yet. Two chunks take turns: one is filled while the caller
+ * sends the other.
+ */
 async function* chunks(
   blocks: AsyncIterable<ChangeBlock>,
   cutter: RecordCutter,

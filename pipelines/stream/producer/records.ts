@@ -6,7 +6,8 @@ import { BlockCursor, layoutOf } from '../../changes/record-bytes.ts';
 
 /**
  * Cuts the blocks of a change file into chunks for Kafka. A record's bytes stay as they are and get a five-byte header
- * in front. The record's key (a RUC or a supplier's id) is also its Kafka key, which decides the partition.
+ * with the schema's id in front. The record's key (a RUC or a supplier's id) is also its Kafka key, which decides the
+ * partition.
  */
 export class RecordCutter {
   readonly #record: BlockCursor;
@@ -42,8 +43,8 @@ export class RecordCutter {
   }
 }
 
-// This is the hash of Kafka's own Java client (murmur2, seed 0x9747b28c), so every producer puts a RUC into the same
-// partition.
+// The constants of `murmur2` below. It is the hash of Kafka's own Java client (seed 0x9747b28c), so every producer puts
+// a RUC into the same partition.
 const seed = 0x9747b28c;
 const multiplier = 0x5bd1e995;
 
@@ -151,7 +152,7 @@ interface Encoded {
 }
 const nothing: Encoded = { buf: Buffer.alloc(0), buffer: Buffer.alloc(0) };
 const probe = { key: Buffer.alloc(0), value: Buffer.alloc(0) };
-/** Most bytes of a record besides key, value and headers. There are at most six numbers of five bytes. */
+/** Upper limit of a record's bytes without its key, value and headers: six numbers of at most five bytes each. */
 const mostAround = 32;
 const mostPerLength = 5;
 
