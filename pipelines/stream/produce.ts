@@ -82,7 +82,7 @@ export async function produceEdition(
   const reports = withLogEnds(offsets, topic, report);
   const sending = sendChangeFile(dependencies, row, { ...input, acknowledgedBlocks }, reports.report, signal);
   const done = await sending.finally(reports.end);
-  // If the process dies before the ends are recorded, a repeat sends the edition again. Until then `groupPassed` is
+  // If the process dies before the ends are recorded, a repeat may send all records again. Until then `groupPassed` is
   // false for this edition, so nobody relies on its end.
   const ends = await offsets.ends(topic);
   const recorded = ends.map((end, partition) => ({

@@ -4,8 +4,8 @@ import { schemaText } from '../changes/record.ts';
 import { StreamError } from './kafka.ts';
 import type { Output } from './topics.ts';
 
-// The first import names a module inside the package. The package's entry would also load encryption clients of three
-// clouds and cost 1 s and 50 MB per process.
+// SchemaRegistryClient is imported from a module inside its package. The package's entry would also load encryption
+// clients of three clouds and cost 1 s and 50 MB per process.
 
 export type SchemaRegistry = ReturnType<typeof connectRegistry>;
 
@@ -33,7 +33,7 @@ export function connectRegistry(url: string) {
       }),
     /** Resolves with the id of exactly this schema. @throws StreamError `schema_missing` */
     idOf: (subject: string, schema: string) => guard(subject, () => client.getId(subject, info(schema), false)),
-    /** @throws StreamError `schema_missing` */
+    /** Resolves with the text of the schema that has this id. @throws StreamError `schema_missing` */
     textOf: (subject: string, id: number) =>
       guard(subject, async () => (await client.getBySubjectAndId(subject, id)).schema),
   };

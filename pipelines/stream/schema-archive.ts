@@ -14,7 +14,7 @@ const ending = '.avsc';
 /**
  * Archives the schema of every registry id beside the change files. A record in Kafka names its schema only by this id.
  * If a registry is lost and filled again, it may give the id to another schema, and every old record would be misread.
- * So each start of a process compares the registry with this archive.
+ * So every process compares the registry with this archive when it starts.
  */
 export class SchemaArchive {
   readonly #archiveUrl: string;
@@ -24,7 +24,10 @@ export class SchemaArchive {
     this.#archiveUrl = archiveUrl;
   }
 
-  /** Archives an id's schema once. @throws StreamError `schema_differs` if the archive has another schema for it */
+  /**
+   * Archives the schema under its id. A repeat changes nothing.
+   * @throws StreamError `schema_differs` if the archive has another schema under this id
+   */
   async put(subject: string, id: number, schema: string): Promise<void> {
     const texts = await this.#texts();
     if ((await texts.put(subject, `${id}${ending}`, schema)) === 'stored') return;
@@ -42,7 +45,7 @@ export class SchemaArchive {
 
   /**
    * Compares the registry with the archive and resolves with the subject's archived schemas.
-   * @throws StreamError `schema_differs` if the registry has another schema under an archived id, or no schema
+   * @throws StreamError `schema_differs` if the registry has another schema or none under an archived id
    */
   async check(registry: SchemaRegistry, subject: string): Promise<ArchivedSchema[]> {
     const archived = await this.schemasOf(subject);
@@ -112,7 +115,7 @@ export function connectSchemaImport(url: string) {
       const body = { compatibility };
       await expectOk(`set ${subject}`, await request('PUT', `/config/${encodeURIComponent(subject)}`, body));
     },
-    /** Removes a subject for good. The registry does not assign the ids of its schemas again. */
+    /** Removes a subject and its schemas for good. The registry does not assign the ids of these schemas again. */
     async remove(subject: string): Promise<void> {
       // The API first hides a subject and then removes it. Both calls succeed even if the subject does not exist.
       for (const end of ['', '?permanent=true']) await request('DELETE', `${subjectPath(subject)}${end}`);
@@ -125,9 +128,11 @@ interface Wanted extends ArchivedSchema {
   version: number;
 }
 
-/** The subject of filler schemas, which only use up ids. It is removed when the restoration ends. */
+/** The subject of filler schemas, which only use up registry ids (see `restoreSchemas`). It is removed at the end. */
 const fillerSubject = 'padron.restore-value';
-/** Most fillers of one restoration. A shared registry would need more, and it needs its own storage back. */
+/**
+ * Most filler schemas of one restoration. A registry that others use too may need more. Restore its own storage then.
+ */
 const maxFillers = 10_000;
 
 /**
@@ -182,18 +187,18 @@ async function importInOrder(importing: SchemaImport, missing: readonly Wanted[]
   let last = 0;
   let honoursIds = false;
   let fillers = 0;
+  // If the process dies in this loop, a repeat of the restoration finds the registered schemas and adds the others.
   for (const { subject, id, schema, version } of missing) {
     while (!honoursIds && last + 1 < id) {
       fillers += 1;
       if (fillers > maxFillers) throw notEmpty(subject, id, last);
       const given = await importing.register(fillerSubject, fillerSchema(fillers), id - 1, fillers);
       if (given >= id) throw notEmpty(subject, id, given);
-      // A registry that ignores the wanted id would have given last + 1.
+      // A registry that ignores the wanted id (id - 1) would have given last + 1.
       honoursIds = given !== last + 1 && given === id - 1;
       last = given;
     }
     const given = await importing.register(subject, schema, id, version);
-    // If the process dies in this loop, a repeat of the restoration finds the registered schemas and adds the others.
     if (given !== id) throw notEmpty(subject, id, given);
     last = id;
   }

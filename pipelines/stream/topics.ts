@@ -46,7 +46,7 @@ export async function ensureTopics(kafka: Kafka, plan: TopicPlan): Promise<void>
         topics: missing.map(({ topic, partitions }) => ({
           topic,
           numPartitions: partitions,
-          // With -1 the broker uses its default.
+          // With -1 the broker uses its own default number of replicas.
           replicationFactor: -1,
           configEntries: Object.entries(topicSettings).map(([name, value]) => ({ name, value })),
         })),
@@ -64,7 +64,10 @@ function isNotYetKnown(error: unknown): boolean {
   return cause instanceof kafkajs.KafkaJSProtocolError && types.includes(cause.type);
 }
 
-/** Refuses topics that are missing or differ. @throws StreamError `topic_missing`, `topic_settings_differ` */
+/**
+ * Checks the topics of a register.
+ * @throws StreamError `topic_missing`, or `topic_settings_differ` if the settings or the number of partitions are wrong
+ */
 export async function checkTopics(kafka: Kafka, plan: TopicPlan): Promise<void> {
   await withAdmin(kafka, (admin) => check(admin, plan));
 }
@@ -125,7 +128,10 @@ async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<R
   }
 }
 
-/** Never change the names of the groups: a group with a new name would read every topic from its beginning again. */
+/**
+ * Never change the names that these two functions return: a consumer group with a new name would read every topic from
+ * its beginning again.
+ */
 export function materializeGroup(prefix: string): string {
   return `${prefix}padron.materialize`;
 }
@@ -133,7 +139,7 @@ export function watchGroup(prefix: string): string {
   return `${prefix}padron.watch`;
 }
 
-/** A topic that receives records of an edition, the subject of its values in the schema registry, and their schema. */
+/** A topic that gets records of editions, the subject of its record values in the schema registry, and their schema. */
 export interface Output {
   topic: string;
   subject: string;

@@ -19,15 +19,18 @@ export interface TranslatedRecord {
 
 /**
  * Which columns the rows of a translated record get. `today` gives the current columns, for readers that use cells by
- * name. `as_written` keeps the columns of the record, for readers that store the rows: a repeated record must give the
- * same row as the first time, and the catalogue knows each edition's columns.
+ * name. `as_written` keeps the columns of the record, for readers that store the rows: a record that is read again must
+ * give the same row as the first time, and the catalogue knows each edition's columns.
  */
 export type RowColumns = 'today' | 'as_written';
 
 /** Finds a register's schema by its registry id. Resolves with null if registry and archive do not know it. */
 export type SchemaSource = (register: RegisterName, id: number) => Promise<string | null>;
 
-/** Asks the registry for the topic's own subject, then the archive, which also has the schemas of a lost registry. */
+/**
+ * Looks for the id under the subject of the register's changes topic, first in the registry and then in the archive.
+ * The archive also has the schemas of a registry that was lost.
+ */
 export function schemaSource(registry: SchemaRegistry, archive: SchemaArchive, prefix: string): SchemaSource {
   return async (register, id) => {
     const { subject } = changesOutput(prefix, register);
@@ -49,7 +52,10 @@ export class WriterSchemas {
   readonly #textOf: (register: RegisterName) => string;
   readonly #translations = new Map<string, Promise<Translate>>();
 
-  /** `currentIds` are the registry ids of the schemas from `textOf`: the files in schemas/avro, except in tests. */
+  /**
+   * `textOf` returns a register's current schema: the file in schemas/avro, except in tests. `currentIds` are the
+   * registry ids of these schemas.
+   */
   constructor(
     source: SchemaSource,
     currentIds: ReadonlyMap<RegisterName, number>,
@@ -106,7 +112,7 @@ export class WriterSchemas {
     const newer = namesOf(columns.slice(today.length));
     // This release would drop the cells of newer columns from the state, and no later edition would bring them back.
     if (newer.length > 0) throw new UndecodableRecord(`schema id ${id} has columns of a newer release: ${newer}`);
-    // `today` is the list of fields inside `reader`, so this line changes the reader's schema.
+    // `today` is the list of fields inside `reader`, so this line gives the reader's schema the columns of the record.
     if (this.#rows === 'as_written') today.splice(0, Infinity, ...columns);
     return translation(writer, reader, id, currentId);
   }

@@ -3,7 +3,10 @@ import type { PoolClient } from '../runtime/postgres.ts';
 import { lockWork } from '../webhooks/work.ts';
 import { type EventFacts, eventId } from './match.ts';
 
-/** The changes that a wrong edition made to `rucs` and that a correction takes back. */
+/**
+ * The changes to `rucs` in a wrong edition. An edition is wrong if a later edition, the correction, takes changes of it
+ * back.
+ */
 export interface TakenBack {
   register: RegisterName;
   edition: number;
@@ -18,18 +21,19 @@ export interface Originals {
   edition: number;
   /** Ids of the events that the wrong edition made for these RUCs, even if no list holds the RUC today. */
   events: ReadonlySet<string>;
-  /** For each event id, the webhooks that must get its correction: their receiver may believe something wrong. */
+  /** For each event id, the webhooks that must get the correction of this event (see `receiversOf`). */
   receivers: ReadonlyMap<string, ReadonlySet<string>>;
   cancelled: number;
 }
 
 /**
- * Cancels the deliveries of a wrong edition that were not sent, and finds the webhooks to which the other ones were
- * sent. The caller must have locked the positions of the accounts and must not have written deliveries yet.
+ * Cancels the unsent deliveries of the wrong edition's events, and finds the webhooks that must get the correction. The
+ * caller must have locked the accounts' rows in account_position and must not have written deliveries yet.
  *
  * A delivery counts as sent once it was claimed, because the outcome of an attempt may be unknown. If a claim runs
  * before this call, its delivery counts as sent; if it runs after this call, it finds the delivery cancelled. Like a
- * claim, this call locks the work rows before the deliveries. In another order the two transactions could deadlock.
+ * claim, this call locks the webhook_work rows before the deliveries. In another order the two transactions could
+ * deadlock.
  *
  * The events are marked with `taken_back_by`, and nobody can send a marked event again by hand (webhooks/resend.ts). A
  * repeat cancels nothing more and returns the same receivers.
@@ -65,7 +69,10 @@ export async function takeBack(client: PoolClient, wrong: TakenBack): Promise<Or
 
 type Corrected = Pick<EventFacts, 'register' | 'ruc' | 'field' | 'list'>;
 
-/** Names the wrong edition and its event. Alta and baja correct each other, because both have the field `ruc`. */
+/**
+ * Returns the wrong edition and the id of the event that this one corrects; the id is null if the wrong edition made no
+ * such event. An alta corrects a baja and a baja an alta, because both have the field `ruc`.
+ */
 export function correccionOf(originals: Originals, event: Corrected): EventFacts['correccion'] {
   const id = originalIdOf(originals, event);
   return { edicion: originals.edition, evento: originals.events.has(id) ? id : null };

@@ -16,7 +16,7 @@ export interface Written {
   /** Number of events that this call inserted. A repeat of the batch inserts none. */
   events: number;
   deliveries: number;
-  /** Number of unsent deliveries of the wrong edition that this call cancelled. */
+  /** Number of unsent deliveries that this call cancelled, because a correction took their events back. */
   cancelled: number;
   /** Active webhooks that have deliveries of this batch, whether this call or an earlier one inserted them. */
   webhookIds: readonly string[];
@@ -49,7 +49,7 @@ export async function writeEvents(
     events.map((event) => event.id),
   ]);
   const known = new Set(present.rows.map((row) => row.id));
-  // A batch holds a record twice if the producer died after the broker had stored it and then sent it again.
+  // A batch holds a record twice if the broker stored it, the producer died, and its next run sent the record again.
   const once = [...new Map(events.map((event) => [event.id, event])).values()];
   const webhooks = await lockSubscribers(client, accounts, detectedAt);
   const originals = wrong === null ? null : await takeBack(client, wrong);
@@ -78,7 +78,10 @@ export async function writeEvents(
   return { events: fresh.length, deliveries, cancelled: originals?.cancelled ?? 0, webhookIds };
 }
 
-/** Reads the last position of each account. Rows are locked in order of account id, or two batches could deadlock. */
+/**
+ * Reads the last position of each account and locks these rows. It locks them in order of account id, because two
+ * batches could deadlock otherwise.
+ */
 async function lockPositions(client: PoolClient, accounts: readonly number[]): Promise<Map<number, number>> {
   await client.query(
     'INSERT INTO account_position (account_id) SELECT unnest($1::bigint[]) ON CONFLICT (account_id) DO NOTHING',
@@ -115,7 +118,7 @@ async function insertEvents(client: PoolClient, day: string, events: readonly Pl
       events.map((event) => payloadOf(event, event.position)),
     ],
   );
-  // No other transaction writes events of a locked account. A skipped insert would leave a position without event.
+  // A skipped insert would leave a position without an event. None is skipped, because the accounts are locked.
   if (rowCount !== events.length) throw new Error('an event appeared while its account was locked');
 }
 
