@@ -69,7 +69,7 @@ export async function pageLists(pool: Pool, accountId: number, after: number, li
   return rows;
 }
 
-/** A field that is left out keeps its value, and `referencia: null` clears it. A repeat changes nothing. */
+/** A field that `patch` leaves out keeps its value, and `referencia: null` clears it. A repeat changes nothing. */
 export async function updateList(
   pool: Pool,
   accountId: number,

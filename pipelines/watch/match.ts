@@ -9,7 +9,10 @@ import type { ListSnapshot } from './lists.ts';
 /** A change of one watched field, before it is known which lists and webhooks it concerns. */
 export interface FieldEvent {
   evento: EventKind;
-  /** The register's column, `ruc` for alta and baja, or `presence.field` for a list such as agentes de retención. */
+  /**
+   * The column that changed; `ruc` for alta and baja; or the register's `presence.field` if the RUC joined or left a
+   * list such as agentes de retención.
+   */
   campo: string;
   antes: string | boolean | null;
   despues: string | boolean | null;
@@ -20,7 +23,7 @@ export function makesEvents(register: Register): boolean {
   return register.presence !== undefined || register.columns.some(({ event }) => event !== undefined);
 }
 
-/** The order in which the events of one RUC and edition are sent. An event of field `ruc` comes before all of these. */
+/** The order in which the events of one RUC and edition are sent. An event of the field `ruc` comes before these. */
 const fieldOrder = ['estado', 'condicion', 'nombre'];
 
 /**
@@ -29,7 +32,8 @@ const fieldOrder = ['estado', 'condicion', 'nombre'];
  * @param lastKnown the row that the RUC had before it last disappeared; it is used only when the RUC appears
  */
 export function eventsOf(register: Register, change: Change, lastKnown: Row | null): FieldEvent[] {
-  // `r` marks a first load, which changes nothing. Natural persons are never watched, even if a list holds their RUC.
+  // `r` marks a row of a first load, which is no change. Natural persons are never watched, even if a list holds their
+  // RUC.
   if (change.op === 'r' || !isCompany(change.ruc)) return [];
   if (change.op === 'u') return fieldEvents(register, change.before, change.after);
   const presence = presenceEvents(register.presence, change.ruc, change.op === 'c');
@@ -81,12 +85,15 @@ export interface EventFacts {
   list: ListSnapshot;
   fechaDato: string;
   ocurridoEn: Date;
-  /** The wrong edition and the id of its event, or null if it made no such event. */
+  /**
+   * Set if the event is of a correction: the edition that it corrects, and the id of that edition's event (null if it
+   * made none).
+   */
   correccion: { edicion: number; evento: string | null } | null;
 }
 
 /**
- * The id is a hash of the change, its column and the list, so a repeated batch finds the event stored. The hash is 128
+ * Returns a hash of the change, its column and the list, so a repeated batch finds the event stored. The hash is 128
  * bits of SHA-256 and has no dots, because the signed text separates ids by dots.
  */
 export function eventId(register: RegisterName, edition: number, ruc: string, campo: string, listId: number): string {

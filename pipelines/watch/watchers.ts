@@ -8,7 +8,10 @@ export interface WatchedEdition {
   number: number;
   fechaDato: string;
   detectedAt: Date;
-  /** All events of the edition are written. A record that a replay or a new group reads again makes no event. */
+  /**
+   * True once all events of the edition are written. A record of it that is read again then makes no event, for example
+   * in a replay or by a new consumer group.
+   */
   announced: boolean;
   /** The wrong edition that this edition corrects, with its detection day in Lima; null for an ordinary edition. */
   corrects: { edition: number; day: string } | null;

@@ -17,8 +17,9 @@ const countedByState = `count(*) FILTER (WHERE next_due_at <= now()) AS due,
   extract(epoch FROM now() - min(next_due_at) FILTER (WHERE next_due_at <= now()))::double precision AS "oldestDueSeconds"`;
 
 /**
- * Counts the deliveries of all webhooks. Open deliveries are counted from the oldest open day on (README, rule 8). Held
- * deliveries may be of any day, but their index is small. A delivery whose lease has ended counts as due.
+ * Counts the deliveries of all webhooks. Pending deliveries and those in flight are counted from the oldest day that
+ * may have one (README, rule 8). Held deliveries are counted over all days, because their index is small. A delivery
+ * whose lease has ended counts as due.
  */
 export async function readBacklog(pool: Pool): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>(
@@ -63,7 +64,7 @@ export interface EndpointState extends WebhookBacklog {
   deletedAt: Date | null;
   rateLimitPerSecond: number;
   inFlightLimit: number;
-  /** When the lease of the worker that runs a round ends; null if no round runs. */
+  /** When the lease of the worker that now sends the webhook's deliveries ends; null if no worker does so. */
   workedOnUntil: Date | null;
 }
 

@@ -36,32 +36,37 @@ export interface Claim {
   /** null if the webhook was deleted. */
   target: WebhookTarget | null;
   deliveries: readonly ClaimedDelivery[];
-  /** True if the claim left no due delivery. Then nothing can start until work is added or `nextDueAt` comes. */
+  /** True if the claim left no due delivery. Then no delivery can start until work is added or `nextDueAt` comes. */
   tookAll: boolean;
   wakeSeq: number;
   /** The earliest day that may have an open delivery; null if no delivery is open. */
   openSince: string | null;
   /**
-   * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits or nothing was claimed. It has
-   * the same now() and snapshot as the claim, so it includes every delivery that was not yet due for the claim.
+   * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits, or if this call could not
+   * claim any. It is read with the same now() and snapshot as the claim, so it covers every delivery that was not yet
+   * due then.
    */
   nextDueAt: Date | null;
   nextDueInMs: number | null;
 }
 
 export interface ClaimLimits {
-  /** The lease must be longer than one exchange may take. If it ends during the request, the delivery is sent twice. */
+  /**
+   * Length of a delivery's lease. It must be longer than a request and its answer may take. If it ends during the
+   * request, the delivery is sent twice.
+   */
   deliveryLeaseMs: number;
   workLeaseMs: number;
 }
 
 /**
- * Claims the deliveries that can be sent now: due ones, at most one per RUC, in order of publication, up to the
- * in-flight limit. The claim is one short transaction that locks the webhook's webhook_work row, so two claims of a
- * webhook never overlap. It inserts each attempt with the result "outcome unknown". If the process dies after the
- * commit, the attempt keeps that result, and the delivery is due again when its lease ends.
- * @param prepare gets the target before anything is claimed and returns the limit on claimed deliveries; if it throws,
- * nothing is claimed
+ * Claims the deliveries that can be sent now: due ones, at most one per RUC, up to the in-flight limit. They are
+ * returned in order of their events' positions. The claim is one short transaction that locks the webhook's
+ * webhook_work row, so two claims of a webhook never overlap. It inserts each attempt with the result "outcome
+ * unknown". If the process dies after the commit, the attempt keeps that result, and the delivery is due again when its
+ * lease ends.
+ * @param prepare gets the target before anything is claimed and returns how many deliveries may be claimed; if it
+ * throws, nothing is claimed
  */
 export function claimDeliveries(
   pool: Pool,
@@ -116,19 +121,20 @@ async function leaseWork(
 }
 
 /**
- * A delivery must wait while another delivery of its RUC is in flight. It must also wait while an earlier one was never
- * attempted or is due as well. So at most one delivery per RUC can be claimed. A row in state en_curso with a past
- * next_due_at is a delivery whose lease has ended. While a webhook is paused, only its tests can be claimed. Its
- * attempts in flight end by themselves, or their lease ends (holdAbandoned).
+ * A delivery must wait while another delivery of its RUC is in flight. It must also wait while an earlier delivery of
+ * its RUC was never attempted or is due as well. So at most one delivery per RUC can be claimed. A row in state
+ * en_curso with a past next_due_at is a delivery whose lease has ended. While a webhook is paused, only its tests can
+ * be claimed. An attempt that is in flight at the pause ends by itself, or its worker dies and its lease ends
+ * (holdAbandoned).
  *
  * The statement leaves PostgreSQL no choice of plan, because its statistics may date from a time when no delivery was
  * open.
  * - Every table has a lower bound on the day, so PostgreSQL plans over the days that matter and not over a year of
  *   partitions.
  * - The check for other deliveries of the RUC uses next_due_at, which only open deliveries have, and not estado. So no
- *   partial index fits, and OFFSET 0 keeps the check a subquery per row, which stops at the limit.
+ *   partial index fits. OFFSET 0 keeps the check a subquery per row, so it ends when the LIMIT is reached.
  * - The update finds the already locked rows by their key.
- * - Connections keep the plan, because planning takes ten times as long as running.
+ * - Connections keep the plan (keptUnder), because planning takes ten times as long as running.
  * @param since the earliest day that may have an open delivery
  */
 const claimSql = (since: string) => `
@@ -195,9 +201,9 @@ async function claim(
 }
 
 /**
- * Holds deliveries that a dead worker left in flight while their webhook was paused. No round claims them, so they are
- * kept like other held deliveries. The webhook's row is locked, because a resume at the same time would find these
- * deliveries neither held nor due. A repeat changes nothing.
+ * Holds deliveries that a dead worker left in flight while their webhook was paused. No claim takes them during the
+ * pause, so they are kept like other held deliveries. The webhook's row is locked, because a resume at the same time
+ * would find these deliveries neither held nor due. A repeat changes nothing.
  * @param openSince the earliest day that may have an open delivery
  */
 export async function holdAbandoned(pool: Pool, webhookId: string, openSince: string): Promise<void> {
@@ -224,8 +230,8 @@ export function dayText(day: string): string {
  *
  * If the bound were a parameter, PostgreSQL would plan once over all days. After 13 months that takes a second, locks
  * seven thousand tables and indexes, and gives a worse plan. Bounds are usually days of the last week. An older bound
- * (of deliveries that were held) is rare, so its plan is not kept. Plans of past days are dropped when their connection
- * ends (maxLifetimeSeconds).
+ * is rare (it comes from deliveries that were held), so its plan is not kept. Plans of past days are dropped when their
+ * connection ends (maxLifetimeSeconds).
  */
 export function keptUnder(statement: string, since: string): string | undefined {
   return since >= limaDay(new Date(Date.now() - weekMs)) ? `${statement} ${since}` : undefined;

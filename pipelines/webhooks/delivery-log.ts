@@ -38,7 +38,7 @@ export interface LoggedDelivery {
   estado: DeliveryState;
   attempts: number;
   createdAt: Date;
-  /** Microseconds since 1970. With a Date, pages would repeat or skip some deliveries. */
+  /** Microseconds since 1970. A Date has only milliseconds, so pages would repeat or skip some deliveries. */
   createdMicros: number;
   nextAttemptAt: Date | null;
 }
@@ -91,8 +91,9 @@ export async function readDelivery(pool: Pool, accountId: number, id: string): P
 }
 
 /**
- * Returns the day of the partition that would hold the delivery, or null if there is none. Ids of earlier releases have
- * no day, so the partitions are searched, newest first. An index over all days would cost every attempt a write.
+ * Returns the day in the delivery's id. An id of an earlier release has none, so the partitions are searched, newest
+ * first; null if none has the delivery. An index over all days would be faster, but every attempt would have to write
+ * to it.
  */
 export async function dayOfDelivery(pool: Pool, id: string): Promise<string | null> {
   return dayInDeliveryId(id) ?? searchDays(pool, id);

@@ -14,7 +14,10 @@ interface OwnerMail {
 }
 
 export interface OwnerMailRule {
-  /** The lease must be longer than a try. If it ends while the mail is being sent, the mail is sent twice. */
+  /**
+   * Length of a mail's lease. It must be longer than one try to send may take. If it ends during the try, the mail is
+   * sent twice.
+   */
   leaseMs: number;
   /** Notices older than this are not mailed. A mail server that is set up today must not send last month's notices. */
   maxAgeMs: number;
@@ -24,8 +27,8 @@ export interface OwnerMailRule {
 
 /**
  * Leases the owner notice whose mail has been due longest; returns null if none is due. Several processes may call it
- * at once. A process leases one notice at a time, so with a slow mail server it holds no lease of a waiting mail. If
- * the process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
+ * at once. A process leases only the mail that it sends next, so no lease ends while its mail waits behind another one.
+ * If the process dies after the claim, the mail is sent again with the same Message-ID when the lease ends.
  */
 export async function claimOwnerMail(pool: Pool, rule: OwnerMailRule): Promise<OwnerMail | null> {
   const { rows } = await pool.query<OwnerMail>(

@@ -26,7 +26,10 @@ export async function pageOwnerNotices(
 /** `plan` means that the account's plan no longer includes watching. The webhook's pausado_por is then null. */
 export type PauseCause = 'fallos' | 'respuesta_410' | 'cliente' | 'plan';
 
-/** What happened to a webhook. `avisos` shows it, and its owner gets a mail. `detail` has the API's field names. */
+/**
+ * What happened to a webhook. The API shows it under `avisos`, and the owner gets it by mail. `detail` has the API's
+ * field names.
+ */
 export type OwnerNotice =
   | {
       kind: 'webhook.por_pausar';
@@ -38,9 +41,9 @@ export type OwnerNotice =
 
 /**
  * Writes an owner notice in the transaction that changes the webhook, so that either both are stored or none. The
- * caller must have locked the webhook's row. A warning is written once per series of failures, even if this call is
- * repeated. The mail is sent later (owner-mail.ts).
- * @returns false if the warning was written before or the webhook does not exist
+ * caller must have locked the webhook's row. A warning of a pause is written once per percentage and series of
+ * failures, even if this call is repeated. The mail is sent later (owner-mail.ts).
+ * @returns false if this warning was written before, or if the webhook does not exist
  */
 export async function writeOwnerNotice(client: PoolClient, webhookId: string, notice: OwnerNotice): Promise<boolean> {
   const { rowCount } = await client.query(

@@ -4,8 +4,8 @@ import { lockWork, raiseWork } from './work.ts';
 
 /*
  * Every function that changes a webhook's state locks first the webhook's row, then its work row, then its deliveries.
- * Functions that write deliveries (watch/events.ts, results.ts) lock the webhook's row FOR SHARE. So a pause either
- * sees all deliveries of such a transaction or comes before it.
+ * Functions that write deliveries (watch/events.ts, results.ts) lock the webhook's row FOR SHARE. So a pause sees all
+ * deliveries of such a transaction, or it is committed before the transaction reads the webhook.
  */
 
 /**
@@ -35,7 +35,10 @@ export async function pauseIn(client: PoolClient, webhookId: string, cause: Paus
 }
 
 export interface Resumed {
-  /** False if the webhook does not exist, was not paused, or is held because the plan does not include watching. */
+  /**
+   * False if the webhook does not exist, was not paused, or must stay paused because the plan does not include
+   * watching.
+   */
   resumed: boolean;
   released: number;
 }
@@ -72,9 +75,9 @@ async function resumeIn(client: PoolClient, webhookId: string): Promise<Resumed>
 }
 
 /**
- * Marks the webhook deleted and cancels its open deliveries. Otherwise the deliveries of a dead worker would stay open
- * for ever. Attempts in flight end by themselves. A cancelled delivery keeps its lease token, so a success that arrives
- * later is still recorded (results.ts). Returns false if the account has no such webhook.
+ * Marks the webhook deleted and cancels its open deliveries. If a dead worker left some of them in flight, nobody else
+ * would ever close them. Attempts in flight end by themselves. A cancelled delivery keeps its lease token, so a success
+ * that arrives later is still recorded (results.ts). Returns false if the account has no such webhook.
  */
 export async function deleteWebhookIn(client: PoolClient, accountId: number, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -131,11 +134,11 @@ export async function discardHeldByPlan(pool: Pool, heldDays: number, stop?: Abo
 }
 
 /**
- * Discards the deliveries that a paused webhook holds, or only those created before `before`. If the process dies
- * before the caller resumes the webhook, it stays paused, and a repeat discards the rest. Returns how many deliveries
- * were discarded.
- * @param heldBefore if given, discards nothing unless the plan has held the webhook since before then. The plan may
- *   have changed to one that includes watching after the caller read the webhook.
+ * Discards the deliveries that a paused webhook holds; if `before` is given, only those that were created earlier. If
+ * the process dies before the caller resumes the webhook, it stays paused, and a repeat discards the rest. Returns how
+ * many deliveries were discarded.
+ * @param heldBefore if given, deliveries are discarded only if the plan has held the webhook since an earlier time.
+ * After the caller read the webhook, its account may have changed to a plan that includes watching.
  */
 export function discardHeld(pool: Pool, webhookId: string, before: Date | null, heldBefore?: Date): Promise<number> {
   return inTransaction(pool, async (client) => {
