@@ -1,7 +1,8 @@
 /**
  * The daily register cuts `estado` and `condicion` at this number of characters and writes them without accents. We
- * store and compare these texts as the register has them, and this file restores them wherever a person reads them. The
- * full texts are from the code table of SUNAT's own services. A text that is not in the table is shown as it is.
+ * store and compare the texts in this form. The functions in this file return the full texts, which are shown to
+ * people. The full texts are from the code table of SUNAT's own services. A text that is not in the table is shown as
+ * it is.
  */
 const cutAt = 20;
 
@@ -52,7 +53,10 @@ export function displayEstado(stored: string): string {
   return shownEstados.get(storedForm(stored)) ?? stored;
 }
 
-/** Returns the text of `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and never shown as it. */
+/**
+ * Returns the text of `condicion` to show. NO HALLADO… is another legal state than NO HABIDO and is never shown as NO
+ * HABIDO.
+ */
 export function displayCondicion(stored: string): string {
   return shownCondiciones.get(storedForm(stored)) ?? stored;
 }

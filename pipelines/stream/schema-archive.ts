@@ -128,10 +128,11 @@ interface Wanted extends ArchivedSchema {
   version: number;
 }
 
-/** The subject of filler schemas, which only use up registry ids (see `restoreSchemas`). It is removed at the end. */
+/** Filler schemas only use up registry ids (see `restoreSchemas`). This subject has them until the restoration ends. */
 const fillerSubject = 'padron.restore-value';
 /**
- * Most filler schemas of one restoration. A registry that others use too may need more. Restore its own storage then.
+ * Most filler schemas of one restoration. A registry that other programs use too may need more. Then its own storage
+ * must be restored.
  */
 const maxFillers = 10_000;
 

@@ -42,8 +42,8 @@ export interface Claim {
   /** The earliest day that may have an open delivery; null if no delivery is open. */
   openSince: string | null;
   /**
-   * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits, or if this call could not
-   * claim any. It is read with the same now() and snapshot as the claim, so it covers every delivery that was not yet
+   * When the next delivery becomes due, by PostgreSQL's clock; null if no delivery waits, or if the call ended before
+   * its claim. It is read with the same now() and snapshot as the claim, so it covers every delivery that was not yet
    * due then.
    */
   nextDueAt: Date | null;

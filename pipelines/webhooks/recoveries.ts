@@ -6,8 +6,8 @@ import { makeDue } from './resend.ts';
 import { raiseWork } from './work.ts';
 
 /**
- * States whose deliveries a recovery may send again. A resume sends held deliveries, and cancelled deliveries are never
- * sent. Deliveries that a correction took back count in `total`, but are not sent (makeDue).
+ * States whose deliveries a recovery may send again. Held deliveries are sent by a resume instead, and cancelled
+ * deliveries are never sent. Deliveries that a correction took back count in `total`, but are not sent (makeDue).
  */
 export const recoverableStates = ['agotada', 'descartada', 'entregada', 'pendiente'] as const;
 export type RecoverableState = (typeof recoverableStates)[number];
@@ -50,15 +50,15 @@ const columns = `id, webhook_id AS "webhookId", from_at AS "from", until_at AS "
 /**
  * SQL condition for the deliveries of a recovery. The parameters are $1 webhook, $2 from, $3 until, $4 states and $5
  * creation time of the recovery. The condition leaves out tests and deliveries that ended after the recovery was
- * created. The latter include those that the recovery sent itself.
+ * created, so a delivery that the recovery sent is not sent by it again.
  */
 const recovered = `webhook_id = $1 AND created_at BETWEEN $2 AND $3 AND estado = ANY($4) AND NOT is_test
   AND (finished_at IS NULL OR finished_at <= $5)`;
 
 /**
  * Counts the deliveries and stores the recovery; `advanceRecovery` sends the deliveries. If the process dies after the
- * commit, nothing is lost. If the answer is lost, a repeat creates a second recovery. It skips the deliveries that the
- * first one made pending, unless `states` includes pending ones.
+ * commit, nothing is lost. If the answer is lost, a repeat creates a second recovery. The second one skips the
+ * deliveries that the first one made pending, unless `states` includes `pendiente`.
  * @returns null if the webhook already has `maxRunning` running recoveries
  */
 export function createRecovery(
@@ -98,14 +98,18 @@ export async function readRecovery(pool: Pool, webhookId: string, id: string): P
 }
 
 /**
- * How many of the counted deliveries an ended recovery did not send, because they changed meanwhile or were corrected.
- * A delivery that was in flight or held when they were counted may have been sent too, so `resent` can exceed `total`.
+ * Returns how many of the counted deliveries an ended recovery did not send, because their state changed meanwhile or a
+ * correction took them back. `resent` can exceed `total`: a delivery that was in flight or held at the count may have
+ * been sent too.
  */
 export function leftOut({ total, resent }: Pick<Recovery, 'total' | 'resent'>): number {
   return Math.max(0, total - resent);
 }
 
-/** Stops a recovery. Due deliveries are still sent. A repeat changes nothing. Returns false if it does not exist. */
+/**
+ * Stops a recovery. Deliveries that it made due are still sent. A repeat changes nothing. Returns false if there is no
+ * such recovery.
+ */
 export async function cancelRecovery(pool: Pool, webhookId: string, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `UPDATE recovery SET finished_at = CASE WHEN estado = 'en_curso' THEN now() ELSE finished_at END,
@@ -129,8 +133,8 @@ interface RunningRecovery {
 }
 
 /**
- * Sends one chunk of the recovery that has waited longest and that no other process works on. One transaction makes the
- * deliveries due and stores the progress, so after a death the next call continues from there.
+ * Makes due one chunk of deliveries of the recovery that has waited longest and that no other process works on. The
+ * same transaction stores the progress, so if the process dies, the next call continues from there.
  * @returns null if no recovery is ready; else `wake` is the webhook to wake, or null if nothing became due
  */
 export function advanceRecovery(pool: Pool, limits: RecoveryLimits): Promise<{ wake: string | null } | null> {

@@ -47,14 +47,14 @@ export type NotResent =
   | { ok: false; problem: 'taken_back'; by: { edition: number; fechaDato: string } };
 
 /**
- * Makes a delivery due now under its old id. A delivery is one row with one due time, so this replaces a pending retry,
- * and a success ends the delivery. If its retry schedule had ended, the schedule starts anew. If a retry was scheduled,
- * only the wait ends. On a paused webhook the delivery is held. A delivery in flight stays as it is. The call may be
- * repeated.
+ * Makes a delivery due now under its old id. A delivery has only one due time, so this replaces a pending retry, and a
+ * success ends the delivery. If its retry schedule had ended, the schedule starts anew. If a retry was scheduled, only
+ * the wait ends. On a paused webhook the delivery is held. A delivery in flight stays as it is. The call may be
+ * repeated. After a success the caller wakes the webhook. If the process dies before that, the sweeper wakes it.
  *
- * A delivery that a correction took back is refused, even if it was attempted before: otherwise the receiver's last
- * message would be known to be wrong. Deliveries that were cancelled with their webhook are refused too. The caller
- * then wakes the webhook. If the process dies before that, the sweeper wakes it.
+ * A delivery that a correction took back is refused, even if it was attempted before. Otherwise the last message that
+ * the receiver gets would be one that is known to be wrong. Deliveries that were cancelled with their webhook are
+ * refused too.
  */
 export async function resendDelivery(pool: Pool, accountId: number, id: string): Promise<Resent> {
   const day = await dayOfDelivery(pool, id);
@@ -105,9 +105,10 @@ async function leftAsItIs(client: PoolClient, webhookId: string, day: string, id
 }
 
 /**
- * Makes those of the deliveries due that are in one of `states` and that no correction took back. The caller's
- * transaction must have locked the webhook's row and its work row (README, rule 4). So a correction either comes first
- * and is seen here, or comes after. Tests become due even if the webhook is paused.
+ * Makes due those of the given deliveries that are in one of `states` and that no correction took back. If the webhook
+ * is paused, only tests become due, and the other deliveries are held. The caller's transaction must have locked the
+ * webhook's row and its work row (README, rule 4). So a correction is either committed before and seen here, or it
+ * waits until this transaction ends.
  * @returns the new states by delivery id
  */
 export async function makeDue(

@@ -9,7 +9,7 @@ export interface Health {
   timeoutsInARow: number;
 }
 
-/** The webhook as it is when the outcomes of a round are judged. It is read while its row is locked. */
+/** The webhook as it is when the outcomes of a round of attempts are judged. It is read while its row is locked. */
 export interface Standing {
   health: Health;
   /** The current URL. Answers of an earlier URL do not count for the webhook's health. */
@@ -27,9 +27,9 @@ export interface HealthVerdict {
 }
 
 /**
- * Adds the outcomes of a round to the webhook's health and pauses the webhook if `judge` decides so. This is one
- * transaction that locks the webhook, so two rounds, or a round and a resume, never lose each other's change. If it
- * pauses the webhook, the same transaction holds the pending deliveries and writes the owner notice.
+ * Adds the outcomes of a round of attempts to the webhook's health and pauses the webhook if `judge` decides so. This
+ * is one transaction that locks the webhook, so two rounds, or a round and a resume, never lose each other's change. If
+ * it pauses the webhook, the same transaction holds the pending deliveries and writes the owner notice.
  * @returns the cause of the pause if this call paused the webhook, else null
  */
 export function updateHealth(
@@ -119,9 +119,9 @@ export async function recordResults(pool: Pool, webhookId: string, results: read
 // The lock on the webhook's row keeps a pause or a deletion out until the commit. Otherwise a pause or a deletion could
 // miss these rows when it updates the pending deliveries. A call that waited for the lock reads the new state of the
 // webhook. The days are given as a bound and as a list, so that PostgreSQL plans over these partitions alone. Rows are
-// found by their lease token. A delivery has it while it is en_curso, and keeps it if its webhook is deleted then. With
-// a condition on estado, PostgreSQL could use the index of open deliveries, which looks empty in old statistics (see
-// claim.ts).
+// found by their lease token and not by estado. With a condition on estado, PostgreSQL could use the index of open
+// deliveries, which looks empty in old statistics (see claim.ts). A delivery has the token while it is en_curso, and
+// also after its webhook was deleted during the attempt.
 const recordSql = (since: string) => `
   WITH hook AS (
     SELECT CASE WHEN deleted_at IS NOT NULL THEN 'cancelada' WHEN estado = 'pausado' THEN 'retenida' ELSE 'pendiente' END AS failed

@@ -122,7 +122,8 @@ async function removeDay(client: PoolClient, day: string): Promise<'removed' | '
     await trimDay(client, day);
     return 'kept';
   }
-  // The parent tables are locked first, as in every other statement. DROP TABLE would lock them last.
+  // The parent tables are locked first, because every other statement does so too. DROP TABLE alone would lock them
+  // last, and two transactions could deadlock.
   await client.query(`LOCK TABLE ONLY event, ONLY delivery, ONLY attempt, ${delivery} IN ACCESS EXCLUSIVE MODE`);
   // Somebody sent a delivery again by hand before the lock was taken. The next run trims the day.
   if (await isHeld()) return 'kept';
@@ -145,7 +146,10 @@ async function trimDay(client: PoolClient, day: string): Promise<void> {
   await client.query(`DELETE FROM ${delivery} WHERE NOT (${open})`);
 }
 
-/** The update is in the transaction of the removal, so a reader with an older cursor gets an error and never a gap. */
+/**
+ * Records per account the position of the last removed event, in the transaction that removes it. So a reader with an
+ * older cursor gets an error and never a gap.
+ */
 async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<void> {
   await client.query(
     `WITH gone AS (${eventsThatGo})
@@ -156,8 +160,8 @@ async function noteRemoved(client: PoolClient, eventsThatGo: string): Promise<vo
 }
 
 /**
- * Empties the partition when all its attempts have expired. The table stays, because a held delivery of that day may
- * still be sent and then writes its attempts there. Returns false if there is nothing to do.
+ * Empties the day's partition of attempts once all of them have expired. The table stays, because a held delivery of
+ * that day may still be sent and then writes its attempts there. Returns false if nothing was removed.
  */
 async function emptyAttempts(client: PoolClient, day: string, attemptDays: number): Promise<boolean> {
   const [, , attempt] = tablesOf(day);
@@ -171,7 +175,10 @@ async function emptyAttempts(client: PoolClient, day: string, attemptDays: numbe
   return true;
 }
 
-/** Table names as the SQL function ensure_event_day makes them. The day comes from PostgreSQL's own catalogue. */
+/**
+ * Returns the names of a day's tables, as the SQL function ensure_event_day makes them. They are put into SQL texts, so
+ * the day must come from PostgreSQL's own catalogue, and its form is checked.
+ */
 function tablesOf(day: string): [event: string, delivery: string, attempt: string] {
   const suffix = day.replaceAll('-', '');
   if (!/^[0-9]{8}$/.test(suffix)) throw new RangeError('a partition has no day');
@@ -179,8 +186,9 @@ function tablesOf(day: string): [event: string, delivery: string, attempt: strin
 }
 
 /**
- * Returns the lowest cursor after which no event was removed, or 0 if no event was removed. The API refuses a lower
- * cursor with 410 cursor_vencido. A reader without a cursor starts with the oldest event that is left.
+ * Returns the lowest cursor that can still be used: all later events are still stored. Returns 0 if no event was ever
+ * removed. The API refuses a lower cursor with 410 cursor_vencido. A reader without a cursor starts with the oldest
+ * event that is left.
  */
 export async function oldestCursor(pool: Pool, accountId: number): Promise<number> {
   const { rows } = await pool.query<{ removed_through: number }>(

@@ -37,8 +37,8 @@ const columns = `w.id, w.url, w.eventos, to_json(w.listas) AS listas, w.descripc
 /**
  * Inserts the webhook, its sealed secret and its work row in one transaction. Without the secret the webhook could not
  * sign, and without the work row nobody could wake it. The plan is read again under the account's lock, because the
- * caller's plan may be some seconds old. If it does not include watching, the webhook is paused as after a change of
- * plan.
+ * caller's plan may be some seconds old. If the plan does not include watching, the webhook is paused as after a change
+ * of plan.
  * @param lowestPlan the lowest plan that includes watching
  */
 export async function createWebhook(
@@ -91,7 +91,10 @@ async function isWatched(client: PoolClient, accountId: number, lowestPlan: stri
   return rows[0]!.watches;
 }
 
-/** Returns the first of these lists that the account lacks, or null. The account is locked, so this stays true. */
+/**
+ * Returns the first of these lists that the account lacks, or null. The caller has locked the account, so that no list
+ * is deleted before the commit.
+ */
 async function unknownList(client: PoolClient, accountId: number, lists: readonly number[]): Promise<number | null> {
   const { rows } = await client.query<{ id: number }>(
     'SELECT id FROM watch_list WHERE account_id = $1 AND deleted_at IS NULL AND id = ANY($2)',
@@ -175,8 +178,8 @@ const maxOlderSecrets = 2;
 
 /**
  * Adds a secret as the newest. An older secret goes on signing for the grace period, unless it expires earlier. Secrets
- * that no longer sign are removed. A repeat is one more rotation: if the first answer was lost, the secret that nobody
- * saw signs beside the others.
+ * that no longer sign are removed. A repeat adds one more secret. If the first answer was lost, its secret signs too,
+ * although the customer never saw it.
  * @returns when the previous secret stops signing; null if the account has no such webhook
  */
 export function rotateSecret(

@@ -43,13 +43,15 @@ async function wakeOne(client: Client, webhookId: string, deadlineMs: number): P
   );
 }
 
-/** Channel on which `raiseWork` notifies the worker that works on a webhook. The payload is the webhook's id. */
+/**
+ * PostgreSQL channel on which `raiseWork` notifies the worker that works on a webhook. The payload is the webhook's id.
+ */
 export const workChannel = 'delivery_work';
 
 /**
  * Records in the caller's transaction that webhooks have work of this day or later. Returns the webhooks that nobody
- * works on, because only these need a signal. A worker that holds a lease is notified at the commit. If it misses the
- * notification, it still sees the raised wake_seq, because it compares wake_seq before it ends.
+ * works on, because only these need a wake-up. A worker that holds a lease is notified at the commit. If it misses the
+ * notification, it still sees the raised wake_seq when it ends its round (`releaseWork`).
  */
 export async function raiseWork(client: PoolClient, webhookIds: readonly string[], day: string): Promise<string[]> {
   if (webhookIds.length === 0) return [];
@@ -79,9 +81,10 @@ export async function lockWork(client: PoolClient, webhookIds: readonly string[]
 }
 
 /**
- * Ends a round: from now on nobody works on the webhook, and its next delivery is due at `seen.nextDueAt` (null means
- * none). Returns false if work was added after `seen` was read. Then the lease stays, and the caller must claim again.
- * If the process dies before this call, the lease ends by itself, and the sweeper finds the old next_due_at.
+ * Ends a round of attempts: from now on nobody works on the webhook, and its next delivery is due at `seen.nextDueAt`
+ * (null means that none waits). Returns false if work was added after `seen` was read. Then the lease stays, and the
+ * caller must claim again. If the process dies before this call, the lease ends by itself, and the sweeper finds the
+ * old next_due_at.
  */
 export async function releaseWork(
   pool: Pool,

@@ -4,7 +4,10 @@ export interface AvroField {
   default?: unknown;
 }
 
-/** Returns the schema's own list of row fields, no copy. The field `before` defines the row. */
+/**
+ * Returns the schema's own list of row fields, so a change of the list changes the schema. The field `before` defines
+ * the row.
+ */
 export function rowFields(schema: unknown): AvroField[] {
   const { fields } = schema as { fields: AvroField[] };
   const before = fields.find(({ name }) => name === 'before')?.type as [unknown, { fields: AvroField[] }] | undefined;
@@ -21,8 +24,8 @@ export function agree(one: readonly string[], other: readonly string[]): boolean
 }
 
 /**
- * Adds the columns that the row in a schema of changes does not have yet. They are empty in earlier records. Returns
- * false if the schema has other columns or more columns than `columns`.
+ * Adds the columns that the schema's row does not have yet. In earlier records these columns are empty. Returns false
+ * if the schema has other columns or more columns than `columns`.
  */
 export function addColumns(schema: unknown, columns: readonly string[]): boolean {
   const fields = rowFields(schema);

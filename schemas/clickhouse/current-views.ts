@@ -21,7 +21,10 @@ WHERE is_deleted = 0
 COMMENT '${commentOf(register)}'`;
 }
 
-/** The state has a number for a supplier's id that is not eleven digits. The id itself is the record's key in Kafka. */
+/**
+ * The key of the table `taxpayer` is a number. For a supplier's id that is not eleven digits, the number is made from
+ * the id's hash (`stateKeyOf`), so the view shows no id. Such an id is found in Kafka, where it is the record's key.
+ */
 function keyColumns({ key }: Register): string[] {
   if (key === 'ruc') return ['ruc'];
   const id = `if(ruc < ${firstOtherKey}, leftPad(toString(ruc), ${rucLength}, '0'), NULL) AS id`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answerOf, day, limaTimestamp, registerMeta } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
-/** What the account may use and what it has used. Use in the last second may still be missing. */
+/** What the account may use and what it has used. Look-ups of the last second may still be missing. */
 const accountSummary = z.strictObject({
   plan: z.string(),
   cuota: z.strictObject({

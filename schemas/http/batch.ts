@@ -5,7 +5,10 @@ import { taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
 export const maxBatchRucs = 100;
 
-/** The header has the key as it is, or as a quoted string of RFC 8941 with quote and backslash escaped. */
+/**
+ * The text of the header `Idempotency-Key`: the key as it is, or as a quoted string of RFC 8941 with quote and
+ * backslash escaped.
+ */
 export const idempotencyKeyText = z
   .string()
   .regex(
@@ -21,8 +24,8 @@ export const batchRequest = z.strictObject({
 const batchRefusals = ['ruc_formato', 'ruc_digito_verificador', 'contrato_requerido'] as const;
 
 /**
- * If `encontrado` is true or false, the RUC was looked up in a dated edition. If null, it was not, and `codigo` is the
- * reason.
+ * If `encontrado` is true or false, the RUC was looked up in a dated edition. If it is null, the RUC was not looked up,
+ * and `codigo` is the reason.
  */
 export const batchEntry = z.discriminatedUnion('encontrado', [
   z.strictObject({

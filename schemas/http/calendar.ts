@@ -13,7 +13,8 @@ export type DueDateState = (typeof dueDateStates)[number];
 const sector = z.enum(sectors, 'debe ser general o publico').default('general');
 const mostDeadlineDays = 1_000;
 
-// Days and digits are plain texts in these schemas. The handlers check them, because each has its own error code.
+// Days and digits are plain texts in these schemas. The handlers check them, because a wrong day and a wrong digit have
+// their own error codes.
 const deadlineQuery = z.strictObject({
   desde: z.string().meta({ description: 'Día desde el que se cuenta', format: 'date' }),
   dias: z

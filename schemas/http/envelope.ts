@@ -9,7 +9,10 @@ export function answerOf<Data extends z.ZodType, Meta extends z.ZodType>(data: D
 
 /** A day that exists, as YYYY-MM-DD. */
 export const day = z.iso.date();
-/** A time with its UTC offset. Years outside 1900–9999 are refused, because the engines read them differently. */
+/**
+ * A time with its UTC offset. Years outside 1900–9999 are refused, because PostgreSQL and JavaScript read them
+ * differently.
+ */
 export const instant = z.iso
   .datetime({ offset: true, error: 'debe ser una hora ISO 8601 con su desfase' })
   .refine((text) => text >= '1900' && text < '9999-12-31', 'debe ser una hora de los años 1900 a 9999');
@@ -47,7 +50,7 @@ export function limitParameter(most: number, preset: number) {
     .meta({ type: 'integer', minimum: 1, maximum: most, default: preset });
 }
 
-/** Both years are included. */
+/** From the year `desde` to the year `hasta`, both included. */
 export const yearRange = z.strictObject({ desde: z.int(), hasta: z.int() });
 
 /** The query parameters of a list that has no filters. */

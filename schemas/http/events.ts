@@ -33,9 +33,7 @@ export const streamHeaders = z.strictObject({
     .optional(),
 });
 
-/**
- * A display text, or a boolean for membership of a list. Null: the RUC was not in the register yet, or no longer is.
- */
+/** A display text, or a boolean for membership of a list. Null: the RUC was not in the register, or had no value. */
 const value = z.union([z.string(), z.boolean()]).nullable();
 
 const watchlistSnapshot = z.strictObject({

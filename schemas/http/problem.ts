@@ -67,7 +67,7 @@ export const problemDocument = z.strictObject({
     .optional(),
   /** For cuota_agotada: the number of look-ups that are left, which is less than the request needs. */
   disponible: z.int().min(0).optional(),
-  /** For cursor_vencido: the oldest cursor that can still be used, because nothing after it was removed. */
+  /** For cursor_vencido: the oldest cursor that can still be used. All later events are still stored. */
   cursor: z.string().optional(),
   /** For url_no_permitida: the kind of reason for which the URL was refused. */
   clase: z.string().optional(),
