@@ -33,7 +33,7 @@ export async function prepareStream(dependencies: StreamDependencies, register: 
   const { kafka, registry, pool, archiveUrl, prefix } = dependencies;
   const archive = new SchemaArchive(archiveUrl);
   await ensureHead(pool, register);
-  // This check comes first: nothing may be added to a registry that lost its schemas and was filled again.
+  // This check comes first, because nothing may be added to a registry that lost its schemas and was filled again.
   await checkSchemas(archive, registry, prefix, register);
   const ids = {
     changes: await registerSchema(registry, archive, changesOutput(prefix, register)),
@@ -47,7 +47,8 @@ export async function prepareStream(dependencies: StreamDependencies, register: 
 async function registerSchema(registry: SchemaRegistry, archive: SchemaArchive, { subject, schema }: Output) {
   const text = schemaText(schema);
   const id = await registry.register(subject, text);
-  // If the process dies here, the registry has an id that no record uses. The repeat archives the same id.
+  // If the process dies here, no record uses the new id yet. A repeat gets the same id from the registry and archives
+  // it.
   await archive.put(subject, id, text);
   return id;
 }

@@ -35,7 +35,7 @@ export interface ProduceDependencies {
 interface ProduceInput {
   register: RegisterName;
   edition: number;
-  /** Local path of the change file that the edition was frozen with. */
+  /** Local path of the edition's change file. Its SHA-256 must be the one that the catalogue has for the edition. */
   changeFile: string;
   /** The last report of an earlier run that did not finish. Without it the run begins with the first block. */
   acknowledged?: Acknowledged;
@@ -60,9 +60,9 @@ export interface ProduceOutcome extends ProducerDone {
 }
 
 /**
- * Sends a frozen edition's change file to Kafka in a child process. Then it records where the edition ends in each
- * partition, writes the edition's record into the editions topic, and marks the edition `publicada`. Every step can be
- * repeated, because readers take repeated records as one.
+ * Sends the change file of an edition to Kafka in a child process. The catalogue must have the edition. Then this
+ * function records where the edition ends in each partition, writes the edition's record into the editions topic, and
+ * marks the edition `publicada`. Every step can be repeated, because readers take repeated records as one.
  * @throws StreamError, or the signal's reason if the signal is aborted
  */
 export async function produceEdition(

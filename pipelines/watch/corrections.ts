@@ -79,8 +79,8 @@ export function correccionOf(originals: Originals, event: Corrected): EventFacts
 }
 
 /**
- * Whether the webhook's receiver may believe something that this correction shows to be wrong. The receiver then gets
- * the correction even if the webhook's filters do not let it pass.
+ * Whether the webhook must get this correction, because its receiver may believe what was wrong (see `receiversOf`).
+ * The webhook's filters do not matter then.
  */
 export function mustReceive(originals: Originals, webhookId: string, event: Corrected): boolean {
   return originals.receivers.get(originalIdOf(originals, event))?.has(webhookId) ?? false;

@@ -57,7 +57,7 @@ export async function readWatchers(
   return watchers;
 }
 
-/** For each RUC, the row that it had when it last disappeared before the edition. Other RUCs have no entry. */
+/** For each RUC, the row that it had when it last disappeared before the edition. There is no entry if it never did. */
 export type LastKnownRows = (
   register: Register,
   rucs: readonly string[],

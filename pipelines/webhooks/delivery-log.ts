@@ -4,8 +4,8 @@ import type { Pool } from '../runtime/postgres.ts';
 
 /**
  * Returns the id of the delivery of an event to a webhook. Every attempt sends it as X-Service-Delivery. The id
- * contains the day of the delivery's partition (YYMMDD), so a delivery can be found by its id alone. It must not
- * contain a run of more than these six digits: paths and logs mask a longer run as somebody's RUC.
+ * contains the day of the delivery's partition (YYMMDD), so a delivery can be found by its id alone. These six digits
+ * must not become a longer run of digits, because paths and logs mask such a run as somebody's RUC.
  * @param day the day of the partition, YYYY-MM-DD
  */
 export function deliveryId(day: string, event: string, webhookId: string): string {

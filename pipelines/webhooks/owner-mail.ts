@@ -21,7 +21,7 @@ export interface OwnerMailRule {
   leaseMs: number;
   /** Notices older than this are not mailed. A mail server that is set up today must not send last month's notices. */
   maxAgeMs: number;
-  /** Waits after the first, second, … failed try. A failure after the last wait gives the mail up. */
+  /** Waits after the first, second, … failed try. If the try after the last wait fails too, the mail is given up. */
   retryAfterMs: readonly number[];
 }
 
@@ -47,7 +47,10 @@ export async function claimOwnerMail(pool: Pool, rule: OwnerMailRule): Promise<O
 
 type MailOutcome = 'sent' | 'given_up' | { retryInMs: number };
 
-/** Records the outcome unless a later try has started. So of two overlapping tries the later one is recorded. */
+/**
+ * Records the outcome unless a later try has started. So if two tries overlap, the outcome of the later one is
+ * recorded.
+ */
 async function recordOwnerMail(pool: Pool, { id, attempt }: OwnerMail, outcome: MailOutcome): Promise<void> {
   const retryInMs = typeof outcome === 'object' ? outcome.retryInMs : null;
   await pool.query(

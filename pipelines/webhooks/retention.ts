@@ -28,7 +28,7 @@ export interface RetentionRule {
   /** Whole months for which events and their deliveries are kept, counted from the detection day. */
   eventMonths: number;
   attemptDays: number;
-  /** Days for which a delivery is held if the account's plan no longer includes watching. */
+  /** Days after which a held delivery is discarded if the plan of its account no longer includes watching. */
   heldDays: number;
 }
 
@@ -46,9 +46,9 @@ export interface Removed {
 }
 
 /**
- * The longest wait for a lock, and so the longest time that other transactions wait behind it. If a wait ends without
- * the lock, the next run removes the day. Three such waits take less time than PostgreSQL's deadlock_timeout (1 s). So
- * in a deadlock the removal gives up first, and no other transaction fails.
+ * The longest wait for a lock. Other transactions that need the locked table wait behind it for no longer than this. If
+ * a wait ends without the lock, the next run removes the day. Three such waits take less time than PostgreSQL's
+ * deadlock_timeout (1 s). So in a deadlock the removal gives up first, and no other transaction fails.
  */
 const lockTimeoutMs = 200;
 

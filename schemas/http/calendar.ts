@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answerOf, day, limaTimestamp, limitParameter, yearRange } from './envelope.ts';
 import type { Operations } from './operation.ts';
 
-/** Whose business days are counted. For `publico`, the public sector's non-working days do not count either. */
+/** The sector whose business days are counted. For `publico`, the public sector's non-working days do not count. */
 export const sectors = ['general', 'publico'] as const;
 export type Sector = (typeof sectors)[number];
 
@@ -13,8 +13,8 @@ export type DueDateState = (typeof dueDateStates)[number];
 const sector = z.enum(sectors, 'debe ser general o publico').default('general');
 const mostDeadlineDays = 1_000;
 
-// Days and digits are plain texts in these schemas. The handlers check them, because a wrong day and a wrong digit have
-// their own error codes.
+// Days and digits are plain texts in the query schemas. The handlers check them, because a wrong day and a wrong digit
+// have their own error codes.
 const deadlineQuery = z.strictObject({
   desde: z.string().meta({ description: 'Día desde el que se cuenta', format: 'date' }),
   dias: z
@@ -46,7 +46,9 @@ const calendarMeta = z.strictObject({
   cubre: yearRange,
   /** The days for which decrees of non-working days are loaded, and the time when these days last changed. */
   no_laborables: z.strictObject({ desde: day, hasta: day, actualizado_en: limaTimestamp }),
-  /** True when a public-sector answer includes a day outside `no_laborables`: a decree may still change it. */
+  /**
+   * True when a public-sector answer includes a day outside `no_laborables`, because a decree may make it non-working.
+   */
   provisional: z.boolean(),
   actualizado_en: limaTimestamp,
 });
@@ -64,7 +66,7 @@ const holiday = z.strictObject({
   norma: z.string(),
   tipo: z.enum(dayKinds),
   ambito: z.literal('nacional'),
-  /** True from Monday to Friday except on holidays. Non-working days are business days for tax. */
+  /** True from Monday to Friday except on holidays. A day of the kind `no_laborable` is a business day for tax. */
   habil_tributario: z.boolean(),
 });
 export type HolidayAnswer = z.infer<typeof holiday>;

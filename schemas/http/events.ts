@@ -50,7 +50,10 @@ export const eventPayload = z.strictObject({
   ocurrido_en: limaTimestamp,
   datos: z.strictObject({ ruc: rucText, campo: z.string(), antes: value, despues: value, fecha_dato: day }),
   watchlist: watchlistSnapshot,
-  /** Set by a correction: the corrected edition, and its event that this event revokes (null: there was no event). */
+  /**
+   * Set if the event is of a correction: the corrected edition, and its event that this one revokes (null if it made
+   * none).
+   */
   correccion: z.strictObject({ edicion: z.int().min(1), evento: z.string().nullable() }).nullable(),
 });
 export type EventPayload = z.infer<typeof eventPayload>;

@@ -21,7 +21,7 @@ const list = z.strictObject({
 export const listAnswer = answerOf(list, registerMeta);
 export const listsAnswer = answerOf(z.array(list), pageMeta);
 
-/** One RUC, or up to 1,000. If there are several, a wrong RUC becomes an entry of the answer and is no error. */
+/** One RUC, or up to 1,000. A wrong RUC in `rucs` is no error: it becomes an entry of `rechazados` in the answer. */
 const newMembers = z.union([
   z.strictObject({ ruc: z.string() }),
   z.strictObject({ rucs: z.array(z.string()).min(1, 'no trae ningún RUC').max(1_000, 'admite hasta 1,000 RUC') }),

@@ -14,7 +14,7 @@ export const jobSchema = z.object({
   sha256: z.string(),
   /** Number of rows in the file according to the catalogue. */
   rows: z.number().int().nonnegative(),
-  /** Blocks that Kafka acknowledged in an earlier run. They are counted but not sent again. */
+  /** How many blocks Kafka acknowledged in an earlier run. They are counted but not sent again. */
   acknowledgedBlocks: z.number().int().nonnegative(),
   recordHeaders: z.record(z.string(), z.string()),
 });

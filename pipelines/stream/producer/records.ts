@@ -13,7 +13,7 @@ export class RecordCutter {
   readonly #record: BlockCursor;
   readonly #header: Buffer;
   readonly #edition: number;
-  /** Records seen so far, by partition. */
+  /** Number of records so far in each partition. */
   readonly rowsByPartition: number[];
 
   /** `schema` is the parsed JSON of the schema in the file. `schemaId` is the registry's id of this schema. */
