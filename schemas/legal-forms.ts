@@ -1,7 +1,7 @@
 /**
- * Legal forms of Peruvian companies at the end of a name, here in words and below by initials, each with its stored
- * form. Sources: Ley 26887 (general law of companies), D. Ley 21621 (E.I.R.L.), D. Leg. 1409 (S.A.C.S.), and the
- * registers' own spellings.
+ * Legal forms with which the name of a Peruvian company may end, written in words, each with the short form that is
+ * stored. `shortForms` has the forms written as initials. Sources: Ley 26887 (general law of companies), D. Ley 21621
+ * (E.I.R.L.), D. Leg. 1409 (S.A.C.S.), and the registers' own spellings.
  */
 const longForms: Readonly<Record<string, string>> = {
   'SOCIEDAD ANONIMA CERRADA SIMPLIFICADA': 'SACS',
@@ -36,7 +36,7 @@ const shortForms: Readonly<Record<string, string>> = {
   SCIVILDERL: 'SCIVIL',
 };
 
-/** Words that may follow a legal form. */
+/** Words that may follow a legal form, each with the text that is stored for them. */
 const endings: Readonly<Record<string, string>> = {
   'EN LIQUIDACION': 'EN LIQUIDACION',
   'SUCURSAL DEL PERU': 'SUCURSAL',
@@ -44,14 +44,17 @@ const endings: Readonly<Record<string, string>> = {
   'EN REESTRUCTURACION': 'EN REESTRUCTURACION',
 };
 
-// Keys have no spaces, so `S A C`, `SA C` and `SAC` are one form. The longest match wins, or SA would match in SAA.
+// Keys have no spaces, so `S A C`, `SA C` and `SAC` are one form.
 const forms = new Map([...Object.entries(longForms), ...Object.entries(shortForms)].map(joined));
 const tails = new Map(Object.entries(endings).map(joined));
 const storedForms = [...new Set([...forms.values(), ...tails.values()])];
 const longestRun = Math.max(...[...forms.keys(), ...tails.keys()].map((spelling) => spelling.length));
-/** The registers cut a name at 100 characters, maybe inside its form, and also drop a space at the cut. */
+/**
+ * A name of this many characters may be cut inside its legal form. The registers cut a name at 100 characters, and drop
+ * a space at the cut.
+ */
 const cutAt = 99;
-/** Least number of letters of a cut form. Fewer letters may begin another word (`SOCIEDAD A`gricola). */
+/** A cut legal form must have this many letters. Fewer may be other words: `SOCIEDAD A` may begin SOCIEDAD AGRICOLA. */
 const leastCutRun = 12;
 
 function joined([words, form]: [string, string]): [string, string] {
@@ -71,7 +74,8 @@ export interface NameAndForm {
 }
 
 /**
- * Separates the legal form at the end of a name's folded words. A name that is only a form keeps its words.
+ * Separates the legal form at the end of a name from the words before it. A name that is only a form keeps its words.
+ * @param words the name's words in capitals without accents, as foldName() in names.ts makes them
  * @param length number of characters of the name in the register, because a long name may be cut inside its form
  */
 export function splitLegalForm(words: readonly string[], length: number): NameAndForm {
@@ -89,7 +93,7 @@ interface AtEnd {
   form: string;
 }
 
-/** Finds the form with the most words at the end of the name. */
+/** Finds the longest run of words at the end of the name for which `formOf` knows a form. */
 function longestAtEnd(words: readonly string[], formOf: (run: string) => string | undefined): AtEnd {
   let run = '';
   let found: AtEnd = { words: 0, form: '' };
@@ -105,7 +109,7 @@ function longestAtEnd(words: readonly string[], formOf: (run: string) => string 
 const formOf = (run: string) => forms.get(run);
 const tailOf = (run: string) => tails.get(run);
 
-/** Takes the shortest form if several begin with the cut text. The text is removed from the name in any case. */
+/** Returns the form that begins with `run`, a text that the register may have cut. Of several forms, the shortest. */
 function cutForm(run: string): string | undefined {
   if (run.length < leastCutRun) return undefined;
   let shortest: string | undefined;

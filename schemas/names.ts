@@ -19,14 +19,15 @@ const abbreviations: Readonly<Record<string, readonly string[]>> = {
 const known: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(abbreviations));
 const nothing: readonly string[] = [];
 
-/** Returns the words that a folded word may abbreviate. For most words there are none. */
+/** Returns the words that a word may abbreviate, or an empty list. @param word in capitals without accents */
 export function expansionsOf(word: string): readonly string[] {
   return known.get(word) ?? nothing;
 }
 
 /**
- * Returns the words by which a folded name is found: its own words, and the words that its abbreviations may stand for.
- * The search also expands abbreviations that a caller types, so either spelling finds the other.
+ * Returns the words by which a name is found: its own words, and the words that its abbreviations may stand for. The
+ * search also expands abbreviations that a caller types, so either spelling finds the other.
+ * @param base the name as in `FoldedName.base`
  */
 export function searchedWords(base: string): string {
   const words = base.split(' ');
@@ -37,7 +38,7 @@ export function searchedWords(base: string): string {
 /** Words that people write or leave out between two other words. `&` is a sign and is dropped with the other signs. */
 const connectors: ReadonlySet<string> = new Set(['Y', 'E']);
 
-/** Other spellings of a word. An abbreviation above may stand for several words, but a spelling for only one. */
+/** Words that are replaced by another spelling. Each has one replacement, but an abbreviation above may have several. */
 const spellings: ReadonlyMap<string, string> = new Map([
   ['CIA', 'COMPANIA'],
   ['COMPAÑIA', 'COMPANIA'],
@@ -63,12 +64,12 @@ export interface FoldedName {
   base: string;
   /** The legal form, for example `SAC` or `EIRL EN LIQUIDACION`. Empty: the name has no form. */
   form: string;
-  /** The words of `base` that have an Ñ, spelled with it, because a caller who types an Ñ means it. */
+  /** The name's words that have an Ñ, with their Ñ. If a caller types an Ñ, names that have it too rank first. */
   enie: string;
 }
 
 /**
- * Folds a name. Stored and typed names are folded in the same way:
+ * Brings a name into the form in which it is searched. Names of registers and names that callers type change alike:
  * - Letters become capitals without accents. Apostrophes and quotes are dropped. Other signs become spaces.
  * - Dotted initials are joined (`R.P.S.` becomes `RPS`), but `SAN.MARTIN` becomes two words.
  * - `Y`, `E` and `&` between words are left out. A letter is joined to the number before it (`3 A` becomes `3A`).

@@ -1,8 +1,9 @@
 /*
- * The registers (official lists) and their columns. The Avro row, the packed state row, and a change's before and after
- * all store the columns in this order. Every cell is text. New columns are added at the end, and no column is ever
- * removed (avro/columns.ts). `npm run schemas` then adds a new column to the register's Avro schema.
+ * The registers (official lists) and their columns. Kafka's Avro records and ClickHouse's rows store a register's cells
+ * in the order of `columns`. Every cell is text. A new column is added at the end, and no column is ever removed
+ * (avro/columns.ts). After a column was added, `npm run schemas` adds it to the register's Avro schema.
  */
+
 export const eventKinds = [
   'ruc.estado_cambiado',
   'ruc.condicion_cambiada',
@@ -32,11 +33,14 @@ export interface Register {
   key: 'ruc' | 'supplier';
   columns: readonly Column[];
   /**
-   * Events that are made when a RUC appears or disappears, but not when its row changes. Left out: no events.
-   * `taxpayer`: ruc.alta and ruc.baja. Otherwise an event about a field that is true while the RUC is listed.
+   * Which events are made when a RUC appears in the register or disappears from it. `taxpayer`: ruc.alta and ruc.baja.
+   * An object: its `event`, about its `field`, which is true while the RUC is listed. Left out: no events.
    */
   presence?: 'taxpayer' | { event: EventKind; field: 'es_agente_retencion' | 'es_buen_contribuyente' };
-  /** Raise it when the parser would read other values from the same bytes. The next edition is then a re-baseline. */
+  /**
+   * Raise it when a changed parser reads other values from the same bytes. The next edition then writes every row again
+   * (a re-baseline, see `previous` in pipelines/diff/types.ts).
+   */
   parserVersion: number;
   defaultPartitions: number;
 }
@@ -58,8 +62,8 @@ export const padronReducido = {
   presence: 'taxpayer',
   parserVersion: 1,
   defaultPartitions: 6,
-  // These names say what the cells hold. In the file, labels 7 and 8 are swapped (the first cell is the kind of zone,
-  // the second its name), and "DEPARTAMENTO" is the number of a flat and not a region.
+  // These names say what the cells hold, because some labels in the file's header are wrong. Labels 7 and 8 (counted
+  // from 0) are swapped: cell 7 is the kind of zone, and cell 8 its name. "DEPARTAMENTO" is the number of a flat.
   columns: [
     { name: 'nombre', event: 'ruc.nombre_cambiado', keepsPrevious: true },
     { name: 'estado', event: 'ruc.estado_cambiado', keepsPrevious: true },
@@ -78,8 +82,8 @@ export const padronReducido = {
   ],
 } as const satisfies Register;
 
-// This register has only some of the taxpayers, without names and addresses, so the absence of a RUC proves nothing. A
-// cell `NO DISPONIBLE` is stored as written and means null. `0` in `nro_trabajadores` is a value.
+// This register has only some of the taxpayers, so the absence of a RUC proves nothing. It has no names or addresses. A
+// cell `NO DISPONIBLE` is stored as written and means null. `0` in `nro_trabajadores` is a real number.
 export const padronMensual = {
   name: 'padron_mensual',
   code: 2,
@@ -106,8 +110,8 @@ export const padronMensual = {
 } as const satisfies Register;
 
 /**
- * The lists of the tax authority, which one parser reads. `desde` is the first listed day: YYYY-MM-DD, or as written if
- * unreadable. A RUC that has no row is not listed.
+ * What the lists of the tax authority have in common. One parser reads them all. `desde` is the first day on which the
+ * RUC is listed: YYYY-MM-DD, or the source's text if the day is unreadable. A RUC without a row is not listed.
  */
 const taxpayerList = {
   key: 'ruc',
@@ -117,8 +121,8 @@ const taxpayerList = {
 } as const;
 
 /**
- * The registers of barred suppliers, which one parser reads. One row per supplier. `tipo_id` is the kind of its id
- * (ruc.ts), `sanciones` the JSON list of its sanctions.
+ * What the registers of barred suppliers have in common. One parser reads them all. Each supplier has one row.
+ * `tipo_id` is the kind of the supplier's id (ruc.ts), and `sanciones` the JSON list of its sanctions (sanctions.ts).
  */
 const supplierBars = {
   key: 'supplier',
@@ -169,7 +173,10 @@ export function isRegisterName(text: string): text is RegisterName {
   return text in registers;
 }
 
-/** Returns the name of a register's topic. @param prefix keeps several installations on one Kafka cluster apart */
+/**
+ * Returns the name of the Kafka topic with a register's changes.
+ * @param prefix begins every topic's name, so that several installations can share one Kafka cluster
+ */
 export function changesTopic(prefix: string, register: RegisterName): string {
   return `${prefix}register.${register}.changes`;
 }

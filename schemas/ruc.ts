@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 
 /**
  * A RUC (Registro Único de Contribuyentes) has eleven digits. The first two are the kind of taxpayer: 20 for legal
- * persons; 10, 15, 16 and 17 for natural persons. The last is a check digit over the first ten. It is 11 − remainder
- * (modulo 11, weights 5 4 3 2 7 6 5 4 3 2), where 10 becomes 0 and 11 becomes 1.
+ * persons; 10, 15, 16 and 17 for natural persons. The last is a check digit over the first ten. These are multiplied by
+ * the weights 5 4 3 2 7 6 5 4 3 2 and added, and the sum's remainder modulo 11 is taken from 11. If the result is 10 or
+ * 11, the check digit is 0 or 1.
  */
 export const rucLength = 11;
 export const rucPrefixes = ['10', '15', '16', '17', '20'] as const;
@@ -37,12 +38,12 @@ export function checkRuc(text: string): RucCheck {
   return { ok: true, ruc: text };
 }
 
-/** Whether a RUC is of a legal person. Any other RUC is treated as of a natural person, whose name is identity data. */
+/** Whether a RUC is a legal person's. Others are treated as a natural person's, whose name is identity data. */
 export function isCompany(ruc: string): boolean {
   return ruc.startsWith('20');
 }
 
-/** Returns a RUC for logs, errors and metrics. Only a company's RUC is readable, because others hold a national id. */
+/** Returns a RUC as logs, errors and metrics may show it. Only a company's is readable: others hold a national id. */
 export function maskRuc(ruc: string): string {
   if (isCompany(ruc) && ruc.length === rucLength) return ruc;
   return `${ruc.slice(0, 2)}*******${ruc.slice(-2)}`;
@@ -62,7 +63,7 @@ export function idKindOf(id: string): IdKind {
   return id.startsWith('99') || id.startsWith('88') ? 'codigo_extranjero' : 'ruc_no_valido';
 }
 
-/** The lowest stored key of an id that is not eleven digits. It is above every eleven-digit number. */
+/** The lowest key that stateKeyOf() gives an id that is not eleven digits. It is above every eleven-digit number. */
 export const firstOtherKey = 1_000_000_000_000;
 
 /**

@@ -19,7 +19,7 @@ export const sanctionSchema = z.strictObject({
 });
 export type Sanction = z.infer<typeof sanctionSchema>;
 
-/** Reads a `sanciones` cell. Throws if the cell is not in the form in which our readers write it. */
+/** Reads a `sanciones` cell. Throws if the cell is not a JSON list of sanctions in the form of `sanctionSchema`. */
 export function sanctionsOf(cell: string): Sanction[] {
   return z.array(sanctionSchema).parse(JSON.parse(cell));
 }
@@ -28,9 +28,9 @@ const isoDay = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
  * Whether a sanction bars its supplier on a day (YYYY-MM-DD): from its first day to its last, or without end. We assume
- * that the last day is included, because most terms end on the day number on which they start. A sanction that ends
- * before it starts was annulled and was never in force. The source does not show that a court suspended a sanction.
- * null: the dates that decide are missing or unreadable.
+ * that the last day is included, because most terms end on the same day of the month as they start. A sanction that
+ * ends before it starts was annulled and was never in force. The source does not show whether a court suspended a
+ * sanction, so this is not considered. Returns null if the dates that decide are missing or unreadable.
  */
 export function inForce({ desde, hasta }: Pick<Sanction, 'desde' | 'hasta'>, day: string): boolean | null {
   const start = desde !== null && isoDay.test(desde) ? desde : null;

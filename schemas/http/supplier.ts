@@ -5,8 +5,8 @@ import type { Operations } from './operation.ts';
 import { rucProblems, source, taxpayerMeta, taxpayerRecord } from './taxpayer.ts';
 
 /**
- * The supplier's standing in a list of the tax authority. `figura` is null until the list is loaded. A day that cannot
- * be read stays as the source wrote it.
+ * Whether the supplier is in a list of the tax authority, and since when. `figura` is null until the list is loaded.
+ * `desde` is YYYY-MM-DD, or the source's text if the day is unreadable.
  */
 const listStanding = z.strictObject({
   figura: z.boolean().nullable(),
@@ -16,7 +16,10 @@ const listStanding = z.strictObject({
 });
 export type ListStanding = z.infer<typeof listStanding>;
 
-/** One bar from state contracting, in force or not. A day is YYYY-MM-DD, or the source's text if it is unreadable. */
+/**
+ * One sanction that bars the supplier from state contracting, in force or not. `desde` and `hasta` are YYYY-MM-DD, or
+ * the source's text if the day is unreadable.
+ */
 const bar = z.strictObject({
   desde: z.string().nullable(),
   /** The last day of the bar. Null: the bar has no end. */
@@ -36,7 +39,7 @@ const procurementStanding = z.strictObject({
   resultado: z.enum(procurementResults),
   evaluado_al: day,
   sanciones: z.array(bar),
-  /** The registers of bars that are loaded. */
+  /** The loaded registers of barred suppliers, from which `sanciones` was read. */
   fuentes: z.array(source),
 });
 export type ProcurementStanding = z.infer<typeof procurementStanding>;

@@ -34,7 +34,7 @@ export const source = z.strictObject({
   registro: z.enum(registerNames),
   fecha_dato: day,
   publicado_en: limaTimestamp,
-  /** Null while the edition's rows are still being written. */
+  /** Null while the edition's rows are still being written to ClickHouse. */
   cargado_en: limaTimestamp.nullable(),
   /** Hash of the downloaded publication. Null: the edition is a correction, which has no publication. */
   sha256: z
@@ -55,7 +55,7 @@ export type TaxpayerMeta = z.infer<typeof taxpayerMeta>;
 
 export const taxpayerAnswer = answerOf(taxpayerRecord, taxpayerMeta);
 
-/** Error codes of an operation on one RUC when it cannot give the record. */
+/** The error codes with which an operation on one RUC answers when it cannot give the RUC's record. */
 export const rucProblems = [
   'ruc_formato',
   'ruc_digito_verificador',

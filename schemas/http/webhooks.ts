@@ -18,7 +18,10 @@ const listas = z.array(z.int()).min(1, 'una lista vacía no recibiría nada; omi
 
 const descripcion = keptText(200);
 
-/** If `eventos` or `listas` is omitted, the webhook gets all events or lists, including lists created later. */
+/**
+ * Without `eventos`, the webhook gets events of every kind. Without `listas`, it gets the events of all lists, also of
+ * lists that are created later.
+ */
 export const newWebhook = z.strictObject({
   url: z.string().min(1),
   eventos: eventos.optional(),
@@ -30,7 +33,7 @@ export const newWebhook = z.strictObject({
 
 export type NewWebhook = z.infer<typeof newWebhook>;
 
-/** An omitted field keeps its value. Null means all for `eventos` and `listas`, and no text for `descripcion`. */
+/** An omitted field keeps its value. Null means all in `eventos` and `listas`, and no text in `descripcion`. */
 const webhookPatch = z
   .strictObject({
     ...newWebhook.shape,
@@ -53,19 +56,19 @@ const webhook = z.strictObject({
   estado: z.enum(['activo', 'pausado']),
   pausado_por: z.enum(['fallos', 'respuesta_410', 'cliente']).nullable(),
   fallos_consecutivos: z.int(),
-  /** Number of deliveries that are not sent yet, including held deliveries. */
+  /** Number of deliveries that are not sent yet, including deliveries that are held while the webhook is paused. */
   pendientes: z.int(),
   ultima_entrega: limaTimestamp.nullable(),
   creado_en: limaTimestamp,
 });
-/** The secret has 32 bytes, which sign every delivery. Only this answer shows it. */
+/** `secreto` holds 32 bytes in base64, the key that signs every delivery. No later answer shows this secret again. */
 const createdWebhook = webhook.extend({ secreto: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/) });
 
 export const createdWebhookAnswer = answerOf(createdWebhook, registerMeta);
 export const webhookAnswer = answerOf(webhook, registerMeta);
 export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
 
-/** `pendientes` selects the held deliveries that are sent: all, none, or only the deliveries since an instant. */
+/** `pendientes` says which deliveries held during the pause are now sent: all, none, or only those since an instant. */
 export const resumption = z.strictObject({
   pendientes: z
     .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })], {
@@ -74,7 +77,7 @@ export const resumption = z.strictObject({
     .default('todos'),
 });
 
-/** `gracia_horas` is the number of hours during which the previous secret still signs beside the new one. */
+/** For `gracia_horas` hours, every delivery is signed with the previous secret too, and not only with the new one. */
 export const rotation = z.strictObject({ gracia_horas: z.int().min(0).max(168).default(24) });
 export const rotatedSecretAnswer = answerOf(
   z.strictObject({

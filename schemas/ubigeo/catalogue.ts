@@ -1,6 +1,7 @@
 /**
- * Place names by the codes of the national statistics institute (INEI). Departments have two digits, provinces four and
- * districts six. Codes are text, because a leading zero is part of a code. README.md says where the list comes from.
+ * The list of Peru's place names, each with its code of the national statistics institute (INEI). A department's code
+ * has two digits, a province's four and a district's six. Codes are text, because a leading zero is part of a code.
+ * README.md says where the list comes from.
  */
 export const ubigeoListUrl = new URL('./inei-2025.csv', import.meta.url);
 
@@ -10,7 +11,7 @@ export interface UbigeoNames {
   distrito: string;
 }
 
-/** The names of each district by its code, which may be an old code. */
+/** The names of each district by its code. A district with an old code (`oldCodes`) is also found by that code. */
 export type UbigeoCatalogue = ReadonlyMap<string, UbigeoNames>;
 
 /**
@@ -21,7 +22,7 @@ export type UbigeoCatalogue = ReadonlyMap<string, UbigeoNames>;
 const oldCodes: Readonly<Record<string, string>> = { '150144': '150118', '160109': '160801', '160114': '160803' };
 
 /**
- * Reads the lines `codigo;nombre` that follow a header. Names are shown in upper case with their accents (`ÁNCASH`),
+ * Reads the lines `codigo;nombre` that follow a header. Names become upper case and keep their accents (`ÁNCASH`),
  * because the registers' own texts are in upper case too.
  * @throws Error when a line is malformed, or a district's province or department is missing
  */
