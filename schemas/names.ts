@@ -38,7 +38,7 @@ export function searchedWords(base: string): string {
 /** Words that people write or leave out between two other words. `&` is a sign and is dropped with the other signs. */
 const connectors: ReadonlySet<string> = new Set(['Y', 'E']);
 
-/** Words that are replaced by another spelling. Each has one replacement, but an abbreviation above may have several. */
+/** Words that are replaced by another spelling. Each has one replacement; an abbreviation above may have several. */
 const spellings: ReadonlyMap<string, string> = new Map([
   ['CIA', 'COMPANIA'],
   ['COMPAÑIA', 'COMPANIA'],

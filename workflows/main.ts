@@ -36,7 +36,7 @@ import { defaultSchedules } from './publication/schedule.ts';
 import { defaultPublicationSettings, makePublicationWorker, type PublicationEngines } from './publication/worker.ts';
 import { retentionBlock, retentionRuleOf, startUpkeep } from './upkeep.ts';
 
-/** Settings of the worker process, which runs the publication worker, the delivery worker and all their needs. */
+/** Settings of the worker process, which runs the publication worker, the delivery worker and the upkeep tasks. */
 const schema = z.object({
   ...processBlock.shape,
   ...databaseBlock.shape,
@@ -53,20 +53,20 @@ const schema = z.object({
   FETCH_CRON: z.string().min(1).default(defaultSchedules.cron),
   /** When the state in ClickHouse is compared with the archive, as a cron expression in America/Lima. */
   RECONCILE_CRON: z.string().min(1).default(defaultSchedules.reconcileCron),
-  /** Days after which raw publications leave the archive, but never the publication of a head. Unset keeps all. */
+  /** Days after which raw publications are removed from the archive, except a head's. Unset: none is removed. */
   ARCHIVE_PUBLICATION_DAYS: wholeNumber(1, 36_500).optional(),
   /** The build of the delivery code (workflows/delivery/README.md). If unset, any worker takes any task. */
   DELIVERY_BUILD_ID: z.string().min(1).max(100).optional(),
   /** How often the sweeper looks for open work that has no workflow. */
   SWEEP_INTERVAL_MS: wholeNumber(1_000, 3_600_000).default(30_000),
-  /** How long a step may go on after the process was asked to stop. */
+  /** How long a publication's step may go on after the process was asked to stop. */
   STOP_GRACE_MS: wholeNumber(0, 600_000).default(2_000),
 });
 
 const stopMs = 10_000;
 const queryTimeoutMs = 130_000;
 
-// The mailer is made here only to report a missing sender's address with the other errors. It does not connect.
+// This makes a mailer only to report a missing sender's address with the other wrong settings. It does not connect.
 const configuration = readConfiguration(schema, (parsed) => makeMailer(parsed));
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -77,7 +77,7 @@ const lifecycle = new Lifecycle(log, configuration.STOP_DEADLINE_MS);
 
 await lifecycle.run(async () => {
   lifecycle.onStop('traces', stopTracing);
-  // Install this before any connection, so that Temporal writes to our log. The lifecycle handles the signals.
+  // Install this before any connection, so that Temporal writes to our log. `lifecycle` handles SIGTERM and SIGINT.
   Runtime.install({ logger: temporalLogger(log), shutdownSignals: [] });
   const metrics = makeMetrics('worker');
   const pool = makePool(configuration.DATABASE_URL, 'padron-worker', configuration.DATABASE_POOL_SIZE);
@@ -151,7 +151,7 @@ async function publicationDependencies(
   await checkStreams({ kafka, registry, pool, archiveUrl: configuration.ARCHIVE_URL, prefix });
   const offsets = await connectOffsets(kafka);
   lifecycle.onStop('kafka', () => offsets.close());
-  // The official sites use these ports and may use plain HTTP. Webhooks have their own rules.
+  // The official sites use these ports and may use plain HTTP. Webhooks have other rules (webhookEgressPolicy).
   const policy = { ...webhookEgressPolicy(configuration), allowedPorts: [80, 443], allowHttp: true };
   const dispatcher = makeEgressDispatcher(policy, {
     connectTimeoutMs: 15_000,

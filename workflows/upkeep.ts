@@ -80,7 +80,7 @@ export function startUpkeep(dependencies: UpkeepDependencies): () => Promise<voi
   };
 }
 
-/** The gauges count the whole backlog in PostgreSQL, so every worker shows the same. Use the maximum, not the sum. */
+/** Each worker's gauges count the whole backlog in PostgreSQL. So take their maximum over the workers, not the sum. */
 function makeUpkeepMetrics(registry: Registry) {
   const registers = [registry];
   return {

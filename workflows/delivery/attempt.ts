@@ -71,8 +71,9 @@ async function ask(
 }
 
 /**
- * The kinds of failure that customers see, besides those of failureOfStatus and `resultado_desconocido`, which the claim
- * writes. More detail would let a customer use the service as a port scanner.
+ * The kinds of failure that customers see when an attempt gets no answer. More detail would let a customer use the
+ * service as a port scanner. Customers also see the kinds of failureOfStatus(), and `resultado_desconocido`, which the
+ * claim writes and which stays until a result is recorded.
  */
 const shown: Readonly<Record<NetworkFailure, string>> = {
   malformed: 'direccion_no_permitida',

@@ -1,13 +1,13 @@
 import type { Health, HealthVerdict } from '../../pipelines/webhooks/results.ts';
 
-/** Rules that say when a webhook is paused, when its owner is warned, and when its endpoint is slow. All are pure. */
+/** When a webhook is paused, its owner is warned, and its endpoint counts as slow. All functions here are pure. */
 
 export interface HealthRule {
-  /** Number of failures in a row that pause the webhook, if the first one is as old as `firstFailureAgeMs`. */
+  /** Number of failures in a row that pause the webhook, if the first is at least `firstFailureAgeMs` old. */
   failures: number;
   /** Least age in ms of the first failure, so that many failures in a short outage do not pause the webhook. */
   firstFailureAgeMs: number;
-  /** Number of attempts in a row without an answer in time after which an endpoint is slow. */
+  /** An endpoint counts as slow after this number of attempts in a row without an answer in time. */
   slowAfterTimeouts: number;
 }
 
@@ -17,7 +17,7 @@ export const defaultHealthRule: HealthRule = {
   slowAfterTimeouts: 3,
 };
 
-/** The parts of an attempt's result that count for health. Lists of outcomes are in the order of the attempts' ends. */
+/** The parts of an attempt's result that count for health. In a list, the attempt that ended first comes first. */
 export interface Outcome {
   success: boolean;
   timedOut: boolean;
@@ -34,7 +34,7 @@ export function judge(before: Health, outcomes: readonly Outcome[], rule: Health
   for (const outcome of outcomes) {
     health = outcome.success ? healthy : afterFailure(health, outcome);
     if (outcome.status === 410) pause = 'respuesta_410';
-    // A success after enough failures cancels their pause, but it does not cancel the pause of a 410.
+    // A pause for failures is cancelled if a success follows them in this round. Nothing cancels the pause of a 410.
     else if (pause !== 'respuesta_410') pause = progress(health, outcome.at, rule) >= 1 ? 'fallos' : null;
   }
   const last = outcomes.at(-1);
@@ -57,7 +57,10 @@ function afterFailure(health: Health, { timedOut, at }: Outcome): Health {
   };
 }
 
-/** How near the failures are to a pause, where 1 means a pause. The condition that is less fulfilled counts. */
+/**
+ * How near the failures are to a pause, where 1 means a pause. Both their number and the age of the first must reach
+ * the rule's limit, so the smaller of the two shares counts.
+ */
 function progress({ failuresInARow, firstFailureAt }: Health, now: Date, rule: HealthRule): number {
   if (firstFailureAt === null) return 0;
   const age = rule.firstFailureAgeMs === 0 ? 1 : (now.getTime() - firstFailureAt.getTime()) / rule.firstFailureAgeMs;

@@ -52,7 +52,7 @@ export class Notifier {
     this.#wake?.();
   }
 
-  /** Forgets earlier notifications. Call this before you read the data, so that a later notification counts. */
+  /** Forgets earlier notifications. Call this before you read the announced data, so that later notifications count. */
   reset(): void {
     this.#notified = false;
   }

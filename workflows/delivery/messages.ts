@@ -15,7 +15,7 @@ export interface RoundResult {
   /** Milliseconds until the next delivery is due. 0: the next round starts at once. null: nothing will be due. */
   nextInMs: number | null;
   rate: RateState;
-  /** `DeliverInput.slow` of the next round. Histories recorded by earlier releases do not have this field. */
+  /** `DeliverInput.slow` of the next round. Workflow histories of earlier releases do not have this field. */
   slow?: boolean;
   delivered: number;
   failed: number;
@@ -27,13 +27,13 @@ export interface RateState {
   emptyAtMs: number;
 }
 
-/** How far in ms requests may be ahead of even spacing. A tenth of a second's requests can thus be sent together. */
+/** How many ms earlier than evenly spaced a request may be sent. So the requests of 100 ms can be sent together. */
 const burstMs = 100;
 
 /**
- * The largest time in ms by which requests can really be ahead: one burst, or one spacing, which is a second at the
- * lowest rate. A fuller bucket was filled by another worker's clock, or before this clock was set back. It counts as
- * empty, because the wait could otherwise last for ever.
+ * Limit in ms on how far requests can be ahead of even spacing: one burst or one spacing, and a spacing is at most a
+ * second. A bucket above this limit was filled by another worker's clock, or before this clock was set back. It counts
+ * as empty, because otherwise the wait could last for ever.
  */
 const farthestAheadMs = 1_500;
 

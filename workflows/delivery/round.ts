@@ -50,7 +50,10 @@ interface Ended extends Omit<Outcome, 'at'> {
   endedAtMs: number;
 }
 
-/** A round ends up to this share earlier, at random, because Temporal starts only some hundred rounds a second. */
+/**
+ * Each round's claim window is shortened by a random share, at most this one. Otherwise many rounds would end together,
+ * and Temporal starts only some hundred rounds a second.
+ */
 const windowSpread = 0.3;
 
 /** What a round does next when it has no attempt in flight and no unrecorded result. */
@@ -61,15 +64,15 @@ function isFinal(idle: Idle): boolean {
 }
 
 /**
- * Sends the due deliveries of a webhook within its rate and in-flight limits. It ends when nothing more can start or
- * its time is over. Results that arrive together are recorded in one transaction.
+ * Sends the due deliveries of a webhook within the webhook's limits (requests per second and in flight). It ends when
+ * nothing more can start or its time is over. Results that arrive together are recorded in one transaction. All times
+ * are by performance.now(), because the clock may be set meanwhile. Only the rate uses the clock.
  */
 export class Round {
   readonly #dependencies: RoundDependencies;
   readonly #webhookId: string;
   readonly #slow: boolean;
   readonly #stop: AbortSignal;
-  /** All times are by performance.now(), since the clock may be set meanwhile. Only the rate uses the clock. */
   readonly #endsAt: number;
   readonly #notifier = new Notifier();
   readonly #inFlight = new InFlightAttempts(() => this.#notifier.notify());
@@ -80,12 +83,12 @@ export class Round {
   #perSecond = 1;
   /** Number of deliveries that the last claim asked for. If it is 0, an empty claim does not mean "nothing to do". */
   #asked = 0;
-  /** True if the endpoint's rounds belong on the other queue. This round then claims nothing. */
+  /** True if the webhook's rounds now belong on the other queue (ordinary or slow). This round then claims nothing. */
   #moves = false;
   #lingersUntil: number;
-  /** The last claim, while another claim would find nothing: it took everything, and no notification came since. */
+  /** The last claim if it took all due deliveries and no notification came since. Another claim would find nothing. */
   #seen: { claim: Claim; nextDueAtMs: number } | null = null;
-  /** Number of notifications so far. If one arrives during a claim, the claim's "nothing left" cannot be trusted. */
+  /** Number of notifications so far. If one arrives during a claim, the claim may have missed a new delivery. */
   #notifications = 0;
 
   constructor(dependencies: RoundDependencies, input: DeliverInput, stop: AbortSignal) {
@@ -211,7 +214,7 @@ export class Round {
     if (this.#ended.some(({ status }) => status === 410)) await this.#settleHealth();
   }
 
-  /** If the process dies before this, the round's failures are not counted. Later failures will be counted. */
+  /** Adds ended attempts to the webhook's health. If the process dies before this, only later failures are counted. */
   async #settleHealth(): Promise<void> {
     const { pool, log, metrics } = this.#dependencies;
     this.#seen = null;
@@ -236,12 +239,12 @@ export class Round {
     };
   }
 
-  /** Ends the round, or waits and returns null: the rate may allow no request yet, or more work may still come. */
+  /** Returns the round's result, or waits and returns null. It waits for the rate, or for work that may still come. */
   async #endOrWait(idle: Idle, claim: Claim): Promise<RoundResult | null> {
     switch (idle) {
       case 'ended':
       case 'moves':
-        // There may be more work, so the lease stays, and the workflow starts the next round at once.
+        // There may be more work, so the webhook stays leased, and the workflow starts the next round at once.
         return this.#result('activo', 0);
       case 'waits for its rate':
         await this.#rest(Math.max(1, waitMs(this.#rate, Date.now(), this.#perSecond)));

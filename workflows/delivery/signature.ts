@@ -2,8 +2,8 @@ import { Webhook } from 'standardwebhooks';
 import type { ClaimedDelivery } from '../../pipelines/webhooks/claim.ts';
 
 /**
- * Returns the signatures of a delivery by Standard Webhooks, separated by spaces. Each is `v1,` and base64. During a
- * rotation every valid secret signs, newest first, so a receiver that reads only the first signature sees the newest.
+ * Returns a delivery's signatures by Standard Webhooks, separated by spaces. Each is `v1,` and base64. While a secret
+ * is being replaced, every valid secret signs. The newest signs first, because a receiver may read only one signature.
  */
 export function sign(secrets: readonly string[], deliveryId: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new RangeError('a delivery needs at least one secret');
@@ -19,7 +19,7 @@ function signerOf(secret: string): Webhook {
   return new Webhook(secret);
 }
 
-/** All headers of an attempt. The `x-service-…` headers have the same values as those of Standard Webhooks. */
+/** All headers of an attempt. The `x-service-…` headers repeat the values of Standard Webhooks' `webhook-…` headers. */
 export function deliveryHeaders(
   { id, event, payload }: Pick<ClaimedDelivery, 'id' | 'event' | 'payload'>,
   secrets: readonly string[],

@@ -41,7 +41,7 @@ const exchangeTimeoutMs = 15_000;
 export const defaultDeliverySettings: DeliverySettings = {
   egress: {
     connectTimeoutMs: 5_000,
-    // The exchange has its own limit. These two only close a forgotten socket, which would stay open for ever.
+    // An exchange ends by its own limit, which is shorter. These two limits only close sockets left open by a fault.
     headersTimeoutMs: exchangeTimeoutMs + 5_000,
     bodyIdleTimeoutMs: exchangeTimeoutMs + 5_000,
     // Several customers may use one host (an automation service). With a low limit, one slow endpoint would take the
@@ -168,7 +168,8 @@ function deploymentOf(buildId: string): WorkerDeploymentOptions {
   return {
     version: { deploymentName: deliveryDeployment, buildId },
     useWorkerVersioning: true,
-    // A webhook's run may be open for days. It may move to a build that replays earlier histories (test/replay).
+    // A webhook's workflow run may be open for days, so it moves to new builds. They can replay its earlier history
+    // (test/replay).
     defaultVersioningBehavior: 'AUTO_UPGRADE',
   };
 }

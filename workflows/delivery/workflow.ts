@@ -20,7 +20,7 @@ const roundOptions: ActivityOptions = {
   retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '30 seconds' },
 };
 const ordinary = proxyActivities<DeliveryActivities>(roundOptions);
-/** Slow receivers keep their slots until requests time out. On their own queue they delay only each other. */
+/** Rounds of slow receivers keep a worker's slots until requests time out. On this queue they delay only each other. */
 const slow = proxyActivities<DeliveryActivities>({ ...roundOptions, taskQueue: slowQueueName });
 
 /** A workflow run may receive at most 10,000 signals, and Temporal's advice to continue as new does not count them. */

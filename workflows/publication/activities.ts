@@ -31,7 +31,7 @@ export interface PublicationDependencies
   observe(step: string, outcome: string, seconds: number): void;
 }
 
-/** Steps of `fetch`, `publish` and `reconcile`. Each step can run again at any time and skips what is done. */
+/** Steps of the workflows `fetch`, `publish` and `reconcile`. Each can run again at any time and skips what is done. */
 export function makePublicationActivities(dependencies: PublicationDependencies) {
   const activity =
     <Arguments extends unknown[], Result>(subject: StepSubject, step: Step<Arguments, Result>) =>
@@ -77,12 +77,13 @@ type Step<Arguments extends unknown[], Result> = (
   ...args: Arguments
 ) => Promise<Result>;
 
-/** What a step works on. Its arguments are the register and, for other subjects, the subject's number. */
+/** What a step works on. Its first argument is the register. If the subject is not the register, its number follows. */
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 /**
- * Runs a step as a Temporal activity. Each run writes one log line. A cancelled step fails as cancelled. Our typed
- * errors keep their code, and Temporal does not retry those that are not retryable. Other errors pass unchanged.
+ * Runs a step as a Temporal activity and writes one log line about it. A cancelled step fails as cancelled. An error
+ * with `code` and `retryable` keeps its code, and Temporal retries it only if it is retryable. Other errors pass
+ * unchanged.
  */
 async function runStep<Arguments extends unknown[], Result>(
   dependencies: PublicationDependencies,

@@ -11,9 +11,9 @@ import { type PublishDependencies, quarantineFault } from './judge.ts';
 import type { StepOutcome, StepRun } from './messages.ts';
 
 /**
- * `verificada → comparada`: parses the publication, compares it with the head and writes the change file in one pass.
- * The file is archived before the catalogue (PostgreSQL) refers to it. The step can be repeated, because the same
- * publication and head give the same bytes.
+ * Moves a publication from `verificada` to `comparada`: parses it, compares it with the head and writes the change file
+ * in one pass. The change file is archived before the catalogue (PostgreSQL) refers to it. The step can be repeated,
+ * because the same publication and head give the same bytes.
  */
 export async function comparePublication(
   dependencies: CompareDependencies,
@@ -41,7 +41,7 @@ export async function comparePublication(
       base: baseOf(head),
       edition: head.edition + 1,
       // The time of verification, so that a repeat gives the same bytes. Only lists and webhooks that existed then get
-      // events. For a publication that was approved long after its download, the time of approval counts.
+      // events. A publication is verified again after an operator's approval, so a late approval gives a late time.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };
@@ -51,7 +51,8 @@ export async function comparePublication(
     };
     const result = await compare().catch(async (error: unknown) => {
       if (previous !== null || !(error instanceof CompareError) || error.code !== 'row_store_full') throw error;
-      // The row store is full once in some years. A re-baseline starts a new one, without events for unchanged rows.
+      // The row store is full once in some years. With `previous`, the comparison starts a new row store, and unchanged
+      // rows make no events.
       previous = await previousOf(dependencies, head);
       return await compare();
     });
@@ -104,7 +105,7 @@ async function previousOf(dependencies: CompareDependencies, head: Head): Promis
   return { publicationId, edition: head.edition, input };
 }
 
-/** Adds the publication's number and the remedy to an error that names only files. */
+/** Adds the publication's number and the remedy to a `previous_unreadable` error, which names only files. */
 function namingPrevious(error: unknown, { publicationId, edition }: Previous): unknown {
   if (!(error instanceof CompareError) || error.code !== 'previous_unreadable') return error;
   const old = `publication ${publicationId}, on which edition ${edition} stands`;
@@ -128,7 +129,7 @@ export function baseOf(head: Head): CompareInput['base'] {
   return { edition: head.edition, changeFileSha256: head.change_file_sha256 };
 }
 
-/** Runs a comparison. If the head's files in WORK_DIR are missing or damaged, it rebuilds them and runs it again. */
+/** Runs a comparison. If the head's files in WORK_DIR are missing or damaged, rebuilds the files and runs it again. */
 export async function orRebuild<Result>(
   dependencies: CompareDependencies,
   input: { register: RegisterName; base: CompareInput['base'] },

@@ -42,7 +42,7 @@ const countsSchema = z.object({
   repaired: count.default(0),
   /** Rows that a correction left unchanged, because they had changed again after the undone edition. */
   conflicts: count.default(0),
-  /** Events that the edition would make on the lists of that moment. Absent if the register makes no events. */
+  /** Events that the edition would make, by the watch lists at the comparison. Absent if the register makes none. */
   notices: count.optional(),
   watchedCompanies: count.optional(),
 });
@@ -65,7 +65,7 @@ export type Comparison = z.output<typeof comparisonSchema>;
 
 /**
  * Whether a stored comparison was made with this head and with this release's parser version and columns. If not, the
- * comparison is made again, as a re-baseline where needed.
+ * comparison is made again.
  */
 export function stillStands({ compare_result }: { compare_result: unknown }, head: Pick<Head, 'register' | 'edition'>) {
   const found = comparisonSchema.safeParse(compare_result).data;
@@ -93,7 +93,7 @@ export function differenceOf(record: { compare_result: unknown }): FrozenDiffere
 
 /**
  * Collects the facts that the gates judge.
- * @param headEdition the head's row in the catalogue: its counts of empty cells, its parser version and columns
+ * @param headEdition the head's counts of empty cells, parser version and columns; null before the first edition
  * @param recent counts of the last editions, newest first
  */
 export function gateFactsOf(
@@ -169,7 +169,7 @@ function changed(counts: KindCounts): number {
   return counts.updated + counts.inserted;
 }
 
-/** Rows before an edition that is not the first. In a re-baseline, `r` records are rows that existed before. */
+/** Number of rows before an edition, but not before a first one. A re-baseline's `r` records are earlier rows too. */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;
 }

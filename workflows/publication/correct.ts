@@ -14,9 +14,10 @@ import { faultOf } from './judge.ts';
 import type { StepOutcome } from './messages.ts';
 
 /**
- * `pedida → comparada`: applies the change file of the edition to undo, in reverse, to the present head. There are no
- * gates, because an operator ordered the correction. Rows that have changed again since are left unchanged, counted and
- * listed. The records hold the time of the order, so a repeat gives the same bytes.
+ * Moves a correction from `pedida` to `comparada`: applies the change file of the undone edition, in reverse, to the
+ * present head. There are no gates, because an operator ordered the correction. Rows that have changed since the undone
+ * edition stay unchanged, and are counted and listed. The records hold the time of the order, so a repeat gives the
+ * same bytes.
  */
 export async function compareCorrection(
   dependencies: CompareDependencies,
@@ -33,7 +34,8 @@ export async function compareCorrection(
     const input = await inputOf(dependencies, correction, head);
     const { report, signal } = dependencies;
     const result = await orRebuild(dependencies, input, () => dependencies.correct(input, report, signal));
-    // Events are not counted here. A correction has no gates, and its events go only to receivers of the wrong events.
+    // Events are counted only for the gates, which a correction does not have. Its own events go only to webhooks that
+    // received events of the undone edition.
     const comparison = await archiveComparison(dependencies, input, result, null);
     await recordCorrectionComparison(dependencies.pool, id, comparison);
     return { outcome: 'next' };

@@ -7,15 +7,15 @@ import { type Register, type RegisterName, registers } from '../../schemas/regis
 
 /** Numbers of events that an edition would make, counted before the edition exists. */
 export interface EventCounts {
-  /** Events over all watch lists. A RUC that comes back may make more, because its last known row is not read. */
+  /** Events over all watch lists. They may be more in fact, because a RUC that comes back is not compared here. */
   notices: number;
   watchedCompanies: number;
 }
 
 /**
  * Counts the events that a change file would make on the present watch lists. Returns null for a register that makes no
- * events. It holds one block of the file (256 KB, some thousand records) in memory at a time and looks it up in one
- * query. Only the records of watched companies are decoded.
+ * events. One block of the file (256 KB, some thousand records) is in memory at a time, and one query finds the watched
+ * companies in it. Only the records of watched companies are decoded.
  * @throws CompareError `change_file_damaged`
  */
 export async function countEvents(

@@ -37,8 +37,8 @@ const maxDatedTextBytes = 64 * 1024;
 
 /**
  * Downloads a publication, archives it and records it in the catalogue. A repeat skips what is done. The note beside
- * the downloaded file stays when the file moves into the archive. It is removed only when the catalogue has the
- * publication, so nothing is downloaded twice.
+ * the downloaded file (part-file.ts) stays when the file moves into the archive. The note is removed only when the
+ * catalogue has the publication, so nothing is downloaded twice.
  */
 export async function fetchPublication(
   dependencies: FetchDependencies,
@@ -71,7 +71,7 @@ export async function fetchPublication(
   return { outcome: problem === null ? 'archived' : 'quarantined', publicationId: recorded.id };
 }
 
-/** Returns null if the file is too large to be the register. The publication then waits for an operator. */
+/** Downloads a file, or returns null if it is too large to be the register. Then the publication is quarantined. */
 async function downloadOrRefuse(
   dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },
@@ -112,7 +112,7 @@ async function putOrStartOver(archive: Archive, name: ObjectName, file: string):
   }
 }
 
-/** Opens the archived file. Returns its fault, if it has one, and the text's beginning if that has the date. */
+/** Opens the archived file. Returns its fault or null, and the beginning of its text if the date is read from there. */
 async function inspect(
   dependencies: FetchDependencies,
   source: RegisterSource,
@@ -162,10 +162,11 @@ export async function probe(dependencies: FetchDependencies, register: RegisterN
 }
 
 /**
- * Finds the first address with a publication, newest month first, but no month before the known version's. `validators`
- * is null for the known version. At a monthly address an HTML page counts as missing, because another month may be the
- * newest. At a single address the page is taken, and its bytes end in quarantine.
- * @throws SourceError retryable, when nothing is published anywhere, or the site gives no plain answer
+ * Returns the first address with a publication. It asks for the newest month first, and for no month before that of the
+ * known version. `validators` is null if the site still has the known version. At a monthly address, an HTML page is
+ * no publication, because another month may be the newest. At a register's only address, the page is taken as the
+ * publication, and its bytes end in quarantine.
+ * @throws SourceError retryable, when no address has a publication, or an answer is unclear (see probeSite)
  */
 async function findNewest(
   dependencies: FetchDependencies,

@@ -1,6 +1,6 @@
 import type { RegisterName } from '../../schemas/registers.ts';
 
-/** Limits of the gates (gates.ts). A share is a part of 1. */
+/** Limits of the gates (gates.ts). A share is a number from 0 to 1. */
 export interface GateSettings {
   /** Least number of rows, as a share of the previous edition's rows. */
   minRowsShare: number;
@@ -10,7 +10,7 @@ export interface GateSettings {
   maxChangedShare: number;
   /** Largest share of companies in which one watched column may change. `changedMedianFactor` may raise it. */
   maxColumnChangedShare: number;
-  /** Multiple of the last editions' median, which is the limit if it is larger than the share. 0 turns it off. */
+  /** The limit on changes is this multiple of the last editions' median if that is above the share. 0: never. */
   changedMedianFactor: number;
   /** Number of last editions from which a median is taken. */
   medianEditions: number;
@@ -39,7 +39,7 @@ export const dailyRegisterGates: GateSettings = {
 
 /**
  * Small lists change in batches, by resolution: for weeks nothing changes, then a tenth of the list changes in a day.
- * Most of their medians are 0, so only the shares are limits.
+ * The median of their changes is mostly 0, so only the shares are limits.
  */
 export const smallListGates: GateSettings = {
   ...dailyRegisterGates,
@@ -52,9 +52,9 @@ export const smallListGates: GateSettings = {
 };
 
 /**
- * A monthly edition has the changes of thirty days and new counts of workers. So half of its rows may change, or twice
- * the median of the last editions, including approved editions. The register has only some of the taxpayers, and its
- * size moves more than the daily register's.
+ * A monthly edition has the changes of thirty days and new counts of workers. So half of its rows may change, or more
+ * if twice the median of the last editions is more. Editions that an operator approved count in the median. The
+ * register has only some of the taxpayers, and its size moves more than the daily register's.
  */
 export const monthlyRegisterGates: GateSettings = {
   ...dailyRegisterGates,

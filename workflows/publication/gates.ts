@@ -28,7 +28,7 @@ export interface NoticeFacts {
   /** Events that the edition would make over all watch lists. */
   notices: number;
   watchedCompanies: number;
-  /** Events per watched company in the last editions, in any order, without editions when no company was watched. */
+  /** Events per watched company in the last editions, in any order. Editions without watched companies are left out. */
   usualPerCompany: readonly number[];
 }
 
@@ -168,7 +168,7 @@ function keptGate(keptCells: number, rows: number, settings: GateSettings): Gate
 
 /**
  * Compares the events per watched company with the last editions. A customer's new long list therefore does not stop
- * the register. If no earlier edition has this number, only the gates on changed rows and columns decide.
+ * the register. If this number is known for no earlier edition, only the gates on changed rows and columns decide.
  */
 function noticesGate({ notices, watchedCompanies, usualPerCompany }: NoticeFacts, settings: GateSettings): GateResult {
   const known = usualPerCompany.slice(0, settings.medianEditions);

@@ -34,8 +34,8 @@ const ended: StepOutcome = { outcome: 'ended' };
 const waitingStates = ['descargada', 'verificada', 'comparada'] as const;
 
 /**
- * Finds the register's next work: first an edition whose end Kafka lost, then an unfinished edition, then an operator's
- * correction, then publications in order of time. A paused register takes no publication.
+ * Finds the register's next work: first an edition that Kafka has lost (`editionsToRepublish`), then an unfinished
+ * edition, then an operator's correction, then publications in order of time. A paused register takes no publication.
  */
 export async function nextWork(
   dependencies: Pick<PublishDependencies, 'pool' | 'editionsToRepublish'>,
@@ -52,7 +52,7 @@ export async function nextWork(
   return publicationId === null ? { kind: 'none' } : { kind: 'publication', publicationId };
 }
 
-/** `descargada → verificada`: checks that the publication comes after the head and has one text with its header. */
+/** Moves a publication to `verificada` if it may follow the head and its file has one text with the known header. */
 export async function verifyPublication(
   dependencies: PublishDependencies,
   register: RegisterName,
@@ -72,7 +72,7 @@ export async function verifyPublication(
   return next;
 }
 
-/** Ends a publication that cannot become the next edition, in one transaction under the head's lock. */
+/** Finds a publication's place. If the place is not `next`, ends the publication in the same transaction. */
 function settlePlace(pool: Pool, register: RegisterName, id: number): Promise<Place | 'gone'> {
   return inTransaction(pool, async (client) => {
     const head = await readHead(client, register, true);
@@ -160,8 +160,8 @@ export async function quarantineFault(pool: Pool, id: number, error: unknown): P
 }
 
 /**
- * Returns the reason, for an operator, if no retry can mend the error, or null otherwise. An error about a file that
- * the archive lost counts, because the step that needs the file would be retried for ever.
+ * If no retry can mend the error, returns the reason as a text for an operator. Otherwise returns null. A file that the
+ * archive lost is also a reason, because the step that needs the file would be retried for ever.
  * @param afterwards what the operator must do when the missing file is back
  */
 export function faultOf(error: unknown, afterwards: string): string | null {

@@ -40,11 +40,11 @@ export type NextWork =
   | { kind: 'edition'; edition: number }
   /** An operator's order to undo an edition. */
   | { kind: 'correction'; correctionId: number }
-  /** Kafka lost the end of this edition, so its change file is produced again. */
+  /** Kafka lost this edition, at least its last records, so its change file is produced again. */
   | { kind: 'republish'; edition: number }
   | { kind: 'none' };
 
-/** `ended`: the publication was quarantined, repeated or superseded, and needs no further step. */
+/** `ended`: no further step is needed, for example because the publication was quarantined or repeats the head. */
 export type StepOutcome = { outcome: 'next' } | { outcome: 'ended' };
 
 /** The result of one run of the `publish` workflow. */

@@ -17,7 +17,7 @@ import type { ReconcileOutcome, StepRun } from './messages.ts';
 export interface PublishEditionInput {
   register: RegisterName;
   edition: number;
-  /** `once` skips an edition that is already in Kafka. `again` produces an edition again whose end Kafka has lost. */
+  /** `once` skips an edition that is already in Kafka. `again` produces an edition that Kafka has lost once more. */
   mode: 'once' | 'again';
   /** What Kafka acknowledged in an earlier run of this step. */
   acknowledged?: Acknowledged;
@@ -30,7 +30,10 @@ export interface EditionDependencies extends StepRun {
    * then marks the edition `publicada`. When `signal` aborts, the child is killed and awaited.
    */
   produce(input: PublishEditionInput, report: StepRun['report'], signal: AbortSignal): Promise<void>;
-  /** Checks offsets, then the count of rows. @throws a typed error if only the count is wrong */
+  /**
+   * Whether ClickHouse has the edition's complete state (checkMaterialised in pipelines/stream/progress.ts).
+   * @throws StreamError if ClickHouse's consumer has read the whole edition, but the number of rows is wrong
+   */
   isMaterialised(register: RegisterName, edition: number): Promise<boolean>;
   /** Whether Kafka's consumer group `watch` has committed past the edition's end. */
   isNotified(register: RegisterName, edition: number): Promise<boolean>;

@@ -121,7 +121,7 @@ export interface PublicationEngines
   settings: PublicationSettings;
 }
 
-/** An idle child process ends after this time, which is longer than the pause between two registers of a morning. */
+/** A kept child process ends after this time without a job. Pauses between two registers of a morning are shorter. */
 const keptIdleMs = 30_000;
 
 /** Connects the dependencies of the steps to the real engines. */
@@ -132,7 +132,7 @@ function makePublicationDependencies(engines: PublicationEngines): PublicationDe
     differences: new KeptProcess(differenceProgram, keptIdleMs),
     producer: new KeptProcess(producerProgram, keptIdleMs),
   };
-  /** Small registers share these processes, one job at a time. An edition of a large register gets its own. */
+  /** Small registers share these processes, one job at a time. A large register's job gets a process of its own. */
   const kept = (register: RegisterName) => (registerModules[register].format.size === 'small' ? processes : undefined);
   return {
     ...engines,

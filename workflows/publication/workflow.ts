@@ -55,7 +55,7 @@ const checking = proxyActivities<PublicationActivities>({
   retry: { initialInterval: '10 seconds', backoffCoefficient: 3, maximumAttempts: 4 },
 });
 
-/** Rounds in one run, far below the limit of a history. The next run finds all work in the catalogue. */
+/** Rounds in one workflow run, far below Temporal's limit on its history. The next run finds all work in PostgreSQL. */
 const maxRoundsPerRun = 50;
 const headMovedPause = '2 seconds';
 
@@ -76,7 +76,7 @@ async function fetchRegister({ register }: RegisterInput): Promise<FetchResult> 
 }
 
 /**
- * Does the register's open work until none is left: first editions whose end Kafka lost, then an unfinished edition,
+ * Does the register's open work until none is left: first editions that Kafka has lost, then an unfinished edition,
  * then corrections, then archived publications in order of time. All state is in the catalogue, so the workflow may end
  * or restart at any point.
  */
@@ -106,26 +106,26 @@ async function publishRegister({ register }: RegisterInput): Promise<PublishResu
   }
 }
 
-/** Takes a publication up to the freeze, which makes its edition open work. Returns false if it must be repeated. */
+/** Verifies, compares and judges a publication and makes an edition of it. Returns false if it must be taken again. */
 async function takePublication({ register }: RegisterInput, publicationId: number): Promise<boolean> {
   if ((await heavy.verifyPublication(register, publicationId)).outcome === 'ended') return true;
   if ((await heavy.comparePublication(register, publicationId)).outcome === 'ended') return true;
   if ((await quick.judgePublication(register, publicationId)).outcome === 'ended') return true;
   const frozen = await quick.freezePublication(register, publicationId);
   if (frozen.outcome === 'frozen') return true;
-  // The head moved, is not in ClickHouse yet, or is paused. Sleep before the next round, so that this is no busy loop.
+  // The head moved or is not in ClickHouse yet, or the register is paused. Sleep, so that the rounds are no busy loop.
   await sleep(headMovedPause);
   return false;
 }
 
-/** Takes a correction up to the freeze. After that it is an unfinished edition like any other. */
+/** Compares a correction and makes an edition of it. That is then an unfinished edition like any other. */
 async function takeCorrection({ register }: RegisterInput, correctionId: number): Promise<void> {
   if ((await heavy.compareCorrection(register, correctionId)).outcome === 'ended') return;
   const frozen = await quick.freezeCorrection(register, correctionId);
   if (frozen.outcome !== 'frozen') await sleep(headMovedPause);
 }
 
-/** Waits for Kafka, ClickHouse and the events. Returns false if a wait was too short; the caller tries again. */
+/** Writes an edition to Kafka and waits for ClickHouse and the events. Returns false if a wait ended too early. */
 async function finishEdition({ register }: RegisterInput, edition: number): Promise<boolean> {
   await heavy.publishEdition(register, edition, 'once');
   if (!(await waiting.awaitMaterialised(register, edition))) return false;
