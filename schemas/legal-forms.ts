@@ -109,7 +109,7 @@ function longestAtEnd(words: readonly string[], formOf: (run: string) => string 
 const formOf = (run: string) => forms.get(run);
 const tailOf = (run: string) => tails.get(run);
 
-/** Returns the form that begins with `run`, a text that the register may have cut. Of several forms, the shortest. */
+/** Returns the legal form of which `run` may be a cut beginning. If there are several, returns the shortest. */
 function cutForm(run: string): string | undefined {
   if (run.length < leastCutRun) return undefined;
   let shortest: string | undefined;

@@ -8,7 +8,10 @@ export const heartbeatEveryMs = 5_000;
 /** Activities of the queues `delivery` and `delivery-slow`. The worker passes in all clients that they use. */
 export function makeDeliveryActivities(dependencies: RoundDependencies) {
   return {
-    /** Runs a round (round.ts), which takes at most 30 s. After a crash, claimed deliveries are due when leases end. */
+    /**
+     * Runs a round (round.ts), which takes at most 30 s. It can be repeated, because claimed deliveries are due again
+     * when their leases end.
+     */
     async deliverRound(input: DeliverInput): Promise<RoundResult> {
       // Heartbeats let Temporal notice a dead worker within seconds instead of at the activity's own timeout.
       const beat = setInterval(() => heartbeat(), heartbeatEveryMs);

@@ -49,7 +49,7 @@ export function nextDelayMs(
 /**
  * Parses Retry-After strictly by RFC 9110: whole seconds or an IMF-fixdate, but no other date that JavaScript accepts.
  * Returns the wait in ms from now (0 for a past time), or null for any other text. The caller limits the wait.
- * @param text the header's value; if the receiver sent the header more than once, a list, for which null is returned
+ * @param text the header's value, or a list if the receiver sent the header more than once; a list gives null
  */
 export function parseRetryAfter(text: string | readonly string[] | undefined, nowMs: number): number | null {
   if (typeof text !== 'string') return null;

@@ -27,13 +27,13 @@ export interface RateState {
   emptyAtMs: number;
 }
 
-/** How many ms earlier than evenly spaced a request may be sent. So the requests of 100 ms can be sent together. */
+/** How many ms a request may be ahead of even spacing. So the requests of a tenth of a second can be sent together. */
 const burstMs = 100;
 
 /**
- * Limit in ms on how far requests can be ahead of even spacing: one burst or one spacing, and a spacing is at most a
- * second. A bucket above this limit was filled by another worker's clock, or before this clock was set back. It counts
- * as empty, because otherwise the wait could last for ever.
+ * More ms than requests can be ahead of even spacing. They can be one burst ahead, or one spacing, which is a second at
+ * the lowest rate. If a bucket says more, another worker's clock filled it, or this clock was set back later. It then
+ * counts as empty, because otherwise the wait could last for ever.
  */
 const farthestAheadMs = 1_500;
 

@@ -3,7 +3,8 @@ import type { ClaimedDelivery } from '../../pipelines/webhooks/claim.ts';
 
 /**
  * Returns a delivery's signatures by Standard Webhooks, separated by spaces. Each is `v1,` and base64. While a secret
- * is being replaced, every valid secret signs. The newest signs first, because a receiver may read only one signature.
+ * is being replaced, every valid secret signs. The newest one's signature comes first, because a receiver may read only
+ * the first.
  */
 export function sign(secrets: readonly string[], deliveryId: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new RangeError('a delivery needs at least one secret');

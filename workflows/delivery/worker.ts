@@ -168,8 +168,8 @@ function deploymentOf(buildId: string): WorkerDeploymentOptions {
   return {
     version: { deploymentName: deliveryDeployment, buildId },
     useWorkerVersioning: true,
-    // A webhook's workflow run may be open for days, so it moves to new builds. They can replay its earlier history
-    // (test/replay).
+    // A webhook's workflow run may be open for days, so it moves to a new build. The build must replay its earlier
+    // history (test/replay).
     defaultVersioningBehavior: 'AUTO_UPGRADE',
   };
 }

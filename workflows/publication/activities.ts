@@ -77,7 +77,7 @@ type Step<Arguments extends unknown[], Result> = (
   ...args: Arguments
 ) => Promise<Result>;
 
-/** What a step works on. Its first argument is the register. If the subject is not the register, its number follows. */
+/** What a step works on. A step's first argument is its register, and the second is the number of any other subject. */
 type StepSubject = 'register' | 'publication' | 'edition' | 'correction';
 
 /**
@@ -135,7 +135,7 @@ interface HeartbeatLimits {
 
 /**
  * Runs a step with heartbeats and a limit on the time without progress. Heartbeats show that this worker is alive.
- * When they stop, the step runs on another worker within seconds. The details of a heartbeat are the last progress.
+ * When they stop, the step runs on another worker within seconds. Each heartbeat carries the last reported progress.
  */
 async function withHeartbeats<Result>(
   limits: HeartbeatLimits,

@@ -41,7 +41,7 @@ export async function comparePublication(
       base: baseOf(head),
       edition: head.edition + 1,
       // The time of verification, so that a repeat gives the same bytes. Only lists and webhooks that existed then get
-      // events. A publication is verified again after an operator's approval, so a late approval gives a late time.
+      // events. A publication is verified again after an operator's approval, so its time is never before the approval.
       detectedAt: publication.state_at.getTime(),
       outputDir: dependencies.workDir,
     };

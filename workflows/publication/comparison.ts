@@ -42,7 +42,7 @@ const countsSchema = z.object({
   repaired: count.default(0),
   /** Rows that a correction left unchanged, because they had changed again after the undone edition. */
   conflicts: count.default(0),
-  /** Events that the edition would make, by the watch lists at the comparison. Absent if the register makes none. */
+  /** Events that the edition would make on the watch lists of that time. Absent if the register makes no events. */
   notices: count.optional(),
   watchedCompanies: count.optional(),
 });
@@ -169,7 +169,7 @@ function changed(counts: KindCounts): number {
   return counts.updated + counts.inserted;
 }
 
-/** Number of rows before an edition, but not before a first one. A re-baseline's `r` records are earlier rows too. */
+/** Number of rows before an edition that is not the first. Rows that a re-baseline writes as `r` existed before. */
 function rowsBefore(counts: KindCounts): number {
   return counts.rows - counts.inserted + counts.deleted;
 }

@@ -7,7 +7,7 @@ import { type Register, type RegisterName, registers } from '../../schemas/regis
 
 /** Numbers of events that an edition would make, counted before the edition exists. */
 export interface EventCounts {
-  /** Events over all watch lists. They may be more in fact, because a RUC that comes back is not compared here. */
+  /** Events over all watch lists. A RUC that comes back may make more, because its last known row is not read here. */
   notices: number;
   watchedCompanies: number;
 }

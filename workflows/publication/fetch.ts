@@ -71,7 +71,7 @@ export async function fetchPublication(
   return { outcome: problem === null ? 'archived' : 'quarantined', publicationId: recorded.id };
 }
 
-/** Downloads a file, or returns null if it is too large to be the register. Then the publication is quarantined. */
+/** Downloads a publication's file. If it is too large for the register, it goes into quarantine, and null is returned. */
 async function downloadOrRefuse(
   dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },

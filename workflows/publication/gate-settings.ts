@@ -10,7 +10,7 @@ export interface GateSettings {
   maxChangedShare: number;
   /** Largest share of companies in which one watched column may change. `changedMedianFactor` may raise it. */
   maxColumnChangedShare: number;
-  /** The limit on changes is this multiple of the last editions' median if that is above the share. 0: never. */
+  /** If this multiple of the last editions' median is above the share, it is the limit instead. 0 turns this off. */
   changedMedianFactor: number;
   /** Number of last editions from which a median is taken. */
   medianEditions: number;

@@ -52,7 +52,10 @@ export async function nextWork(
   return publicationId === null ? { kind: 'none' } : { kind: 'publication', publicationId };
 }
 
-/** Moves a publication to `verificada` if it may follow the head and its file has one text with the known header. */
+/**
+ * Moves a publication from `descargada` to `verificada`, if it comes after the head and its file holds one text with the
+ * register's header.
+ */
 export async function verifyPublication(
   dependencies: PublishDependencies,
   register: RegisterName,

@@ -17,7 +17,7 @@ import type { ReconcileOutcome, StepRun } from './messages.ts';
 export interface PublishEditionInput {
   register: RegisterName;
   edition: number;
-  /** `once` skips an edition that is already in Kafka. `again` produces an edition that Kafka has lost once more. */
+  /** `once` skips an edition that is already in Kafka. `again` produces it once more, because Kafka has lost it. */
   mode: 'once' | 'again';
   /** What Kafka acknowledged in an earlier run of this step. */
   acknowledged?: Acknowledged;

@@ -121,7 +121,7 @@ export interface PublicationEngines
   settings: PublicationSettings;
 }
 
-/** A kept child process ends after this time without a job. Pauses between two registers of a morning are shorter. */
+/** A KeptProcess ends after this time without a job. The pause between two registers of a morning is shorter. */
 const keptIdleMs = 30_000;
 
 /** Connects the dependencies of the steps to the real engines. */

@@ -125,7 +125,10 @@ async function takeCorrection({ register }: RegisterInput, correctionId: number)
   if (frozen.outcome !== 'frozen') await sleep(headMovedPause);
 }
 
-/** Writes an edition to Kafka and waits for ClickHouse and the events. Returns false if a wait ended too early. */
+/**
+ * Writes an edition to Kafka, and waits until ClickHouse has it and its events are written. Returns false if a wait was
+ * too short. The caller then tries again.
+ */
 async function finishEdition({ register }: RegisterInput, edition: number): Promise<boolean> {
   await heavy.publishEdition(register, edition, 'once');
   if (!(await waiting.awaitMaterialised(register, edition))) return false;
