@@ -62,8 +62,8 @@ export const padronReducido = {
   presence: 'taxpayer',
   parserVersion: 1,
   defaultPartitions: 6,
-  // These names say what the cells hold, because some labels in the file's header are wrong. Labels 7 and 8 (counted
-  // from 0) are swapped: cell 7 is the kind of zone, and cell 8 its name. "DEPARTAMENTO" is the number of a flat.
+  // These names say what the cells hold. In the file's header, labels 7 and 8 (counted from 0) are swapped: cell 7 is
+  // the kind of zone, and cell 8 its name. The label "DEPARTAMENTO" means the number of a flat and not a region.
   columns: [
     { name: 'nombre', event: 'ruc.nombre_cambiado', keepsPrevious: true },
     { name: 'estado', event: 'ruc.estado_cambiado', keepsPrevious: true },

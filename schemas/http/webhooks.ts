@@ -68,7 +68,7 @@ export const createdWebhookAnswer = answerOf(createdWebhook, registerMeta);
 export const webhookAnswer = answerOf(webhook, registerMeta);
 export const webhooksAnswer = answerOf(z.array(webhook), registerMeta);
 
-/** `pendientes` says which deliveries held during the pause are now sent: all, none, or only those since an instant. */
+/** `pendientes` says which deliveries of the pause are sent now: all, none, or only the deliveries since an instant. */
 export const resumption = z.strictObject({
   pendientes: z
     .union([z.enum(['todos', 'ninguno']), z.strictObject({ desde: instant })], {
@@ -77,7 +77,7 @@ export const resumption = z.strictObject({
     .default('todos'),
 });
 
-/** For `gracia_horas` hours, every delivery is signed with the previous secret too, and not only with the new one. */
+/** For `gracia_horas` hours, the previous secret signs every delivery too, beside the new secret. */
 export const rotation = z.strictObject({ gracia_horas: z.int().min(0).max(168).default(24) });
 export const rotatedSecretAnswer = answerOf(
   z.strictObject({

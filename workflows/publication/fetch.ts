@@ -71,7 +71,7 @@ export async function fetchPublication(
   return { outcome: problem === null ? 'archived' : 'quarantined', publicationId: recorded.id };
 }
 
-/** Downloads a publication's file. If it is too large for the register, it goes into quarantine, and null is returned. */
+/** Downloads a publication. Returns null after it was quarantined, because its file is too large for the register. */
 async function downloadOrRefuse(
   dependencies: FetchDependencies,
   { register, id, url, file }: { register: RegisterName; id: number; url: string; file: string },

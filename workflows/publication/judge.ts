@@ -53,8 +53,8 @@ export async function nextWork(
 }
 
 /**
- * Moves a publication from `descargada` to `verificada`, if it comes after the head and its file holds one text with the
- * register's header.
+ * Moves a publication from `descargada` to `verificada`, if it comes after the head and its file holds one text with
+ * the register's header.
  */
 export async function verifyPublication(
   dependencies: PublishDependencies,

@@ -71,7 +71,7 @@ export async function makePublicationWorker(
       const stopSweeper = startSweeper({ ...dependencies, schedule: options.schedule }, options.sweepEveryMs);
       try {
         const running = worker.run();
-        // stop() may have been called during the update. The worker can be shut down only once it runs.
+        // stop() may have been called while the schedules were updated. The worker can be shut down only once it runs.
         if (stopping) worker.shutdown();
         await running;
       } finally {
