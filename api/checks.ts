@@ -92,7 +92,7 @@ type QueryValue = string | readonly string[] | undefined;
 
 /**
  * Refuses a whole RUC where only its last digit is needed. A RUC that starts with 10 contains a person's national id.
- * Call it before all other checks of a query, so that the problem of another check cannot quote the RUC.
+ * Call it before all other checks of a query. Otherwise the error of another check could quote the RUC.
  * @throws ApiProblem ruc_no_admitido
  */
 export function refuseWholeRuc(digito: QueryValue): void {

@@ -91,7 +91,7 @@ export class SharedMinuteLimits implements MinuteLimits {
     this.#alone = new RateLimiterMemory(options);
     notifications.listenToAll(askedChannel, (payload) => {
       const [processId, about, key = ''] = payload.split(' ');
-      // After a failure the share stays as it is, because the process that asked waits only for a while.
+      // If the share cannot be given back, nothing is done: the process that asked waits for it only a short time.
       if (about === topic && processId !== this.#processId) this.#giveBack(key).catch(() => {});
     });
   }

@@ -250,7 +250,10 @@ FROM (${selects.join('\nUNION ALL\n')}) ${order} LIMIT ${this.#rows}`;
     return { query, parameters: this.#parameters };
   }
 
-  /** Returns null when all rows are equally like the query. */
+  /**
+   * Returns an SQL number that grows where a name's Ñ or legal form differs from the typed one. Null when the query has
+   * neither of them, because the number would then be the same for all names.
+   */
   #mismatchOf({ form, enie }: Terms): string | null {
     const parts: string[] = [];
     if (enie.length > 0) {

@@ -148,8 +148,8 @@ interface Message {
  * Kafka. A repeat changes nothing, because each row replaces an equal row. A file that an older release wrote gives the
  * same rows as it gave then, also when its columns differ from today's. Words are never removed from their table, so a
  * rebuild needs no second table of words.
- * @param withNames false for editions before the last one that wrote every row: another parser read their names, and
- * nothing would ever mark those names as deleted
+ * @param withNames false for editions before the last re-baseline, which wrote every row anew. Another parser read the
+ * names of those editions, and no later edition would delete them.
  * @throws ReplayError `change_file_damaged`; InsertFailed
  */
 export async function loadEdition(

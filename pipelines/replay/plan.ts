@@ -31,7 +31,7 @@ export async function planVerification(dependencies: PlanDependencies, register:
   return { kind: 'ready', input: await inputAt(dependencies, register, head.edition) };
 }
 
-/** Makes the input of a verification at this edition. The edition must be the head, but ClickHouse may lack rows. */
+/** Makes the input of a verification at the head's edition. Its rows need not all be in ClickHouse yet. */
 export async function inputAt(
   dependencies: PlanDependencies,
   register: RegisterName,

@@ -111,7 +111,7 @@ const upcomingDueDate = z.strictObject({
   periodo: period,
   vence: day,
   estado: z.enum(dueDateStates),
-  /** Calendar days counted from `desde`. */
+  /** Calendar days from the answer's `desde` to `vence`. */
   dias_restantes: z.int().min(0),
 });
 export type UpcomingDueDate = z.infer<typeof upcomingDueDate>;
