@@ -1,12 +1,14 @@
 import pino from 'pino';
 import { Registry } from 'prom-client';
-import { expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject, vi } from 'vitest';
 import { createAccount } from '../../../api/accounts/accounts.ts';
 import { readUse } from '../../../api/metering/ledger.ts';
 import { Meter, type Payer } from '../../../api/metering/meter.ts';
 import { type Clock, monthOf, systemClock } from '../../../api/metering/minute-limits.ts';
 import { ApiProblem } from '../../../api/problems.ts';
+import { migratePostgres } from '../../../pipelines/runtime/migrate.ts';
 import { makePool, type Pool } from '../../../pipelines/runtime/postgres.ts';
+import { type FreshDatabase, freshDatabase } from '../engines/isolation.ts';
 
 /** The meter of one API process, with its own connections. */
 export interface MeterProcess {
@@ -21,6 +23,39 @@ export function startMeter(databaseUrl: string, clock: Clock = systemClock): Met
   const metrics = new Registry();
   const meter = new Meter(pool, metrics, pino({ level: 'silent' }), clock);
   return { pool, metrics, meter, stop: () => pool.end() };
+}
+
+/** The database of a file's tests, and the meters that a test starts in it, which are stopped after that test. */
+export interface MeterScene {
+  database: FreshDatabase;
+  pool: Pool;
+  running: MeterProcess[];
+  processes(count: number, clock?: Clock): MeterProcess[];
+}
+
+/** Adds the hooks that make and remove the scene's database. `database` and `pool` are set while tests run. */
+export function meterScene(): MeterScene {
+  const scene = {
+    running: [] as MeterProcess[],
+    processes(count: number, clock?: Clock) {
+      const started = Array.from({ length: count }, () => startMeter(scene.database.DATABASE_URL, clock));
+      scene.running.push(...started);
+      return started;
+    },
+  } as MeterScene;
+  beforeAll(async () => {
+    scene.database = await freshDatabase(inject('endpoints'));
+    await migratePostgres(scene.database.DATABASE_URL);
+    scene.pool = makePool(scene.database.DATABASE_URL, 'test', 4);
+  });
+  afterEach(async () => {
+    for (const each of scene.running.splice(0)) await each.stop();
+  });
+  afterAll(async () => {
+    await scene.pool.end();
+    await scene.database.drop();
+  });
+  return scene;
 }
 
 /** An account with its own plan of `perMonth` units. */

@@ -1,49 +1,27 @@
 import pino from 'pino';
-import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { creditUnits } from '../../../../api/accounts/accounts.ts';
 import { startRemovingExpired } from '../../../../api/expired.ts';
 import { maxQueued } from '../../../../api/metering/charge-groups.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
 import type { Payer } from '../../../../api/metering/meter.ts';
 import { monthOf } from '../../../../api/metering/minute-limits.ts';
-import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
-import { inTransaction, makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
-import { expectUsedOf, type MeterProcess, makePayer, refusalOf, startMeter } from '../../../support/api/meters.ts';
-import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
+import { expectUsedOf, type MeterProcess, makePayer, meterScene, refusalOf } from '../../../support/api/meters.ts';
 
-let database: FreshDatabase;
-let pool: Pool;
-const running: MeterProcess[] = [];
-
-beforeAll(async () => {
-  database = await freshDatabase(inject('endpoints'));
-  await migratePostgres(database.DATABASE_URL);
-  pool = makePool(database.DATABASE_URL, 'test', 4);
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) await each.stop();
-});
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
-
-function processes(count: number): MeterProcess[] {
-  const started = Array.from({ length: count }, () => startMeter(database.DATABASE_URL));
-  running.push(...started);
-  return started;
-}
+const scene = meterScene();
+const { processes } = scene;
 
 /** One after the other, because each makes a plan of the next rank. */
 async function makePayers(count: number): Promise<Payer[]> {
   const payers: Payer[] = [];
-  while (payers.length < count) payers.push(await makePayer(pool, 100));
+  while (payers.length < count) payers.push(await makePayer(scene.pool, 100));
   return payers;
 }
 
 const thisMonth = () => monthOf(Date.now()).firstDay;
 
-const expectUsed = (payer: Payer, used: number) => expectUsedOf(pool, payer, used);
+const expectUsed = (payer: Payer, used: number) => expectUsedOf(scene.pool, payer, used);
 
 test('charges of many accounts that are ready together are one transaction', async () => {
   const payers = await makePayers(5);
@@ -61,11 +39,11 @@ test('charges of many accounts that are ready together are one transaction', asy
 });
 
 test('an account whose row another transaction holds does not delay the others, and is charged after it', async () => {
-  const [held, free] = [await makePayer(pool, 100), await makePayer(pool, 100)];
+  const [held, free] = [await makePayer(scene.pool, 100), await makePayer(scene.pool, 100)];
   const [one] = processes(1) as [MeterProcess];
   for (const payer of [held, free]) await one.meter.charge(payer, 1);
   let isHeldCharged = false;
-  const waiting = await inTransaction(pool, async (client) => {
+  const waiting = await inTransaction(scene.pool, async (client) => {
     await one.meter.chargeInTransaction(client, held, 10);
     const charging = one.meter.charge(held, 1).then(() => {
       isHeldCharged = true;
@@ -80,10 +58,10 @@ test('an account whose row another transaction holds does not delay the others, 
 });
 
 test('a row that stays locked: 503 for its account, also for a full queue, and never 429; it recovers by itself', async () => {
-  const [held, free] = [await makePayer(pool, 10_000), await makePayer(pool, 100)];
+  const [held, free] = [await makePayer(scene.pool, 10_000), await makePayer(scene.pool, 100)];
   const [one] = processes(1) as [MeterProcess];
   for (const payer of [held, free]) await one.meter.charge(payer, 1);
-  await inTransaction(pool, async (client) => {
+  await inTransaction(scene.pool, async (client) => {
     await one.meter.chargeInTransaction(client, held, 10);
     const first = refusalOf(one.meter.charge(held, 1));
     await one.meter.charge(free, 1);
@@ -103,7 +81,7 @@ test('accounts whose rows stay locked leave connections to the others', async ()
   const [free, ...held] = await makePayers(9);
   const [one] = processes(1) as [MeterProcess];
   for (const payer of [free!, ...held]) await one.meter.charge(payer, 1);
-  const { waiting } = await inTransaction(pool, async (client) => {
+  const { waiting } = await inTransaction(scene.pool, async (client) => {
     for (const payer of held) await one.meter.chargeInTransaction(client, payer, 1);
     const charges = held.map((payer) => one.meter.charge(payer, 1));
     for (let number = 0; number < 10; number += 1) await one.meter.charge(free!, 1);
@@ -114,10 +92,10 @@ test('accounts whose rows stay locked leave connections to the others', async ()
 });
 
 test('what leases of the last release have spent is added to the totals once, ten minutes after they lapsed', async () => {
-  const payer = await makePayer(pool, 100);
-  await creditUnits(pool, payer.accountId, 50, 'F001-7');
+  const payer = await makePayer(scene.pool, 100);
+  await creditUnits(scene.pool, payer.accountId, 50, 'F001-7');
   const lease = (purse: string, month: string, spent: number, age: string) =>
-    pool.query(
+    scene.pool.query(
       `INSERT INTO quota_lease (id, account_id, month, purse, granted, spent, settled, expires_at)
        VALUES (gen_random_uuid(), $1, $2, $3, 40, $4, 3, now() - $5::interval)`,
       [payer.accountId, month, purse, spent, age],
@@ -127,20 +105,20 @@ test('what leases of the last release have spent is added to the totals once, te
   await lease('mes', '2026-01-01', 7, '11 minutes');
   await lease('prepago', thisMonth(), 8, '11 minutes');
   await lease('mes', thisMonth(), 9, '-1 minute');
-  const removing = startRemovingExpired(pool, 20, pino({ level: 'silent' }));
+  const removing = startRemovingExpired(scene.pool, 20, pino({ level: 'silent' }));
   await expectUsed(payer, 17);
   await removing();
-  expect(await readUse(pool, payer.accountId, thisMonth())).toEqual({ limit: 100, used: 17, prepaid: 39 });
-  expect((await readUse(pool, payer.accountId, '2026-01-01'))?.used).toBe(10);
+  expect(await readUse(scene.pool, payer.accountId, thisMonth())).toEqual({ limit: 100, used: 17, prepaid: 39 });
+  expect((await readUse(scene.pool, payer.accountId, '2026-01-01'))?.used).toBe(10);
   // The migration settles all leases, also those in use.
-  for (let run = 0; run < 2; run += 1) await pool.query(`SELECT add_up_quota_leases('infinity')`);
+  for (let run = 0; run < 2; run += 1) await scene.pool.query(`SELECT add_up_quota_leases('infinity')`);
   await expectUsed(payer, 29);
-  const { rowCount } = await pool.query('SELECT FROM quota_lease WHERE account_id = $1', [payer.accountId]);
+  const { rowCount } = await scene.pool.query('SELECT FROM quota_lease WHERE account_id = $1', [payer.accountId]);
   expect(rowCount).toBe(0);
 });
 
 test('a batch gets all its units or none, and takes none from those that are charged with it', async () => {
-  const payer = await makePayer(pool, 100);
+  const payer = await makePayer(scene.pool, 100);
   const [one, other] = processes(2) as [MeterProcess, MeterProcess];
   await one.meter.charge(payer, 40);
   expect((await refusalOf(other.meter.charge(payer, 61))).extensions.disponible).toBe(60);

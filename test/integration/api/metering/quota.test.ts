@@ -1,38 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, inject, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { creditUnits } from '../../../../api/accounts/accounts.ts';
 import { readUse } from '../../../../api/metering/ledger.ts';
 import { freshMs, type Payer, servedUnchargedMs } from '../../../../api/metering/meter.ts';
 import { monthOf, secondsUntil, systemClock } from '../../../../api/metering/minute-limits.ts';
 import type { ApiProblem } from '../../../../api/problems.ts';
-import { migratePostgres } from '../../../../pipelines/runtime/migrate.ts';
-import { inTransaction, makePool, type Pool } from '../../../../pipelines/runtime/postgres.ts';
-import { expectUsedOf, type MeterProcess, makePayer, refusalOf, startMeter } from '../../../support/api/meters.ts';
-import { type FreshDatabase, freshDatabase } from '../../../support/engines/isolation.ts';
+import { inTransaction } from '../../../../pipelines/runtime/postgres.ts';
+import {
+  expectUsedOf,
+  type MeterProcess,
+  makePayer,
+  meterScene,
+  refusalOf,
+  startMeter,
+} from '../../../support/api/meters.ts';
 import { makeTcpProxy } from '../../../support/engines/tcp-proxy.ts';
 
-let database: FreshDatabase;
-let pool: Pool;
-const running: MeterProcess[] = [];
-
-beforeAll(async () => {
-  database = await freshDatabase(inject('endpoints'));
-  await migratePostgres(database.DATABASE_URL);
-  pool = makePool(database.DATABASE_URL, 'test', 4);
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) await each.stop();
-});
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
-
-function processes(count: number, clock = systemClock): MeterProcess[] {
-  const started = Array.from({ length: count }, () => startMeter(database.DATABASE_URL, clock));
-  running.push(...started);
-  return started;
-}
+const scene = meterScene();
+const { processes, running } = scene;
 
 const thisMonth = () => monthOf(Date.now()).firstDay;
 
@@ -46,10 +31,10 @@ async function chargeAll({ meter }: MeterProcess, payer: Payer): Promise<{ charg
   }
 }
 
-const expectUsed = (payer: Payer, used: number, month?: string) => expectUsedOf(pool, payer, used, month);
+const expectUsed = (payer: Payer, used: number, month?: string) => expectUsedOf(scene.pool, payer, used, month);
 
 test('four processes, 200 callers at once: exactly the quota is charged, what is not found is free', async () => {
-  const payer = await makePayer(pool, 2_000);
+  const payer = await makePayer(scene.pool, 2_000);
   const meters = processes(4);
   let [charged, refused] = [0, 0];
   const caller = async (number: number) => {
@@ -76,7 +61,7 @@ test('four processes, 200 callers at once: exactly the quota is charged, what is
 });
 
 test('an account without units is refused before a look-up, at every process, until the end of the month', async () => {
-  const payer = await makePayer(pool, 100);
+  const payer = await makePayer(scene.pool, 100);
   const [one, other] = processes(2) as [MeterProcess, MeterProcess];
   await one.meter.charge(payer, 70);
   await expectUsed(payer, 70);
@@ -93,48 +78,48 @@ test('an account without units is refused before a look-up, at every process, un
 });
 
 test('with one unit left, none of many look-ups that find nothing is refused', async () => {
-  const payer = await makePayer(pool, 1);
+  const payer = await makePayer(scene.pool, 1);
   const [one] = processes(1) as [MeterProcess];
   await Promise.all(Array.from({ length: 6 }, () => one.meter.requireUnits(payer, 1)));
   expect((await chargeAll(one, payer)).charged).toBe(1);
 });
 
 test('what is left of the month is known before anything is charged, and writes nothing', async () => {
-  const payer = await makePayer(pool, 100);
+  const payer = await makePayer(scene.pool, 100);
   const [one] = processes(1) as [MeterProcess];
   expect(await one.meter.standing(payer)).toMatchObject({ limit: 100, remaining: 100 });
-  const { rowCount } = await pool.query('SELECT FROM quota_month WHERE account_id = $1', [payer.accountId]);
+  const { rowCount } = await scene.pool.query('SELECT FROM quota_month WHERE account_id = $1', [payer.accountId]);
   expect(rowCount).toBe(0);
 });
 
 test('the prepaid balance is drawn after the quota, by a batch over both; new units count at once', async () => {
-  const payer = await makePayer(pool, 50);
-  expect(await creditUnits(pool, payer.accountId, 30, 'F001-1')).toBe('credited');
-  expect(await creditUnits(pool, payer.accountId, 30, 'F001-1')).toBe('already_credited');
-  expect(await creditUnits(pool, payer.accountId, 31, 'F001-1')).toBe('other_units');
+  const payer = await makePayer(scene.pool, 50);
+  expect(await creditUnits(scene.pool, payer.accountId, 30, 'F001-1')).toBe('credited');
+  expect(await creditUnits(scene.pool, payer.accountId, 30, 'F001-1')).toBe('already_credited');
+  expect(await creditUnits(scene.pool, payer.accountId, 31, 'F001-1')).toBe('other_units');
   const [one, other] = processes(2) as [MeterProcess, MeterProcess];
   await one.meter.charge(payer, 55);
   await vi.waitFor(async () => {
-    expect(await readUse(pool, payer.accountId, thisMonth())).toEqual({ limit: 50, used: 50, prepaid: 25 });
+    expect(await readUse(scene.pool, payer.accountId, thisMonth())).toEqual({ limit: 50, used: 50, prepaid: 25 });
   }, 3_000);
   const { charged, refusal } = await chargeAll(other, payer);
   expect(charged).toBe(25);
   expect(Number(refusal.headers['Retry-After'])).toBe(secondsOfMonth());
-  await creditUnits(pool, payer.accountId, 7, 'F001-2');
+  await creditUnits(scene.pool, payer.accountId, 7, 'F001-2');
   await sleep(freshMs);
   await other.meter.requireUnits(payer, 7);
   expect((await chargeAll(other, payer)).charged).toBe(7);
 });
 
 test('the quota begins anew at midnight in Lima; a look-up counts in the month of its answer, prepaid units stay', async () => {
-  const payer = await makePayer(pool, 10);
-  await creditUnits(pool, payer.accountId, 5, 'F001-9');
+  const payer = await makePayer(scene.pool, 10);
+  await creditUnits(scene.pool, payer.accountId, 5, 'F001-9');
   let wallMs = Date.parse('2027-01-01T04:59:59.000Z');
   const [one] = processes(1, { ...systemClock, wallMs: () => wallMs }) as [MeterProcess];
   expect((await chargeAll(one, payer)).charged).toBe(15);
   const december = await refusalOf(one.meter.requireUnits(payer, 1));
   expect(december.headers['Retry-After']).toBe('1');
-  await creditUnits(pool, payer.accountId, 5, 'F001-10');
+  await creditUnits(scene.pool, payer.accountId, 5, 'F001-10');
   await sleep(freshMs);
   await one.meter.requireUnits(payer, 2);
   await one.meter.charge(payer, 1);
@@ -143,13 +128,13 @@ test('the quota begins anew at midnight in Lima; a look-up counts in the month o
   await one.meter.requireUnits(payer, 9);
   await one.meter.charge(payer, 4);
   await expectUsed(payer, 5, '2027-01-01');
-  expect(await readUse(pool, payer.accountId, '2026-12-01')).toEqual({ limit: 10, used: 10, prepaid: 4 });
-  expect(await readUse(pool, payer.accountId, '2027-01-01')).toEqual({ limit: 10, used: 5, prepaid: 4 });
+  expect(await readUse(scene.pool, payer.accountId, '2026-12-01')).toEqual({ limit: 10, used: 10, prepaid: 4 });
+  expect(await readUse(scene.pool, payer.accountId, '2027-01-01')).toEqual({ limit: 10, used: 5, prepaid: 4 });
 });
 
 test('a process that dies after its answers and before its commit has charged nobody', async () => {
-  const line = await makeTcpProxy(database.DATABASE_URL);
-  const payer = await makePayer(pool, 100);
+  const line = await makeTcpProxy(scene.database.DATABASE_URL);
+  const payer = await makePayer(scene.pool, 100);
   const dying = startMeter(line.url);
   running.push(dying);
   await dying.meter.charge(payer, 20);
@@ -162,10 +147,10 @@ test('a process that dies after its answers and before its commit has charged no
 });
 
 test('PostgreSQL down: known accounts are served without charge for 60 s, which is counted; then, and for others, 503', async () => {
-  const line = await makeTcpProxy(database.DATABASE_URL);
-  const payer = await makePayer(pool, 60);
-  const empty = await makePayer(pool, 1);
-  const stranger = await makePayer(pool, 1_000);
+  const line = await makeTcpProxy(scene.database.DATABASE_URL);
+  const payer = await makePayer(scene.pool, 60);
+  const empty = await makePayer(scene.pool, 1);
+  const stranger = await makePayer(scene.pool, 1_000);
   let aheadMs = 0;
   const cut = startMeter(line.url, { wallMs: Date.now, monotonicMs: () => performance.now() + aheadMs });
   running.push(cut);
@@ -186,7 +171,7 @@ test('PostgreSQL down: known accounts are served without charge for 60 s, which 
   // No more than was left when PostgreSQL last answered.
   expect((await refusalOf(cut.meter.charge(payer, 10))).code).toBe('servicio_no_disponible');
   await cut.meter.charge(payer, 9);
-  const other = await makePayer(pool, 1_000);
+  const other = await makePayer(scene.pool, 1_000);
   aheadMs += servedUnchargedMs;
   expect((await refusalOf(cut.meter.charge(payer, 1))).code).toBe('servicio_no_disponible');
   expect((await refusalOf(cut.meter.charge(other, 1))).code).toBe('servicio_no_disponible');
@@ -198,8 +183,8 @@ test('PostgreSQL down: known accounts are served without charge for 60 s, which 
 });
 
 test('a PostgreSQL that hangs is waited for once, and does not charge later what was answered without charge', async () => {
-  const line = await makeTcpProxy(database.DATABASE_URL);
-  const payer = await makePayer(pool, 100);
+  const line = await makeTcpProxy(scene.database.DATABASE_URL);
+  const payer = await makePayer(scene.pool, 100);
   const hung = startMeter(line.url);
   running.push(hung);
   await hung.meter.charge(payer, 1);
@@ -217,20 +202,20 @@ test('a PostgreSQL that hangs is waited for once, and does not charge later what
 });
 
 test("a charge in the caller's transaction is there with it or not at all, whatever is charged meanwhile", async () => {
-  const payer = await makePayer(pool, 100);
+  const payer = await makePayer(scene.pool, 100);
   const [one] = processes(1) as [MeterProcess];
-  const rolledBack = inTransaction(pool, async (client) => {
+  const rolledBack = inTransaction(scene.pool, async (client) => {
     await one.meter.chargeInTransaction(client, payer, 10);
     throw new Error('the answer could not be kept');
   });
   await expect(rolledBack).rejects.toThrow('kept');
-  const { meanwhile } = await inTransaction(pool, async (client) => {
+  const { meanwhile } = await inTransaction(scene.pool, async (client) => {
     await one.meter.chargeInTransaction(client, payer, 6);
     return { meanwhile: one.meter.charge(payer, 3) };
   });
   await meanwhile;
   await expectUsed(payer, 9);
-  const tooMany = inTransaction(pool, (client) => one.meter.chargeInTransaction(client, payer, 92));
+  const tooMany = inTransaction(scene.pool, (client) => one.meter.chargeInTransaction(client, payer, 92));
   expect((await refusalOf(tooMany)).extensions.disponible).toBe(91);
   expect((await chargeAll(one, payer)).charged).toBe(91);
 });
